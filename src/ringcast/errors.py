@@ -1,0 +1,45 @@
+"""The error tree: who broke the rules, and what the caller can do about it.
+
+    RingcastError
+    ├── ConfigError          a configuration value is out of its range; raised at construction, nothing was started
+    ├── UsageError           the caller broke a rule of the API; no state was touched
+    │   └── WindowFull       a send was asked to raise rather than wait, and there was no room; nothing was taken
+    ├── GroupClosed          the group was closed or left while (or before) the call waited; nothing was taken
+    ├── WaitExpired          a wait reached its own limit; the message says what it waited for
+    ├── PeerError            a peer sent something that breaks the protocol (the core itself never raises this; it drops)
+    └── TransportError       the network or the operating system refused (busy port, unknown host, no such interface)
+
+Every message names the values involved. Anything that is not a RingcastError is a bug of ours.
+"""
+
+
+class RingcastError(Exception):
+    """Root of everything ringcast raises on purpose."""
+
+
+class ConfigError(RingcastError, ValueError):
+    """A configuration value is out of its allowed range."""
+
+
+class UsageError(RingcastError):
+    """The caller broke a rule of the API."""
+
+
+class WindowFull(UsageError):
+    """A send with the policy "raise" found no room in the window."""
+
+
+class GroupClosed(RingcastError):
+    """The group is closed; nothing more is sent or received."""
+
+
+class WaitExpired(RingcastError, TimeoutError):
+    """A wait reached its own limit."""
+
+
+class PeerError(RingcastError):
+    """A peer broke the protocol."""
+
+
+class TransportError(RingcastError, OSError):
+    """The network or the operating system refused."""
