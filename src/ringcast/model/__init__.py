@@ -1,0 +1,32 @@
+"""Values that every room shares: addresses, views, digests, messages, events, the config. Pure; knows no protocol."""
+
+from ringcast.model.address import MAX_ENDPOINT, MAX_INCARNATION, MAX_NAME, Address, check_name
+from ringcast.model.config import MIB, MS, SECOND, Config, Profile, profile
+from ringcast.model.digest import Digest, Entry
+from ringcast.model.event import SCHEMA_VERSION, Event, Kind
+from ringcast.model.message import Batch, Message, ViewChange
+from ringcast.model.view import View, ViewId
+
+__all__ = [
+    "MAX_ENDPOINT",
+    "MAX_INCARNATION",
+    "MAX_NAME",
+    "MIB",
+    "MS",
+    "SCHEMA_VERSION",
+    "SECOND",
+    "Address",
+    "Batch",
+    "Config",
+    "Digest",
+    "Entry",
+    "Event",
+    "Kind",
+    "Message",
+    "Profile",
+    "View",
+    "ViewChange",
+    "ViewId",
+    "check_name",
+    "profile",
+]

@@ -1,0 +1,80 @@
+"""What happened at a member, as one value: the common currency of recordings, checkers, pipeline and page.
+
+An event describes a run (first, count) wherever it can, so a recording grows with packets and not with messages.
+The meaning of each field per kind is documented in docs/design/trace.md. Version 1.
+Not a log line: an event carries what a guarantee needs to be judged, and nothing else.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from enum import IntEnum
+from typing import Any
+
+from ringcast.model.address import Address
+from ringcast.model.view import ViewId
+
+SCHEMA_VERSION = 1
+
+
+class Kind(IntEnum):
+    """Numbers are part of the file format: never change one, only add."""
+
+    # the recording itself
+    START = 1  # detail: config, version, seed, group
+    CLOSED = 2  # the member ended in good order; without it the recording is cut
+    # multicast and streams (seed 003)
+    SEND = 10  # a run took its seqnos: first, count, value = occupancy after, other = low
+    DELIVER = 11  # a run became ready, in order: peer = sender, ordinal = own delivery ordinal of its first message
+    ACK = 12  # an ack arrived: peer = who, value = up to
+    PURGE = 13  # first, count left the send window; value = new low
+    TAKEN = 14  # the application has read the run: peer = sender, first, count
+    REQUEST = 15  # asked peer for first, count
+    REPAIR = 16  # sent first, count again to peer
+    DROP = 17  # peer's packet dropped, detail.reason; count = messages in it
+    OFFSET = 18  # a window for peer starts (or is reset forward) at value; detail.cause = join | merge | view
+    WINDOW = 19  # occupancy of peer's receive window: value = held, other = capacity
+    STREAM = 20  # a stream to or from peer begins: stream = its id, detail.epoch
+    # waits (G14)
+    WAIT_START = 30  # detail.what, value = wait number
+    WAIT_END = 31  # detail.how, value = wait number
+    # membership (seed 004)
+    VIEW = 40  # view installed: detail.members, previous, merge subgroups, digest
+    ROLL_CALL = 41  # detail.step
+    SUSPEND = 42  # the view handler was suspended: detail.cause
+    RESUME = 43  # ... and resumed: detail.cause (one of the four of seed 004)
+    SUSPECT = 44  # peer is suspected
+    REQUESTED = 45  # JOIN, LEAVE, ... arrived at the handler: detail.what, detail.answer
+    # merge (seed 000)
+    MERGE = 50  # detail.step, detail.merge_id
+    DIGEST = 51  # an entry entered a consolidation: peer = whose, detail.origin = who said it
+    # order (seed 002)
+    QUEUE_START = 60  # first, count = sender's own numbers; detail.to
+    QUEUE_FINISH = 61  # value = seq of the first
+    DEQUEUE = 62  # peer = sender, first, count, ordinal, value = seq
+    ABORTED = 63  # a staged run of a dead or fenced peer was dropped
+    NOTICE = 64  # peer attached, detached or died: detail.what
+    # the harness
+    FAULT = 70  # detail: what was injected
+    HEAL = 71
+
+
+@dataclass(slots=True)
+class Event:
+    """`stream` 0 is the group's multicast; others are numbered per member. Unused fields keep their defaults.
+
+    Not frozen, only because building a frozen one costs three times as much on the data plane; nobody changes one.
+    """
+
+    kind: Kind
+    t_ns: int
+    view: ViewId | None = None
+    peer: Address | None = None
+    stream: int = 0
+    first: int = 0
+    count: int = 0
+    ordinal: int = 0
+    value: int = 0
+    other: int = 0
+    detail: Mapping[str, Any] | None = None

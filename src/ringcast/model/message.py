@@ -1,0 +1,37 @@
+"""What the application sends and gets.
+
+The unit inside is a run (a sender's consecutive messages); the application may read runs (`Batch`) or single messages.
+Not what travels: packets are in core/packets.py.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from ringcast.model.address import Address
+from ringcast.model.view import View
+
+
+@dataclass(frozen=True, slots=True)
+class Message:
+    """One message, as delivered. `private` = it came on a stream to this member, not by multicast to the group."""
+
+    sender: Address
+    payload: bytes
+    private: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Batch:
+    """Consecutive messages of one sender, as delivered together."""
+
+    sender: Address
+    payloads: list[bytes]
+    private: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class ViewChange:
+    """A view was installed. It stands in the same stream as the messages: those before it belong to the view before."""
+
+    view: View

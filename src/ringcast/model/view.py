@@ -1,0 +1,63 @@
+"""Who is in the group: a view is an agreed, numbered list of members.
+
+Invariants: members are distinct and not empty; the coordinator is the first member that is not an observer;
+one id has one content everywhere (G4). A MergeView is a view that names the subgroups it joined.
+Not a decision: which view comes next is decided in core/membership and core/merge.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import NamedTuple
+
+from ringcast.model.address import Address
+
+
+class ViewId(NamedTuple):
+    """Ordered by number, then creator. Ids only grow at a member (G4)."""
+
+    number: int
+    creator: Address
+
+    def __str__(self) -> str:
+        return f"{self.creator}|{self.number}"
+
+    def __repr__(self) -> str:
+        return str(self)
+
+
+@dataclass(frozen=True, slots=True)
+class View:
+    """An installed membership. `capacity` and `window_bytes` are what the group agreed on with this view: the smallest of its members'."""
+
+    id: ViewId
+    members: tuple[Address, ...]
+    observers: tuple[Address, ...] = ()
+    subgroups: tuple[tuple[Address, ...], ...] = ()
+    capacity: int = 0
+    window_bytes: int = 0
+    _index: dict[Address, int] = field(init=False, repr=False, compare=False)
+
+    def __post_init__(self) -> None:
+        index = {member: rank for rank, member in enumerate(self.members)}
+        if not index or len(index) != len(self.members):
+            raise ValueError(f"a view needs distinct members, got {self.members}")
+        object.__setattr__(self, "_index", index)
+
+    def __contains__(self, member: object) -> bool:
+        return member in self._index
+
+    def __str__(self) -> str:
+        return f"{self.id} [{', '.join(map(str, self.members))}]"
+
+    @property
+    def coordinator(self) -> Address | None:
+        """The first member that may coordinate, or None if only observers are left."""
+        return next((m for m in self.members if m not in self.observers), None)
+
+    @property
+    def is_merge(self) -> bool:
+        return bool(self.subgroups)
+
+    def rank(self, member: Address) -> int:
+        return self._index[member]
