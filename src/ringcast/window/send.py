@@ -1,0 +1,135 @@
+"""The send window: what was sent and is not yet acked by all.
+
+`low` is the highest seqno acked by everybody, `high` the highest sent; messages in (low, high] are held for
+retransmission. At most `capacity` of them, and at most `max_bytes` bytes, except that one message always
+fits an empty window. (G2)
+
+A seqno exists only once its message is in the window: ask for room first, then add; nothing can fail in between.
+It does not know who acks: the ack map does.
+"""
+
+from __future__ import annotations
+
+from bisect import bisect_right
+from collections import deque
+from collections.abc import Sequence
+from itertools import accumulate, islice
+from typing import Generic, TypeVar
+
+from ringcast.window.ring import Ring
+
+T = TypeVar("T")
+
+
+class SendWindow(Generic[T]):
+    """One stream's unacked messages at their sender.
+
+    Bytes are counted per run: a run that is partly purged counts in full until its last message is.
+    `bound` is how many messages may be unacked; it is below `capacity` only between a `resize` to less
+    and the moment the ring is empty and can be exchanged.
+    """
+
+    __slots__ = ("_ring", "_runs", "bound", "bytes", "high", "low", "max_bytes")
+
+    def __init__(self, capacity: int, max_bytes: int, offset: int = 0) -> None:
+        if max_bytes < 1:
+            raise ValueError(f"a send window needs max_bytes of at least 1, not {max_bytes}")
+        self._ring: Ring[T] = Ring(capacity)
+        self._runs: deque[tuple[int, int]] = deque()  # (last seqno, bytes) of each run not fully purged
+        self.bound = capacity
+        self.max_bytes = max_bytes
+        self.low = self.high = offset
+        self.bytes = 0
+
+    @property
+    def capacity(self) -> int:
+        return self._ring.capacity
+
+    @property
+    def occupancy(self) -> int:
+        return self.high - self.low
+
+    # ---- room
+
+    def room(self) -> int:
+        """How many messages may be added now, if they are small enough."""
+        if self.bytes >= self.max_bytes:
+            return 0
+        return max(0, self.low + self.bound - self.high)
+
+    def may_add(self, count: int, nbytes: int) -> bool:
+        if self.high + count > self.low + self.bound:
+            return False
+        return self.bytes + nbytes <= self.max_bytes or (count == 1 and self.high == self.low)
+
+    def fit(self, sizes: Sequence[int]) -> int:
+        """How many of the leading messages, of these sizes, may be added now."""
+        count = min(len(sizes), max(0, self.low + self.bound - self.high))
+        totals = list(accumulate(islice(sizes, count), initial=self.bytes))
+        if totals[-1] <= self.max_bytes:
+            return count
+        within = bisect_right(totals, self.max_bytes) - 1
+        return 1 if self.high == self.low and within < 1 else max(0, within)
+
+    # ---- contents
+
+    def add_run(self, items: list[T], nbytes: int) -> int:
+        """Give the items the next seqnos; returns the first. The caller has asked for room."""
+        count = len(items)
+        assert items and self.may_add(count, nbytes), f"no room for {count} messages of {nbytes} bytes: {self._marks()}"
+        first = self.high + 1
+        self._ring.put_run(first, items)
+        self.high += count
+        self.bytes += nbytes
+        self._runs.append((self.high, nbytes))
+        return first
+
+    def purge(self, upto: int) -> int:
+        """Drop what everybody has acked; returns how many messages that were."""
+        upto = min(upto, self.high)
+        purged = upto - self.low
+        if purged <= 0:
+            return 0
+        self._ring.clear(self.low + 1, upto)
+        self.low = upto
+        while self._runs and self._runs[0][0] <= upto:
+            self.bytes -= self._runs.popleft()[1]
+        if self.bound < self.capacity and self.low == self.high:
+            self._ring = Ring(self.bound)
+        return purged
+
+    def get_run(self, first: int, last: int) -> list[T]:
+        """What is held of first..last, from `first` on. Nothing if `first` was purged: that request came too late."""
+        last = min(last, self.high)
+        return self._ring.slice(first, last) if self.low < first <= last else []
+
+    # ---- views
+
+    def resize(self, capacity: int) -> bool:
+        """Bind new messages to `capacity` at once, and exchange the ring when that is possible.
+
+        A ring grows at once but is not shrunk while it holds anything. False: that is still to come; it
+        happens by itself when the window is empty.
+        """
+        if capacity < 1:
+            raise ValueError(f"a send window needs a capacity of at least 1, not {capacity}")
+        self.bound = capacity
+        if capacity < self.capacity and self.occupancy:
+            return False
+        if capacity != self.capacity:
+            ring: Ring[T] = Ring(capacity)
+            ring.put_run(self.low + 1, self._ring.slice(self.low + 1, self.high))
+            self._ring = ring
+        return True
+
+    def check(self) -> None:
+        """Every invariant of the window; for tests and the simulator."""
+        assert self.low <= self.high <= self.low + self.capacity, self._marks()
+        assert 1 <= self.bound <= self.capacity and (self.bound == self.capacity or self.occupancy), self._marks()
+        assert self.bytes == sum(nbytes for _, nbytes in self._runs), (self.bytes, self._runs)
+        assert self.bytes <= self.max_bytes or len(self._runs) == 1, (self.bytes, self._runs)
+        lasts = [last for last, _ in self._runs]
+        assert lasts == sorted(lasts) and (not lasts or (self.low < lasts[0] and lasts[-1] == self.high)), lasts
+
+    def _marks(self) -> dict[str, int]:
+        return {name: getattr(self, name) for name in ("low", "high", "bound", "bytes", "max_bytes", "capacity")}
