@@ -61,5 +61,6 @@ class AckMap(Generic[K]):
         assert self._at_minimum == len(self.laggards()), (self._at_minimum, self._acks)
 
     def _find_minimum(self) -> None:
-        self.minimum = min(self._acks.values(), default=0)
-        self._at_minimum = len(self.laggards())
+        acks = list(self._acks.values())
+        self.minimum = min(acks, default=0)
+        self._at_minimum = acks.count(self.minimum)

@@ -35,6 +35,9 @@ class Admitted(NamedTuple):
     beyond: int
 
 
+_ALL_NEW = tuple(Admitted(count, 0, 0, 0) for count in range(64))  # short runs are many: build their answer once
+
+
 class ReceiveWindow(Generic[T]):
     """One sender's messages at one receiver.
 
@@ -107,7 +110,8 @@ class ReceiveWindow(Generic[T]):
         # The usual case is one run added, one run taken: the same list goes through uncopied.
         self._fresh = items if self.handed == ready else None
         self.ready = self.highest = last
-        return Admitted(last - ready, 0, 0, 0)
+        count = last - ready
+        return _ALL_NEW[count] if count < 64 else Admitted(count, 0, 0, 0)
 
     def _add_ragged(self, first: int, items: list[T]) -> Admitted:
         """A run that overlaps, leaves or fills a gap, or does not fit."""
@@ -216,11 +220,12 @@ class ReceiveWindow(Generic[T]):
         self._open_limit()
 
     def _free(self) -> None:
-        freed = min(self.stable, self.handed)
+        freed = self.stable if self.stable < self.handed else self.handed
         if freed > self.freed:
             self._ring.clear(self.freed + 1, freed)
             self.freed = freed
-            self._open_limit()
+            if not self.is_orphaned:
+                self.limit = freed + self._ring.capacity
 
     def _open_limit(self) -> None:
         if not self.is_orphaned:

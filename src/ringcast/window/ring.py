@@ -30,14 +30,17 @@ class Ring(Generic[T]):
         return item
 
     def put_run(self, first: int, items: list[T]) -> None:
-        start = first % self.capacity
-        stop = start + len(items)
-        if stop <= self.capacity:
-            self._slots[start:stop] = items
+        capacity = self.capacity
+        start = first % capacity
+        count = len(items)
+        if count == 1:
+            self._slots[start] = items[0]
+        elif start + count <= capacity:
+            self._slots[start : start + count] = items
         else:
-            head = self.capacity - start
+            head = capacity - start
             self._slots[start:] = items[:head]
-            self._slots[: stop - self.capacity] = items[head:]
+            self._slots[: count - head] = items[head:]
 
     def slice(self, first: int, last: int) -> list[T]:
         start = first % self.capacity
@@ -47,7 +50,10 @@ class Ring(Generic[T]):
         return self._slots[start:] + self._slots[: stop - self.capacity]
 
     def clear(self, first: int, last: int) -> None:
-        self.put_run(first, [None] * (last - first + 1))  # type: ignore[list-item]
+        if first == last:
+            self._slots[first % self.capacity] = None
+        else:
+            self.put_run(first, [None] * (last - first + 1))  # type: ignore[list-item]
 
     def clear_all(self) -> None:
         self._slots = [None] * self.capacity

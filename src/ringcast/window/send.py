@@ -57,14 +57,17 @@ class SendWindow(Generic[T]):
             return 0
         return max(0, self.low + self.bound - self.high)
 
-    def may_add(self, count: int, nbytes: int) -> bool:
+    def may_add(self, count: int, nbytes: int, *, together: bool = False) -> bool:
+        """Whether `count` items of `nbytes` in all fit; `together` if they are the pieces of one message."""
         if self.high + count > self.low + self.bound:
             return False
-        return self.bytes + nbytes <= self.max_bytes or (count == 1 and self.high == self.low)
+        return self.bytes + nbytes <= self.max_bytes or ((count == 1 or together) and self.high == self.low)
 
     def fit(self, sizes: Sequence[int]) -> int:
         """How many of the leading messages, of these sizes, may be added now."""
         count = min(len(sizes), max(0, self.low + self.bound - self.high))
+        if count == len(sizes) and self.bytes + sum(sizes) <= self.max_bytes:
+            return count
         totals = list(accumulate(islice(sizes, count), initial=self.bytes))
         if totals[-1] <= self.max_bytes:
             return count
@@ -73,28 +76,31 @@ class SendWindow(Generic[T]):
 
     # ---- contents
 
-    def add_run(self, items: list[T], nbytes: int) -> int:
+    def add_run(self, items: list[T], nbytes: int, *, together: bool = False) -> int:
         """Give the items the next seqnos; returns the first. The caller has asked for room."""
         count = len(items)
-        assert items and self.may_add(count, nbytes), f"no room for {count} messages of {nbytes} bytes: {self._marks()}"
+        may_add = self.may_add(count, nbytes, together=together)
+        assert items and may_add, f"no room for {count} messages of {nbytes} bytes: {self._marks()}"
         first = self.high + 1
         self._ring.put_run(first, items)
-        self.high += count
+        self.high = last = self.high + count
         self.bytes += nbytes
-        self._runs.append((self.high, nbytes))
+        self._runs.append((last, nbytes))
         return first
 
     def purge(self, upto: int) -> int:
         """Drop what everybody has acked; returns how many messages that were."""
-        upto = min(upto, self.high)
+        if upto > self.high:
+            upto = self.high
         purged = upto - self.low
         if purged <= 0:
             return 0
         self._ring.clear(self.low + 1, upto)
         self.low = upto
-        while self._runs and self._runs[0][0] <= upto:
-            self.bytes -= self._runs.popleft()[1]
-        if self.bound < self.capacity and self.low == self.high:
+        runs = self._runs
+        while runs and runs[0][0] <= upto:
+            self.bytes -= runs.popleft()[1]
+        if upto == self.high and self.bound < self.capacity:
             self._ring = Ring(self.bound)
         return purged
 
