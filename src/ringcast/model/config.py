@@ -30,7 +30,9 @@ class Config:
     capacity: int = _range(16_384, 1, 1 << 20)  # messages in a window (G2)
     window_bytes: int = _range(4 * MIB, 1, 1 << 34)  # bytes in a send window; one message always fits an empty one
     frame_bytes: int = _range(60_000, 512, 65_000)  # largest packet
-    max_message_bytes: int = _range(16 * MIB, 1, 1 << 31)  # larger messages are refused; above frame_bytes they are fragmented
+    max_message_bytes: int = _range(
+        16 * MIB, 1, 1 << 31
+    )  # larger messages are refused; above frame_bytes they are fragmented
     ack_every: int = _range(0, 0, 1 << 20)  # messages taken between acks; 0 = capacity / 4
     xmit_interval_ns: int = _range(20 * MS, 1 * MS, 60 * SECOND)  # acks, requests and tail repair
     request_ranges: int = _range(128, 1, 4096)  # ranges in one retransmission request

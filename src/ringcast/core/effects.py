@@ -1,0 +1,67 @@
+"""What a machine orders its driver to do. Inputs are facts, effects are orders.
+
+A returned list cannot be forgotten the way a queue to drain can. Trace events (`model.Event`) stand in the same
+list: recording is one more thing to do. Drivers dispatch by type.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import NamedTuple
+
+from ringcast.core.packets import Channel, Packet
+from ringcast.model import Address, Event, View
+
+
+class Cast(NamedTuple):
+    """Send to every other member of the view."""
+
+    packet: Packet
+
+
+class Unicast(NamedTuple):
+    to: Address
+    packet: Packet
+
+
+@dataclass(slots=True)
+class Deliver:
+    """Messages for the application, in order. When it has read them, give this back to `on_taken` (back-pressure).
+
+    `first` and `count` are seqnos; a message that came in pieces has several.
+    """
+
+    origin: Address
+    channel: Channel
+    payloads: list[bytes]
+    first: int
+    count: int
+    nbytes: int
+
+
+class Install(NamedTuple):
+    """A view for the application, behind the messages of the view before."""
+
+    view: View
+
+
+class Freed(NamedTuple):
+    """Acks or a view made room or progress: waiting sends and flushes should look again."""
+
+
+@dataclass(slots=True)
+class Drop:
+    """Something a peer sent was not used. Counted and traced, never an exception."""
+
+    reason: str
+    peer: Address | None
+    count: int = 1
+
+
+class Lost(NamedTuple):
+    """This member cannot go on in this view without a gap; it must leave and join again."""
+
+    reason: str
+
+
+Effect = Cast | Unicast | Deliver | Install | Freed | Drop | Lost | Event

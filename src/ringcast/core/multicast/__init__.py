@@ -1,0 +1,7 @@
+"""Reliable multicast and reliable streams on fixed ring windows (seed 003)."""
+
+from ringcast.core.multicast.group_stream import GroupStream
+from ringcast.core.multicast.packing import FIXED_BYTES, ITEM_BYTES, largest_item, pieces_of, run_budget
+from ringcast.core.multicast.peer_streams import PeerStreams
+
+__all__ = ["FIXED_BYTES", "ITEM_BYTES", "GroupStream", "PeerStreams", "largest_item", "pieces_of", "run_budget"]

@@ -1,0 +1,109 @@
+"""The receiving half of a stream: one origin's messages, in order, acked as the application takes them (G1, G2).
+
+Invariants: what is asked for was already missing one interval ago; acks report `taken`, never `ready`.
+Not a timer: `on_interval` is called by the owner. Not a queue: what is ready goes straight to the application.
+"""
+
+from __future__ import annotations
+
+from ringcast.core.multicast.packing import Assembly
+from ringcast.core.packets import Ack, Channel, Highest, Piece, Request, Run, Tag
+from ringcast.model import Address
+from ringcast.window import Admitted, ReceiveWindow
+
+
+class Incoming:
+    """One origin's receive window, with the acks and requests it gives rise to."""
+
+    def __init__(
+        self,
+        channel: Channel,
+        tag: Tag,
+        origin: Address,
+        *,
+        capacity: int,
+        ack_after: int,
+        ack_bytes: int,
+        max_message_bytes: int,
+        offset: int = 0,
+        retain: bool = True,
+    ) -> None:
+        self.channel = channel
+        self.tag = tag
+        self.origin = origin
+        self.ack_after = ack_after
+        self.ack_bytes = ack_bytes
+        self.window: ReceiveWindow[bytes] = ReceiveWindow(capacity, offset, retain)
+        self._assembly = Assembly(max_message_bytes)
+        self._pieces = 0  # pieces in the window that were not handed out yet
+        self._acked = offset
+        self._taken_bytes = 0
+        self._horizon = offset  # the highest seqno known at the last interval
+        self._ask_again = True  # at most one answer to a tail announcement per interval
+
+    @property
+    def is_idle(self) -> bool:
+        window = self.window
+        return window.taken == self._acked and window.highest == window.ready
+
+    # ---- data
+
+    def on_run(self, run: Run) -> Admitted:
+        window = self.window
+        window.advance_stable(run.low)
+        admitted = window.add_run(run.first, run.items)
+        if admitted.new and type(run.items[-1]) is Piece:
+            self._pieces += 1
+        return admitted
+
+    def take_ready(self, upto: int | None = None) -> tuple[int, int, list[bytes], int]:
+        """(first seqno, seqnos handed out, complete messages, messages dropped as too large)."""
+        first, items = self.window.take_ready(upto)
+        if not items or (not self._pieces and self._assembly.is_empty):
+            return first, len(items), items, 0
+        self._pieces -= sum(type(item) is Piece for item in items)
+        whole, dropped = self._assembly.feed(items)
+        return first, len(items), whole, dropped
+
+    def on_taken(self, upto: int, nbytes: int) -> Ack | None:
+        """The application has read up to here: the ack it makes due, if enough has come together."""
+        self.window.mark_taken(upto)
+        self._taken_bytes += nbytes
+        if self.window.taken - self._acked >= self.ack_after or self._taken_bytes >= self.ack_bytes:
+            return self.ack()
+        return None
+
+    def ack(self) -> Ack:
+        self._acked = self.window.taken
+        self._taken_bytes = 0
+        return Ack(self.channel, self.tag, self._acked)
+
+    # ---- repair
+
+    def on_highest(self, highest: Highest, max_ranges: int, max_messages: int) -> Ack | Request | None:
+        """A tail announcement: everything up to it has been on the way for an interval, so what is missing is lost."""
+        self.window.advance_stable(highest.low)
+        self.window.note_highest(highest.high)
+        if self.window.ready < min(highest.high, self.window.limit):
+            return self._request(None, max_ranges, max_messages)
+        return self.ack() if highest.high > highest.low else None
+
+    def on_interval(self, max_ranges: int, max_messages: int) -> list[Ack | Request]:
+        out: list[Ack | Request] = []
+        if self.window.taken > self._acked:
+            out.append(self.ack())
+        horizon, self._horizon = self._horizon, self.window.highest
+        self._ask_again = True
+        request = self._request(horizon, max_ranges, max_messages)
+        if request is not None:
+            out.append(request)
+        return out
+
+    def _request(self, upto: int | None, max_ranges: int, max_messages: int) -> Request | None:
+        if not self._ask_again:
+            return None
+        ranges = self.window.missing(max_ranges, max_messages, upto)
+        if not ranges:
+            return None
+        self._ask_again = False
+        return Request(self.channel, self.tag, self.origin, tuple(ranges))

@@ -1,0 +1,93 @@
+"""Cutting messages into packets: small ones share a run, large ones are split into pieces.
+
+Every piece of a large message takes a seqno of its own, so the window repairs it like anything else; order within
+the stream puts it together again. Bounded: a message above `max_message_bytes` is refused at the sender and
+dropped, with a reason, at the receiver.
+"""
+
+from __future__ import annotations
+
+from bisect import bisect_right
+from itertools import accumulate
+
+from ringcast.core.packets import Piece, Tag
+from ringcast.model import Address
+
+FIXED_BYTES = 48  # everything in the frame of a run that is not an address or an item
+ITEM_BYTES = 2  # an item's place in the length table
+SLACK_BYTES = 192  # an item leaves this much of a frame free, because a repair may go out under a longer tag
+
+
+def run_budget(frame_bytes: int, me: Address, tag: Tag) -> int:
+    """How many bytes of items (with their places in the length table) a frame can carry."""
+    creator = 0 if isinstance(tag, int) else tag.creator.wire_bytes
+    return frame_bytes - FIXED_BYTES - 2 * me.wire_bytes - creator
+
+
+def cut_runs(items: list[bytes], sizes: list[int], budget: int) -> list[tuple[int, int]]:
+    """Index ranges [begin, end) of consecutive items that fit one frame each. Every single item fits one."""
+    size = sizes[0] + ITEM_BYTES
+    if sizes.count(sizes[0]) == len(sizes):  # all of one size: the common case needs no table
+        step = max(1, budget // size)
+        return [(at, min(at + step, len(sizes))) for at in range(0, len(sizes), step)]
+    ends = list(accumulate(size + ITEM_BYTES for size in sizes))
+    cuts = []
+    begin = used = 0
+    while begin < len(items):
+        end = max(begin + 1, bisect_right(ends, used + budget, lo=begin))
+        cuts.append((begin, end))
+        begin, used = end, ends[end - 1]
+    return cuts
+
+
+def largest_item(budget: int) -> int:
+    """The longest payload that travels whole."""
+    return budget - ITEM_BYTES - SLACK_BYTES
+
+
+def pieces_of(payload: bytes, budget: int) -> list[bytes]:
+    """The payload as pieces that fit a frame each; all but the last say that more follows."""
+    size = largest_item(budget)
+    starts = range(0, len(payload), size)
+    last = starts[-1]
+    return [payload[at : at + size] if at == last else Piece(payload[at : at + size]) for at in starts]
+
+
+class Assembly:
+    """Puts the pieces of one stream together again. Holds at most one message that is not complete."""
+
+    __slots__ = ("_bytes", "_limit", "_parts")
+
+    def __init__(self, max_message_bytes: int) -> None:
+        self._limit = max_message_bytes
+        self._parts: list[bytes] | None = []  # None = the message in progress is too large and is being skipped
+        self._bytes = 0
+
+    @property
+    def is_empty(self) -> bool:
+        return self._parts == []
+
+    def feed(self, items: list[bytes]) -> tuple[list[bytes], int]:
+        """(complete messages, how many were too large and dropped)."""
+        whole: list[bytes] = []
+        dropped = 0
+        for item in items:
+            if type(item) is Piece:
+                self._keep(item)
+            elif self._parts == []:
+                whole.append(item)
+            else:
+                self._keep(item)
+                if self._parts is None:
+                    dropped += 1
+                else:
+                    whole.append(b"".join(self._parts))
+                self._parts, self._bytes = [], 0
+        return whole, dropped
+
+    def _keep(self, item: bytes) -> None:
+        self._bytes += len(item)
+        if self._bytes > self._limit:
+            self._parts = None
+        elif self._parts is not None:
+            self._parts.append(item)

@@ -1,0 +1,243 @@
+"""Reliable streams between two incarnations, on the same windows as the multicast: unicast, subsets, control.
+
+A stream belongs to (my incarnation, the peer's incarnation, epoch), not to a view, so it works between members,
+joiners and strangers alike. Each packet carries the epoch; a newer epoch that begins at its first message starts
+a new window; what cannot be understood is answered with RESET, and the sender begins again under a new epoch.
+A message to a subset goes on the stream of each destination, after room was found on all of them.
+Bounded: at most `max_peers` streams in each direction; the one idle for longest makes room.
+Not retaining: nobody repairs a pair stream but its sender.
+"""
+
+from __future__ import annotations
+
+from ringcast.core.effects import Deliver, Drop, Effect, Freed, Unicast
+from ringcast.core.multicast.incoming import Incoming
+from ringcast.core.multicast.outgoing import Outgoing
+from ringcast.core.packets import Ack, Channel, Highest, Request, Reset, Run, Unrepairable
+from ringcast.model import Address, Config, Event, Kind
+
+MAX_PEERS = 1024
+
+
+class PeerStreams:
+    """All streams of one channel (PEER or CONTROL) from and to this member."""
+
+    def __init__(self, channel: Channel, me: Address, config: Config, capacity: int) -> None:
+        self.channel = channel
+        self.me = me
+        self.config = config
+        self.capacity = capacity
+        self.outgoing: dict[Address, Outgoing] = {}
+        self.incoming: dict[Address, Incoming] = {}
+        self._epoch = 0
+
+    # ---- sending
+
+    def to(self, peer: Address) -> Outgoing:
+        """The stream to this peer; begun if there is none yet."""
+        stream = self.outgoing.get(peer)
+        return self._begin(peer) if stream is None else stream
+
+    def _begin(self, peer: Address) -> Outgoing:
+        if len(self.outgoing) >= MAX_PEERS:
+            idle = next((p for p, stream in self.outgoing.items() if stream.is_idle), next(iter(self.outgoing)))
+            del self.outgoing[idle]
+        self._epoch += 1
+        stream = self.outgoing[peer] = Outgoing(
+            self.channel,
+            self._epoch,
+            self.me,
+            {peer: 0},
+            capacity=self.capacity,
+            window_bytes=self.config.window_bytes,
+            frame_bytes=self.config.frame_bytes,
+        )
+        return stream
+
+    def may_send(self, peers: list[Address], count: int, nbytes: int) -> bool:
+        """Is there room on the stream of every destination?"""
+        return all(self.to(peer).window.may_add(count, nbytes, together=True) for peer in peers)
+
+    def send(self, now_ns: int, peers: list[Address], items: list[bytes]) -> list[Effect]:
+        """One message (as its items) to each of these peers; there was room on all."""
+        out: list[Effect] = []
+        sizes = list(map(len, items))
+        for peer in peers:
+            stream = self.to(peer)
+            runs = stream.send(items, sizes, together=True)
+            window = stream.window
+            out.append(
+                Event(
+                    Kind.SEND,
+                    now_ns,
+                    None,
+                    peer,
+                    self._stream_id(stream),
+                    window.high - len(items) + 1,
+                    len(items),
+                    0,
+                    window.occupancy,
+                    window.low,
+                )
+            )
+            out += [Unicast(peer, run) for run in runs]
+        return out
+
+    def _stream_id(self, stream: Outgoing | Incoming) -> int:
+        """Stream numbers in the recording: the epoch and the channel; 0 is the multicast."""
+        assert isinstance(stream.tag, int)
+        return stream.tag * len(Channel) + self.channel
+
+    # ---- receiving
+
+    def on_run(self, now_ns: int, sender: Address, run: Run) -> list[Effect]:
+        assert isinstance(run.tag, int)
+        incoming = self.incoming.get(sender)
+        if incoming is None or run.tag != incoming.tag:
+            known = 0 if incoming is None else incoming.tag
+            assert isinstance(known, int)
+            if run.tag < known or run.low > 0:
+                return [
+                    Drop("a run of a stream that began without us", sender, len(run.items)),
+                    self._reset(sender, run.tag),
+                ]
+            incoming = self._listen(sender, run.tag)
+        out: list[Effect] = []
+        admitted = incoming.on_run(run)
+        if admitted.new:
+            self._hand_out(now_ns, out, incoming)
+        if admitted.old or admitted.duplicate:
+            out.append(Drop("a duplicate", sender, admitted.old + admitted.duplicate))
+            if admitted.old and not admitted.new:
+                out.append(Unicast(sender, incoming.ack()))
+        if admitted.beyond:
+            out.append(Drop("beyond the window", sender, admitted.beyond))
+        return out
+
+    def _reset(self, sender: Address, epoch: int) -> Unicast:
+        return Unicast(sender, Reset(self.channel, epoch))
+
+    def _listen(self, sender: Address, epoch: int) -> Incoming:
+        if sender not in self.incoming and len(self.incoming) >= MAX_PEERS:
+            idle = next((p for p, stream in self.incoming.items() if stream.is_idle), next(iter(self.incoming)))
+            del self.incoming[idle]
+        incoming = self.incoming[sender] = Incoming(
+            self.channel,
+            epoch,
+            sender,
+            capacity=self.capacity,
+            ack_after=max(1, self.capacity // 4),
+            ack_bytes=max(1, self.config.window_bytes // 4),
+            max_message_bytes=self.config.max_message_bytes,
+            retain=False,
+        )
+        return incoming
+
+    def _hand_out(self, now_ns: int, out: list[Effect], incoming: Incoming) -> None:
+        first, count, payloads, too_large = incoming.take_ready()
+        if too_large:
+            out.append(Drop("a message above max_message_bytes", incoming.origin, too_large))
+        if not count:
+            return
+        stream = self._stream_id(incoming)
+        held = incoming.window.occupancy
+        out.append(Event(Kind.DELIVER, now_ns, None, incoming.origin, stream, first, count, 0, held, self.capacity))
+        delivery = Deliver(incoming.origin, self.channel, payloads, first, count, sum(map(len, payloads)))
+        out += [delivery] if payloads else self.on_taken(now_ns, delivery)
+
+    def on_taken(self, now_ns: int, delivery: Deliver) -> list[Effect]:
+        incoming = self.incoming.get(delivery.origin)
+        upto = delivery.first + delivery.count - 1
+        if incoming is None or upto > incoming.window.handed:
+            return []  # The stream began anew meanwhile; what was read belonged to the old one.
+        ack = incoming.on_taken(upto, delivery.nbytes)
+        taken = Event(
+            Kind.TAKEN, now_ns, None, delivery.origin, self._stream_id(incoming), delivery.first, delivery.count
+        )
+        return [taken] if ack is None else [taken, Unicast(delivery.origin, ack)]
+
+    # ---- acks and repair
+
+    def on_ack(self, now_ns: int, sender: Address, ack: Ack) -> list[Effect]:
+        stream = self.outgoing.get(sender)
+        if stream is None or stream.tag != ack.tag:
+            return [Drop("an ack for a stream that is over", sender)]
+        stream_id = self._stream_id(stream)
+        out: list[Effect] = [Event(Kind.ACK, now_ns, None, sender, stream_id, value=ack.upto)]
+        purged = stream.on_ack(sender, ack.upto)
+        if purged:
+            low = stream.window.low
+            out += [Event(Kind.PURGE, now_ns, None, sender, stream_id, low - purged + 1, purged, 0, low), Freed()]
+        return out
+
+    def on_request(self, now_ns: int, sender: Address, request: Request) -> list[Effect]:
+        stream = self.outgoing.get(sender)
+        if stream is None or stream.tag != request.tag:
+            return [Drop("a request for a stream that is over", sender)]
+        out: list[Effect] = []
+        for run in stream.on_request(sender, request.ranges):
+            out.append(Event(Kind.REPAIR, now_ns, None, sender, self._stream_id(stream), run.first, len(run.items)))
+            out.append(Unicast(sender, run))
+        return out
+
+    def on_highest(self, now_ns: int, sender: Address, highest: Highest) -> list[Effect]:
+        assert isinstance(highest.tag, int)
+        incoming = self.incoming.get(sender)
+        if incoming is None or incoming.tag != highest.tag:
+            known = 0 if incoming is None else incoming.tag
+            assert isinstance(known, int)
+            if highest.tag < known or highest.low > 0:
+                return [self._reset(sender, highest.tag)] if highest.high > highest.low else []
+            incoming = self._listen(sender, highest.tag)  # Even the first message of the stream was lost.
+        answer = incoming.on_highest(highest, self.config.request_ranges, self.config.request_messages)
+        return [] if answer is None else self._answer(now_ns, incoming, answer)
+
+    def _answer(self, now_ns: int, incoming: Incoming, answer: Ack | Request) -> list[Effect]:
+        out: list[Effect] = [Unicast(incoming.origin, answer)]
+        if isinstance(answer, Request):
+            out += [
+                Event(Kind.REQUEST, now_ns, None, incoming.origin, self._stream_id(incoming), first, last - first + 1)
+                for first, last in answer.ranges
+            ]
+        return out
+
+    def on_reset(self, now_ns: int, sender: Address, reset: Reset) -> list[Effect]:
+        """The peer cannot go on with this stream: what it has not acked goes again, under a new epoch."""
+        stream = self.outgoing.get(sender)
+        if stream is None or stream.tag != reset.tag:
+            return [Drop("a reset of a stream that is over", sender)]
+        window = stream.window
+        items = window.get_run(window.low + 1, window.high)
+        del self.outgoing[sender]
+        return self.send(now_ns, [sender], items) if items else [Freed()]
+
+    def on_unrepairable(self, sender: Address, packet: Unrepairable) -> list[Effect]:
+        return [Drop("a refusal on a stream that retains nothing", sender)]
+
+    def forget(self, peer: Address) -> None:
+        """The peer is gone for good (a later incarnation of it, or the group, says so)."""
+        self.outgoing.pop(peer, None)
+        self.incoming.pop(peer, None)
+
+    # ---- time
+
+    @property
+    def is_idle(self) -> bool:
+        return all(s.is_idle for s in self.outgoing.values()) and all(s.is_idle for s in self.incoming.values())
+
+    def on_interval(self, now_ns: int) -> list[Effect]:
+        out: list[Effect] = []
+        for incoming in self.incoming.values():
+            for answer in incoming.on_interval(self.config.request_ranges, self.config.request_messages):
+                out += self._answer(now_ns, incoming, answer)
+        for peer, stream in self.outgoing.items():
+            highest = stream.on_interval()
+            if highest is not None:
+                out.append(Unicast(peer, highest))
+        return out
+
+    def check(self) -> None:
+        for stream in self.outgoing.values():
+            stream.check()
+        for incoming in self.incoming.values():
+            incoming.window.check()

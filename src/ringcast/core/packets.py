@@ -1,0 +1,89 @@
+"""What members say to each other, as values. `wire` turns them into bytes and back.
+
+A packet belongs to a channel and, on it, to a tag: on GROUP the tag is the id of the view it was sent in, on PEER
+and CONTROL it is the epoch of the stream between two incarnations. Items of a run are bytes on every channel;
+control messages are encoded by the codec that the node was given, so that they can be fragmented like anything else.
+Not frozen: a packet is built once per run on the hot path and never changed.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from enum import IntEnum
+
+from ringcast.model import Address, ViewId
+
+
+class Channel(IntEnum):
+    GROUP = 0  # multicast to the view
+    PEER = 1  # the application's stream to one peer (unicast, subsets)
+    CONTROL = 2  # view, merge and order messages to one peer; never waits behind data
+
+
+Tag = ViewId | int
+
+
+class Piece(bytes):
+    """A fragment that has more to follow; the next item of the stream that is not a Piece completes the message."""
+
+
+@dataclass(slots=True)
+class Run:
+    """Consecutive messages of `origin`, whoever sends them (a survivor may repair a crashed sender's)."""
+
+    channel: Channel
+    tag: Tag
+    origin: Address
+    first: int
+    low: int
+    items: list[bytes]
+    nbytes: int
+
+
+@dataclass(slots=True)
+class Ack:
+    """I have taken everything of your stream up to here."""
+
+    channel: Channel
+    tag: Tag
+    upto: int
+
+
+@dataclass(slots=True)
+class Request:
+    """Please send these of origin's messages again (inclusive ranges, bounded)."""
+
+    channel: Channel
+    tag: Tag
+    origin: Address
+    ranges: tuple[tuple[int, int], ...]
+
+
+@dataclass(slots=True)
+class Highest:
+    """My highest seqno and my low: repairs lost last messages and lost last acks, and frees retained slots."""
+
+    channel: Channel
+    tag: Tag
+    high: int
+    low: int
+
+
+@dataclass(slots=True)
+class Unrepairable:
+    """What you asked for is at or below my low: I no longer have it. A broken promise (never a silent stall)."""
+
+    channel: Channel
+    tag: Tag
+    low: int
+
+
+@dataclass(slots=True)
+class Reset:
+    """I know nothing of this stream's beginning: begin again under a new epoch."""
+
+    channel: Channel
+    tag: Tag
+
+
+Packet = Run | Ack | Request | Highest | Unrepairable | Reset

@@ -1,0 +1,132 @@
+"""Bytes <-> packets, for one member of one group.
+
+`decode` gives (sender, packet) or a Drop with a reason, for any bytes at all; it raises nothing and allocates no
+more than the frame's own size. `encode` gives a frame; the core has cut runs so that it fits.
+Sequence numbers are signed 64-bit fields. Never pickle.
+"""
+
+from __future__ import annotations
+
+import struct
+
+from ringcast.core import Ack, Channel, Drop, Highest, Packet, Request, Reset, Run, Tag, Unrepairable
+from ringcast.model import Address
+from ringcast.wire.header import HEAD_BYTES, AddressBook, Malformed, group_tag, pack_address, pack_head, read_head
+from ringcast.wire.limits import MAX_RANGES, MAX_SEQNO
+from ringcast.wire.runs import pack_run, pack_tag, read_run, read_tag
+
+_RUN, _ACK, _REQUEST, _HIGHEST, _UNREPAIRABLE, _RESET = range(1, 7)
+_KINDS: dict[type, int] = {
+    Run: _RUN,
+    Ack: _ACK,
+    Request: _REQUEST,
+    Highest: _HIGHEST,
+    Unrepairable: _UNREPAIRABLE,
+    Reset: _RESET,
+}
+
+_CHANNEL = struct.Struct("<B")
+_ONE = struct.Struct("<q")
+_TWO = struct.Struct("<qq")
+_COUNT = struct.Struct("<H")
+
+
+class Codec:
+    """What this member writes and reads. Remembers packed heads and tags, which repeat in every frame."""
+
+    def __init__(self, group: str, me: Address) -> None:
+        self.me = me
+        self._group = group_tag(group)
+        self._heads = {kind: pack_head(number, self._group, me) for kind, number in _KINDS.items()}
+        self._book = AddressBook()
+        self._tag: Tag = 0
+        self._packed_tag = pack_tag(0)
+
+    # ---- encoding
+
+    def encode(self, packet: Packet) -> bytes:
+        head = self._heads[type(packet)]
+        tag = self._pack_tag(packet.tag)
+        if type(packet) is Run:
+            return b"".join([head, *pack_run(packet, self.me, tag)])
+        return head + _CHANNEL.pack(packet.channel) + tag + self._body(packet)
+
+    def _pack_tag(self, tag: Tag) -> bytes:
+        if tag != self._tag:
+            self._tag, self._packed_tag = tag, pack_tag(tag)
+        return self._packed_tag
+
+    def _body(self, packet: Packet) -> bytes:
+        match packet:
+            case Ack():
+                return _ONE.pack(packet.upto)
+            case Highest():
+                return _TWO.pack(packet.high, packet.low)
+            case Unrepairable():
+                return _ONE.pack(packet.low)
+            case Request():
+                ranges = [number for pair in packet.ranges for number in pair]
+                return (
+                    pack_address(packet.origin)
+                    + _COUNT.pack(len(packet.ranges))
+                    + struct.pack(f"<{len(ranges)}q", *ranges)
+                )
+            case _:
+                return b""
+
+    # ---- decoding
+
+    def decode(self, frame: bytes) -> tuple[Address, Packet] | Drop:
+        sender: Address | None = None
+        try:
+            kind = read_head(frame, self._group)
+            sender, at = self._book.read_address(frame, HEAD_BYTES)
+            if kind == _RUN:
+                return sender, read_run(self._book, sender, frame, at)
+            return sender, self._read(kind, frame, at)
+        except Malformed as why:
+            return Drop(str(why), sender)
+
+    def _read(self, kind: int, frame: bytes, at: int) -> Packet:
+        if at >= len(frame) or frame[at] > Channel.CONTROL:
+            raise Malformed("a packet without its channel")
+        channel = Channel(frame[at])
+        tag, at = read_tag(self._book, channel, frame, at + _CHANNEL.size)
+        if kind == _ACK:
+            return Ack(channel, tag, *_numbers(frame, at, 1))
+        if kind == _HIGHEST:
+            high, low = _numbers(frame, at, 2)
+            if low > high:
+                raise Malformed("a low above the highest")
+            return Highest(channel, tag, high, low)
+        if kind == _REQUEST:
+            return self._read_request(channel, tag, frame, at)
+        if kind == _UNREPAIRABLE:
+            return Unrepairable(channel, tag, *_numbers(frame, at, 1))
+        if kind == _RESET:
+            _numbers(frame, at, 0)
+            return Reset(channel, tag)
+        raise Malformed(f"kind {kind} is unknown")
+
+    def _read_request(self, channel: Channel, tag: Tag, frame: bytes, at: int) -> Request:
+        origin, at = self._book.read_address(frame, at)
+        if at + _COUNT.size > len(frame):
+            raise Malformed("a request without its ranges")
+        (count,) = _COUNT.unpack_from(frame, at)
+        if not 0 < count <= MAX_RANGES:
+            raise Malformed("a request with too many or no ranges")
+        numbers = _numbers(frame, at + _COUNT.size, 2 * count)
+        ranges = tuple(zip(numbers[0::2], numbers[1::2], strict=True))
+        if any(first > last or first < 1 for first, last in ranges):
+            raise Malformed("a request with an empty range")
+        return Request(channel, tag, origin, ranges)
+
+
+def _numbers(frame: bytes, at: int, count: int) -> tuple[int, ...]:
+    """Exactly these many numbers, none negative, and nothing behind them."""
+    if len(frame) - at != 8 * count:
+        raise Malformed("a packet of the wrong length")
+    numbers: tuple[int, ...] = struct.unpack_from(f"<{count}q", frame, at)
+    if any(not 0 <= number <= MAX_SEQNO for number in numbers):
+        raise Malformed("a number out of range")
+    return numbers

@@ -1,0 +1,9 @@
+"""What a frame may hold. Every size, count and range is checked against these before anything is allocated."""
+
+VERSION = 1
+MAGIC = b"RC"
+MAX_FRAME = 65_535
+MAX_ITEMS = 32_768  # a frame of empty messages: two bytes each in the length table
+MAX_RANGES = 4_096
+MAX_SEQNO = 2**63 - 1
+MAX_CACHED = 4_096  # addresses and tags remembered by a decoder

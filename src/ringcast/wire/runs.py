@@ -1,0 +1,111 @@
+"""Runs as bytes: the length table stands before the payloads, so a run is decoded with one struct call.
+
+    channel 1 | flags 1 | count 4 | first 8 | low 8 | tag | origin (only if not the sender) | lengths | payloads
+
+If all messages have one length the table is that one number, and the payloads are cut by one cached struct.
+"""
+
+from __future__ import annotations
+
+import struct
+from functools import lru_cache
+from itertools import accumulate, pairwise
+
+from ringcast.core import Channel, Piece, Run, Tag
+from ringcast.model import Address
+from ringcast.wire.header import AddressBook, Malformed, pack_address, pack_view_id
+from ringcast.wire.limits import MAX_ITEMS, MAX_SEQNO
+
+_RUN = struct.Struct("<BBIqq")
+_EPOCH = struct.Struct("<q")
+_LENGTH = struct.Struct("<H")
+
+_CUTTER_ITEMS = 1_024  # a cached struct costs memory per item, and the sender chooses the count
+
+_UNIFORM = 1  # one length for all
+_MORE = 2  # a piece: more follows
+_FOREIGN = 4  # the origin is not the sender: a survivor's repair
+
+
+def pack_tag(tag: Tag) -> bytes:
+    return _EPOCH.pack(tag) if isinstance(tag, int) else pack_view_id(tag)
+
+
+def read_tag(book: AddressBook, channel: Channel, frame: bytes, at: int) -> tuple[Tag, int]:
+    if channel is Channel.GROUP:
+        return book.read_view_id(frame, at)
+    if at + _EPOCH.size > len(frame):
+        raise Malformed("a tag is cut off")
+    (epoch,) = _EPOCH.unpack_from(frame, at)
+    if not 0 < epoch <= MAX_SEQNO:
+        raise Malformed("an epoch out of range")
+    return epoch, at + _EPOCH.size
+
+
+def pack_run(run: Run, sender: Address, packed_tag: bytes) -> list[bytes]:
+    """The parts of the frame behind the head, to be joined once."""
+    items = run.items
+    lengths = list(map(len, items))
+    uniform = lengths.count(lengths[0]) == len(lengths)
+    flags = (_UNIFORM if uniform else 0) | (_MORE if type(items[0]) is Piece else 0)
+    parts = [b"", packed_tag]
+    if run.origin != sender:
+        flags |= _FOREIGN
+        parts.append(pack_address(run.origin))
+    parts[0] = _RUN.pack(run.channel, flags, len(items), run.first, run.low)
+    parts.append(_LENGTH.pack(lengths[0]) if uniform else struct.pack(f"<{len(lengths)}H", *lengths))
+    parts += items
+    return parts
+
+
+def read_run(book: AddressBook, sender: Address, frame: bytes, at: int) -> Run:
+    try:
+        number, flags, count, first, low = _RUN.unpack_from(frame, at)
+        channel = _CHANNELS[number]
+    except (struct.error, IndexError):
+        raise Malformed("a run without its head") from None
+    if not 0 < count <= MAX_ITEMS or not 0 <= low < first <= MAX_SEQNO - count:
+        raise Malformed("a run with numbers out of range")
+    tag, at = read_tag(book, channel, frame, at + _RUN.size)
+    origin = sender
+    if flags & _FOREIGN:
+        origin, at = book.read_address(frame, at)
+    if flags & _UNIFORM:
+        items, nbytes = _uniform(frame, at, count)
+    else:
+        items, nbytes = _ragged(frame, at, count)
+    if flags & _MORE:
+        items = [Piece(item) for item in items]
+    return Run(channel, tag, origin, first, low, items, nbytes)
+
+
+_CHANNELS = tuple(Channel)
+
+
+def _uniform(frame: bytes, at: int, count: int) -> tuple[list[bytes], int]:
+    if at + _LENGTH.size > len(frame):
+        raise Malformed("a run without its lengths")
+    (length,) = _LENGTH.unpack_from(frame, at)
+    at += _LENGTH.size
+    if at + length * count != len(frame):
+        raise Malformed("a run whose lengths do not add up")
+    if count > _CUTTER_ITEMS:
+        cut = [frame[at + length * n : at + length * (n + 1)] for n in range(count)]
+        return cut, length * count
+    return list(_cutter(length, count).unpack_from(frame, at)), length * count
+
+
+@lru_cache(maxsize=64)
+def _cutter(length: int, count: int) -> struct.Struct:
+    return struct.Struct(f"{length}s" * count)
+
+
+def _ragged(frame: bytes, at: int, count: int) -> tuple[list[bytes], int]:
+    start = at + _LENGTH.size * count
+    if start > len(frame):
+        raise Malformed("a run without its lengths")
+    lengths = struct.unpack_from(f"<{count}H", frame, at)
+    ends = list(accumulate(lengths, initial=start))
+    if ends[-1] != len(frame):
+        raise Malformed("a run whose lengths do not add up")
+    return [frame[begin:end] for begin, end in pairwise(ends)], ends[-1] - start
