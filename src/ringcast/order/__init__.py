@@ -1,0 +1,6 @@
+"""The ordering rule of seed 002, pure: one comparison key and one receiver's queue (G11, G12, G13)."""
+
+from ringcast.order.key import committed_key, staged_key
+from ringcast.order.queue import Instance, OrderQueue
+
+__all__ = ["Instance", "OrderQueue", "committed_key", "staged_key"]
