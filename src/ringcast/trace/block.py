@@ -1,0 +1,173 @@
+"""A block of events as columns of integers, and back.
+
+Each block stands alone: it carries its own dictionaries of addresses, view ids and details, so a reader needs nothing
+from before it and a cut file loses only what comes after the cut. A column is stored as its smallest value plus
+unsigned differences in the narrowest machine type; a constant column costs nothing.
+Not a file: framing, checksums and segments are in segment.py.
+"""
+
+from __future__ import annotations
+
+import sys
+import zlib
+from array import array
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from operator import attrgetter
+from typing import Any
+
+import msgspec
+
+from ringcast.model import Address, Event, Kind, ViewId
+from ringcast.trace.details import as_address
+from ringcast.trace.errors import TraceError
+
+MAX_BLOCK_EVENTS = 1 << 16
+MAX_BLOCK_BYTES = 1 << 26
+NUMBERS = ("stream", "first", "count", "ordinal", "value", "other")
+COLUMNS = ("kind", "t_ns", "view", "peer", *NUMBERS, "detail")
+
+_encode = msgspec.msgpack.Encoder().encode
+_CODES = "BHIQ"
+_WIDTH = {code: array(code).itemsize for code in _CODES}
+_KINDS: dict[int, Kind] = {kind.value: kind for kind in Kind}
+_SWAP = sys.byteorder == "big"
+_WORTH_PACKING = 512
+
+
+@dataclass(frozen=True, slots=True)
+class Columns:
+    """A decoded block: columns of equal length; view, peer and detail are positions in the dictionaries, -1 is none."""
+
+    count: int
+    addresses: Sequence[Address]
+    views: Sequence[ViewId]
+    details: Sequence[Mapping[str, Any]]
+    numbers: Mapping[str, Sequence[int]]
+
+    def events(self) -> list[Event]:
+        numbers = self.numbers
+        views, peers, details = [*self.views, None], [*self.addresses, None], [*self.details, None]
+        rows = zip(*(numbers[name] for name in COLUMNS), strict=True)
+        return [
+            Event(_KINDS[kind], t_ns, views[view], peers[peer], stream, first, count, ordinal, a, b, details[detail])
+            for kind, t_ns, view, peer, stream, first, count, ordinal, a, b, detail in rows
+        ]
+
+
+def encode_block(events: Sequence[Event]) -> bytes:
+    """The bytes of these events. ValueError or OverflowError if a number does not fit 64 bits."""
+    address_index: dict[Address, int] = {}
+    view_index: dict[ViewId, int] = {}
+    detail_list: list[Any] = []
+    packed = [
+        _pack([e.kind for e in events]),
+        _pack([e.t_ns for e in events]),
+        _pack([-1 if e.view is None else view_index.setdefault(e.view, len(view_index)) for e in events]),
+        _pack([-1 if e.peer is None else address_index.setdefault(e.peer, len(address_index)) for e in events]),
+        *(_pack(list(map(attrgetter(name), events))) for name in NUMBERS),
+        _pack([-1 if e.detail is None else _place(detail_list, e.detail) for e in events]),
+    ]
+    specs = [(base, code) for base, code, _ in packed]
+    meta = _encode([len(events), list(address_index), list(view_index), specs]), _encode(detail_list)
+    raw = b"".join([*(len(part).to_bytes(4, "little") + part for part in meta), *(data for _, _, data in packed)])
+    small = zlib.compress(raw, 1) if len(raw) > _WORTH_PACKING else raw
+    return b"\x01" + small if len(small) < len(raw) else b"\x00" + raw
+
+
+def decode_block(data: bytes) -> Columns:
+    """The columns in these bytes; TraceError for anything that encode_block did not write."""
+    try:
+        return _decode(data)
+    except (ValueError, TypeError, IndexError, KeyError, OverflowError, zlib.error, msgspec.MsgspecError) as error:
+        raise TraceError(f"damaged block: {error}") from None
+
+
+def _decode(data: bytes) -> Columns:
+    raw = _unpack_bytes(data)
+    meta, at = _part(raw, 0)
+    details, at = _part(raw, at)
+    count, addresses, views, specs = meta
+    if not isinstance(count, int) or not 0 < count <= MAX_BLOCK_EVENTS or len(specs) != len(COLUMNS):
+        raise ValueError(f"{count} events in {len(specs)} columns")
+    numbers = {}
+    for name, (base, code) in zip(COLUMNS, specs, strict=True):
+        numbers[name], at = _unpack(raw, at, count, base, code)
+    view_ids = [ViewId(number, as_address(creator)) for number, creator in views]
+    columns = Columns(count, [as_address(a) for a in addresses], view_ids, details, numbers)
+    _check(columns)
+    return columns
+
+
+def _check(columns: Columns) -> None:
+    if any(kind not in _KINDS for kind in set(columns.numbers["kind"])):
+        raise ValueError("unknown kind of event")
+    for name, known in (("view", columns.views), ("peer", columns.addresses), ("detail", columns.details)):
+        if min(columns.numbers[name]) < -1 or max(columns.numbers[name]) >= len(known):
+            raise ValueError(f"column {name} points outside its dictionary")
+    if not all(isinstance(detail, dict) for detail in columns.details):
+        raise ValueError("a detail is not a map")
+
+
+def _place(details: list[Any], detail: Mapping[str, Any]) -> int:
+    details.append(_plain(detail))
+    return len(details) - 1
+
+
+def _plain(detail: Mapping[str, Any]) -> Any:
+    """The detail itself if it can be written, else its text: a strange value must not cost the recording."""
+    try:
+        return msgspec.Raw(_encode(dict(detail)))
+    except (TypeError, ValueError, OverflowError, RecursionError):
+        return {str(key): repr(value) for key, value in detail.items()}
+
+
+def _pack(column: Sequence[int]) -> tuple[int, str, bytes]:
+    base, top = min(column), max(column)
+    if base == top:
+        return int(base), "", b""
+    code = _narrowest(top - base)
+    packed = array(code, column if base == 0 else [v - base for v in column])
+    if _SWAP:
+        packed.byteswap()
+    return int(base), code, packed.tobytes()
+
+
+def _narrowest(span: int) -> str:
+    for code in _CODES:
+        if span >> (8 * _WIDTH[code]) == 0:
+            return code
+    raise OverflowError(f"a column spans {span}, more than 64 bits")
+
+
+def _unpack(raw: bytes, at: int, count: int, base: int, code: str) -> tuple[Sequence[int], int]:
+    if not isinstance(base, int):
+        raise ValueError(f"column base {base!r}")
+    if code == "":
+        return [base] * count, at
+    size = _WIDTH[code] * count
+    if at + size > len(raw):
+        raise ValueError("column shorter than its count")
+    packed = array(code, raw[at : at + size])
+    if _SWAP:
+        packed.byteswap()
+    return (packed if base == 0 else [v + base for v in packed]), at + size
+
+
+def _unpack_bytes(data: bytes) -> bytes:
+    if data[:1] == b"\x00":
+        return data[1:]
+    if data[:1] != b"\x01":
+        raise ValueError("unknown packing")
+    inflate = zlib.decompressobj()
+    raw = inflate.decompress(data[1:], MAX_BLOCK_BYTES)
+    if not inflate.eof:
+        raise ValueError(f"more than {MAX_BLOCK_BYTES} bytes when unpacked, or cut short")
+    return raw
+
+
+def _part(raw: bytes, at: int) -> tuple[Any, int]:
+    end = at + 4 + int.from_bytes(raw[at : at + 4], "little")
+    if len(raw) < end:
+        raise ValueError("dictionary longer than the block")
+    return msgspec.msgpack.decode(raw[at + 4 : end]), end

@@ -1,0 +1,66 @@
+"""What stands at the front of every segment: who recorded, in which group, with which config, version and seed.
+
+The same facts are the detail of the START event, so a fold over events needs nothing else.
+Not the protocol's config: it is kept as plain values, readable without the code that wrote it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import asdict, dataclass, field, is_dataclass
+from typing import Any
+
+from ringcast._version import __version__
+from ringcast.model import SCHEMA_VERSION, Address, Event, Kind
+from ringcast.trace.details import as_address
+from ringcast.trace.errors import TraceError
+
+
+@dataclass(frozen=True, slots=True)
+class Header:
+    """`clock` names the time base: recordings with the same clock may be compared by t_ns, others only by order."""
+
+    member: Address
+    group: str
+    config: Mapping[str, Any] = field(default_factory=dict)
+    seed: int | None = None
+    version: str = __version__
+    schema: int = SCHEMA_VERSION
+    clock: str = "virtual"
+    labels: Mapping[str, Any] = field(default_factory=dict)
+
+    @classmethod
+    def of(cls, member: Address, group: str, config: object = None, **more: Any) -> Header:
+        """A header from a config dataclass (or a mapping, or nothing)."""
+        return cls(member, group, _plain(config), **more)
+
+
+def start_event(header: Header, t_ns: int) -> Event:
+    """The first event of a recording: the header as a fact that folds can see."""
+    return Event(Kind.START, t_ns, peer=header.member, detail=to_plain(header))
+
+
+def to_plain(header: Header) -> dict[str, Any]:
+    return asdict(header) | {"member": list(header.member)}
+
+
+def from_plain(plain: Any) -> Header:
+    """The header that was written; TraceError if these values are not one or come from a later schema."""
+    try:
+        schema = plain["schema"]
+        if not isinstance(schema, int) or schema > SCHEMA_VERSION:
+            raise TraceError(f"recorded with event schema {schema}, this version reads up to {SCHEMA_VERSION}")
+        known = {name: plain[name] for name in Header.__dataclass_fields__ if name in plain}
+        return Header(**known | {"member": as_address(plain["member"])})
+    except (KeyError, TypeError, ValueError, IndexError) as error:
+        raise TraceError(f"not a recording's header: {error}") from None
+
+
+def _plain(config: object) -> dict[str, Any]:
+    if config is None:
+        return {}
+    if is_dataclass(config) and not isinstance(config, type):
+        return asdict(config)
+    if isinstance(config, Mapping):
+        return dict(config)
+    raise TraceError(f"a config to record must be a dataclass or a mapping, got {config!r}")

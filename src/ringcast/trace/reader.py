@@ -1,0 +1,148 @@
+"""Reading recordings back: every whole, checked frame up to the end or the cut, and nothing that is not one.
+
+A recording is `closed` (its member ended in good order and everything is here) or cut; what a cut member did after its
+last flushed event is unknown. Where events were dropped there is a hole; what comes after the hole is readable, but
+no guarantee may be judged from it. Bytes that are not a recording give a TraceError or a cut that says why.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+import msgspec
+
+from ringcast.model import Address, Event
+from ringcast.trace.block import Columns, decode_block
+from ringcast.trace.errors import TraceError
+from ringcast.trace.header import Header, from_plain
+from ringcast.trace.segment import SUFFIX, Frame, read_frames
+
+
+@dataclass(slots=True)
+class Recording:
+    """One member's recording. `hole`: index of the first event after a loss. `cut`: why reading ended early."""
+
+    header: Header
+    count: int = 0
+    closed: bool = False
+    dropped: int = 0
+    hole: int | None = None
+    cut: str | None = None
+    segments: tuple[Path, ...] = ()
+    _events: Sequence[Event] | None = field(default=None, repr=False)
+
+    @classmethod
+    def of(cls, header: Header, events: Sequence[Event], closed: bool = True, dropped: int = 0) -> Recording:
+        """A recording of events that are in memory."""
+        return cls(header, len(events), closed, dropped, len(events) if dropped else None, _events=events)
+
+    @property
+    def member(self) -> Address:
+        return self.header.member
+
+    @property
+    def is_whole(self) -> bool:
+        """Everything that the member did is here."""
+        return self.closed and self.hole is None
+
+    @property
+    def events(self) -> Iterator[Event]:
+        """All events from the start; a damaged block ends them, like a cut."""
+        if self._events is not None:
+            yield from self._events
+            return
+        for columns in self.blocks():
+            yield from columns.events()
+
+    def blocks(self) -> Iterator[Columns]:
+        """The same as columns, one value per block: for those who want arrays."""
+        try:
+            for frame in _frames(self.segments):
+                if frame.tag == b"E":
+                    yield decode_block(frame.payload[4:])
+        except TraceError as error:
+            self._cut_at(str(error))
+
+    def judgeable(self) -> Iterator[Event]:
+        """The events before the first hole: those from which a guarantee may be judged."""
+        for index, event in enumerate(self.events):
+            if index == self.hole:
+                return
+            yield event
+
+    def _cut_at(self, why: str) -> None:
+        self.cut = self.cut or why
+        self.closed = False
+
+
+def read_recording(directory: Path) -> Recording:
+    """The recording whose segments lie in this directory."""
+    segments = tuple(sorted(directory.glob("*" + SUFFIX)))
+    if not segments:
+        raise TraceError(f"no recording in {directory}")
+    recording: Recording | None = None
+    try:
+        for frame in _frames(segments):
+            if recording is None:
+                recording = Recording(_header(frame), segments=segments)
+            else:
+                _note(recording, frame)
+    except TraceError as error:
+        if recording is None:
+            raise
+        recording._cut_at(str(error))
+    except OSError as error:
+        raise TraceError(f"cannot read {directory}: {error.strerror or error}") from None
+    if recording is None:
+        raise TraceError(f"the recording in {directory} was cut before its header")
+    return recording
+
+
+def read_run(paths: Iterable[Path]) -> list[Recording]:
+    """Every recording found in or below these paths, ordered by member; TraceError if a path has none."""
+    found = [read_recording(directory) for path in paths for directory in _directories(path)]
+    members: dict[Address, Recording] = {}
+    for recording in sorted(found, key=lambda r: r.member):
+        if recording.member in members:
+            raise TraceError(f"two recordings of the same member {recording.member}: judge one run at a time")
+        members[recording.member] = recording
+    return list(members.values())
+
+
+def _directories(path: Path) -> list[Path]:
+    if not path.is_dir():
+        raise TraceError(f"{path} is not a directory with recordings")
+    found = sorted({segment.parent for segment in path.rglob("*" + SUFFIX)})
+    if not found:
+        raise TraceError(f"no recording in {path}")
+    return found
+
+
+def _frames(segments: Sequence[Path]) -> Iterator[Frame]:
+    for number, path in enumerate(segments):
+        yield from read_frames(path, number)
+
+
+def _header(frame: Frame) -> Header:
+    if frame.tag != b"H":
+        raise TraceError(f"{frame.path} does not begin with a header")
+    try:
+        plain: Any = msgspec.msgpack.decode(frame.payload)
+    except (msgspec.MsgspecError, ValueError) as error:
+        raise TraceError(f"damaged header in {frame.path}: {error}") from None
+    return from_plain(plain)
+
+
+def _note(recording: Recording, frame: Frame) -> None:
+    recording.closed = frame.tag == b"Z"
+    if frame.tag == b"E":
+        recording.count += int.from_bytes(frame.payload[:4], "little")
+    elif frame.tag == b"L":
+        recording.dropped += int.from_bytes(frame.payload[:8], "little")
+        if recording.hole is None:
+            recording.hole = recording.count
+    elif frame.tag not in b"HZ":
+        raise TraceError(f"unknown frame {frame.tag!r} in {frame.path}")

@@ -1,0 +1,74 @@
+"""Blocks: any events come back equal; any bytes give columns or a TraceError."""
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from ringcast.model import Address, Event, Kind, ViewId
+from ringcast.trace import TraceError
+from ringcast.trace.block import MAX_BLOCK_EVENTS, decode_block, encode_block
+
+WORD = st.integers(-(2**63), 2**63 - 1)
+SMALL = st.integers(0, 2**40)
+ADDRESS = st.builds(Address, st.sampled_from(["a", "b", "ö"]), st.integers(0, 2**63 - 1), st.sampled_from(["h:1", ""]))
+VIEW = st.builds(ViewId, st.integers(0, 2**60), ADDRESS)
+DETAIL = st.dictionaries(st.text(max_size=5), st.none() | st.integers(-9, 9) | st.text(max_size=5), max_size=3)
+EVENT = st.builds(
+    Event,
+    st.sampled_from(Kind),
+    SMALL,
+    st.none() | VIEW,
+    st.none() | ADDRESS,
+    SMALL,
+    SMALL | WORD.map(lambda n: abs(n) // 2),
+    SMALL,
+    SMALL,
+    SMALL,
+    SMALL,
+    st.none() | DETAIL,
+)
+
+
+@given(st.lists(EVENT, min_size=1, max_size=30))
+def test_events_come_back_as_they_were(events: list[Event]) -> None:
+    assert decode_block(encode_block(events)).events() == events
+
+
+@given(st.binary(max_size=300))
+def test_any_bytes_are_columns_or_a_named_error(data: bytes) -> None:
+    try:
+        decode_block(data)
+    except TraceError as error:
+        assert "damaged block" in str(error)
+
+
+@settings(max_examples=300)
+@given(st.lists(EVENT, min_size=1, max_size=5), st.data())
+def test_a_flipped_byte_is_columns_or_a_named_error(events: list[Event], data: st.DataObject) -> None:
+    block = bytearray(encode_block(events))
+    at = data.draw(st.integers(0, len(block) - 1))
+    block[at] ^= data.draw(st.integers(1, 255))
+    try:
+        decode_block(bytes(block)).events()
+    except TraceError:
+        pass
+
+
+def test_a_number_beyond_64_bits_is_refused() -> None:
+    with pytest.raises(OverflowError):
+        encode_block([Event(Kind.SEND, 0, first=0), Event(Kind.SEND, 0, first=2**65)])
+
+
+def test_a_detail_that_cannot_be_written_is_kept_as_text() -> None:
+    (event,) = decode_block(encode_block([Event(Kind.DROP, 0, detail={"reason": object})])).events()
+    assert event.detail == {"reason": "<class 'object'>"}
+
+
+def test_a_block_that_unpacks_to_too_many_events_is_refused() -> None:
+    import msgspec
+
+    meta = msgspec.msgpack.encode([MAX_BLOCK_EVENTS + 1, [], [], [[1, ""]] * 11])
+    details = msgspec.msgpack.encode([])
+    raw = b"\x00" + len(meta).to_bytes(4, "little") + meta + len(details).to_bytes(4, "little") + details
+    with pytest.raises(TraceError, match="events in"):
+        decode_block(raw)
