@@ -1,0 +1,24 @@
+"""Bytes between endpoints: UDP, TCP and an in-process hub behind one Protocol. Knows nothing of messages or members."""
+
+from ringcast.transport.counters import Counters
+from ringcast.transport.endpoint import Endpoint, resolve
+from ringcast.transport.memory import MemoryHub, MemoryTransport
+from ringcast.transport.multicast import MulticastGroup
+from ringcast.transport.protocol import OnFrames, OnWritable, Transport
+from ringcast.transport.udp import ON_ONE_HOST, WITHIN_PATH, Datagrams, UdpTransport
+
+__all__ = [
+    "ON_ONE_HOST",
+    "WITHIN_PATH",
+    "Counters",
+    "Datagrams",
+    "Endpoint",
+    "MemoryHub",
+    "MemoryTransport",
+    "MulticastGroup",
+    "OnFrames",
+    "OnWritable",
+    "Transport",
+    "UdpTransport",
+    "resolve",
+]

@@ -1,0 +1,131 @@
+"""The sending half of a UDP transport.
+
+Frames go out in bundles: some to the first destination, the same to the next. A receiver then finds several at once
+when it wakes, which saves it wake-ups (decision 0030).
+
+Invariants: a frame is offered to each destination once; at most one bundle is unfinished (some of it was sent when the
+socket filled up), and it is finished before anything else is taken.
+It does not choose destinations, pace or repair; what the network refuses is counted.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import errno
+import socket
+from collections.abc import Callable, Sequence
+
+from ringcast.transport import segments
+from ringcast.transport.counters import NETWORK_REFUSED, TOO_BIG_FOR_PATH, Counters
+from ringcast.transport.endpoint import Endpoint
+
+Train = Sequence[bytes]
+"""Frames that leave in one system call; just one, unless the kernel cuts."""
+
+Step = tuple[Endpoint, Train]
+
+TRAINS_PER_BUNDLE = 8  # half a megabyte; larger bundles gained nothing and let the last receiver wait
+_SEGMENTATION_REFUSED = (errno.EINVAL, errno.EIO, errno.EOPNOTSUPP)
+
+
+class DatagramSender:
+    """Sends frames as datagrams, in trains where the kernel cuts them, and waits for room when the socket is full."""
+
+    def __init__(
+        self,
+        sock: socket.socket,
+        loop: asyncio.AbstractEventLoop,
+        counters: Counters,
+        on_room: Callable[[], None],
+        group: Endpoint | None,
+        *,
+        trains: bool,
+    ) -> None:
+        self.trains = trains
+        self.sends_to_group = 0
+        self._group = group
+        self._socket, self._loop, self._counters, self._on_room = sock, loop, counters, on_room
+        self._unfinished: Sequence[Step] = ()
+        self._waits = False
+
+    def offer_one(self, to: Endpoint, frame: bytes) -> bool:
+        """Send one frame to one destination; False if the socket is full."""
+        if not self._waits and self._put(to, (frame,)):
+            return True
+        self._refuse(0)
+        return False
+
+    def offer(self, to: Sequence[Endpoint], frames: Sequence[bytes]) -> int:
+        """Send the frames to each of `to`; how many, from the front, were taken."""
+        if self._waits:
+            return self._refuse(0)
+        taken = 0
+        while taken < len(frames):
+            bundle = self._next_bundle(frames, taken)
+            steps = [(destination, train) for destination in to for train in bundle]
+            done = self._run(steps)
+            if 0 == done < len(steps):
+                return self._refuse(taken)
+            taken += sum(map(len, bundle))
+            if done < len(steps):
+                self._unfinished = steps[done:]
+                return self._refuse(taken)
+        return taken
+
+    def close(self) -> None:
+        self._loop.remove_writer(self._socket)
+
+    def _next_bundle(self, frames: Sequence[bytes], start: int) -> list[Train]:
+        if not self.trains:
+            return [(frame,) for frame in frames[start : start + TRAINS_PER_BUNDLE]]
+        bundle: list[Train] = []
+        while start < len(frames) and len(bundle) < TRAINS_PER_BUNDLE:
+            length = segments.train_length(frames, start)
+            bundle.append(frames[start : start + length])
+            start += length
+        return bundle
+
+    def _run(self, steps: Sequence[Step]) -> int:
+        """Take the steps in order; how many were taken before the socket filled up."""
+        for index, (to, train) in enumerate(steps):
+            if not self._put(to, train):
+                return index
+        return len(steps)
+
+    def _refuse(self, taken: int) -> int:
+        self._counters.busy += 1
+        if not self._waits:
+            self._waits = True
+            self._loop.add_writer(self._socket, self._on_writable)
+        return taken
+
+    def _on_writable(self) -> None:
+        done = self._run(self._unfinished)
+        self._unfinished = self._unfinished[done:]
+        if self._unfinished:
+            return
+        self._waits = False
+        self._loop.remove_writer(self._socket)
+        self._on_room()
+
+    def _put(self, to: Endpoint, frames: Train) -> bool:
+        try:
+            if len(frames) == 1:
+                sent = self._socket.sendto(frames[0], to)
+            else:
+                sent = self._socket.sendmsg(frames, segments.segment_size(len(frames[0])), 0, to)
+        except BlockingIOError:
+            return False
+        except OSError as error:
+            self._on_refusal(error, len(frames))
+            return True
+        if to is self._group:
+            self.sends_to_group += 1
+        self._counters.frames_out += len(frames)
+        self._counters.bytes_out += sent
+        return True
+
+    def _on_refusal(self, error: OSError, frames: int) -> None:
+        if frames > 1 and error.errno in _SEGMENTATION_REFUSED:
+            self.trains = False  # The device on this path cannot cut; what was in the train is repaired above.
+        self._counters.lose(TOO_BIG_FOR_PATH if error.errno == errno.EMSGSIZE else NETWORK_REFUSED, frames)

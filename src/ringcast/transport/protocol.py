@@ -1,0 +1,71 @@
+"""What every transport offers to the driver: frames of bytes, moved between endpoints.
+
+A transport may lose, duplicate and reorder frames; it never joins, splits or alters them. It knows nothing of messages,
+members or views. All calls are made on the event loop; none of them blocks, and after `open` none of them raises for
+what the network or a peer does: losses are counted.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Sequence
+from typing import Protocol
+
+from ringcast.transport.counters import Counters
+from ringcast.transport.endpoint import Endpoint
+
+OnFrames = Callable[[list[bytes]], None]
+OnWritable = Callable[[], None]
+
+
+class Transport(Protocol):
+    """Moves frames between endpoints.
+
+    A frame that was accepted (`send` true, counted in `cast`'s answer) belongs to the transport: it is sent or counted
+    as lost. A frame that was not accepted still belongs to the caller, who offers it again after `on_writable`.
+    """
+
+    on_writable: OnWritable | None
+    """Called once after each refusal, when there is room again."""
+
+    counters: Counters
+
+    @property
+    def local(self) -> Endpoint:
+        """Where others reach this transport (the advertised endpoint); known once it is open."""
+
+    @property
+    def max_frame(self) -> int:
+        """The largest frame that `send` and `cast` take."""
+
+    @property
+    def multicasts(self) -> bool:
+        """True if `cast` costs one packet for everybody."""
+
+    @property
+    def receive_buffer(self) -> int:
+        """How many bytes may be on their way here before the kernel throws some away; sets flow control above."""
+
+    @property
+    def overflows(self) -> int:
+        """How many packets the kernel threw away because the receive buffer was full."""
+
+    async def open(self, on_frames: OnFrames) -> None:
+        """Bind and begin. `on_frames` gets all frames read in one wake, as one list."""
+
+    def send(self, to: Endpoint, frame: bytes) -> bool:
+        """Send one frame to one endpoint; False means busy."""
+
+    def cast(self, to: Sequence[Endpoint], frames: Sequence[bytes]) -> int:
+        """Send the same frames to all of `to`; how many, from the front, were accepted for everybody."""
+
+    def set_peers(self, peers: Sequence[Endpoint]) -> None:
+        """Say who will be talked to for long, so that connections can be kept to them."""
+
+    def block(self, endpoints: Iterable[Endpoint]) -> None:
+        """Cut these endpoints off, in addition to those already cut off."""
+
+    def unblock(self) -> None:
+        """Heal every cut."""
+
+    def close(self) -> None:
+        """Release everything at once. Frames offered later are counted as lost."""
