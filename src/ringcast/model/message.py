@@ -7,13 +7,13 @@ Not what travels: packets are in core/packets.py.
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import NamedTuple
 
 from ringcast.model.address import Address
 from ringcast.model.view import View
 
 
-@dataclass(frozen=True, slots=True)
-class Message:
+class Message(NamedTuple):
     """One message, as delivered. `private` = it came on a stream to this member, not by multicast to the group."""
 
     sender: Address
@@ -21,8 +21,7 @@ class Message:
     private: bool = False
 
 
-@dataclass(frozen=True, slots=True)
-class Batch:
+class Batch(NamedTuple):
     """Consecutive messages of one sender, as delivered together."""
 
     sender: Address

@@ -1,0 +1,207 @@
+"""Drives a node on asyncio: frames in, effects out, one timer.
+
+The only place where the pure core meets sockets and the clock. It batches: all frames of one wake go through the
+node before anything is sent, and all multicasts that came of them leave in one call.
+Invariants: effects are carried out in order; multicast frames that the socket refused wait in `_backlog`, and while
+they do nothing new is taken from the application (so what queues up is coalesced). Not a protocol: it decides nothing.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+import time
+from collections import Counter, deque
+from collections.abc import Callable
+
+from ringcast.core import Cast, Deliver, Drop, Effect, Freed, Install, Lost, Node, Unicast
+from ringcast.model import Address, Event
+from ringcast.trace import Recorder
+from ringcast.transport import Endpoint, Transport
+from ringcast.wire import Codec
+
+_log = logging.getLogger("ringcast")
+
+MAX_UNSENT = 4_096  # control and repair frames kept while the socket is busy; beyond it they are dropped, and repaired
+
+
+class Driver:
+    """One member's node, transport and recorder, on one event loop."""
+
+    def __init__(self, node: Node, codec: Codec, transport: Transport, recorder: Recorder | None) -> None:
+        self.node = node
+        self.transport = transport
+        self.drops: Counter[str] = Counter()
+        self.heard: dict[Address, int] = {}
+        self.inbox: deque[Deliver | Install] = deque()
+        self.on_inbox: Callable[[], None] = _nothing
+        self.on_freed: Callable[[], None] = _nothing
+        self.on_lost: Callable[[str], None] = _say_nothing
+        self._codec = codec
+        self._recorder = recorder
+        self._frames: list[bytes] = []  # multicasts of the batch in progress
+        self._backlog: deque[bytes] = deque()
+        self._unsent: deque[tuple[Endpoint, bytes]] = deque()
+        self._others: list[Endpoint] = []
+        self._endpoints: dict[str, Endpoint] = {}
+        self._timer: asyncio.TimerHandle | None = None
+        self._freed = False
+        self._closed = False
+        self._do: dict[type, Callable[..., None]] = {
+            Cast: self._cast,
+            Unicast: self._unicast,
+            Deliver: self._deliver,
+            Install: self._install,
+            Freed: self._note_freed,
+            Drop: self._drop,
+            Lost: self._lost,
+            Event: self._ignore if recorder is None else recorder.append,
+        }
+
+    # ---- life
+
+    async def open(self) -> None:
+        self.transport.on_writable = self._on_writable
+        await self.transport.open(self._on_frames)
+
+    def begin(self) -> None:
+        self.execute(self.node.begin(self.now_ns()))
+
+    def close(self, how: str = "ended") -> None:
+        if self._closed:
+            return
+        self._closed = True
+        if self._timer is not None:
+            self._timer.cancel()
+        self.transport.close()
+        if self._recorder is not None:
+            self._recorder.close(self.now_ns(), how)
+
+    @staticmethod
+    def now_ns() -> int:
+        return time.monotonic_ns()
+
+    # ---- facts
+
+    @property
+    def is_busy(self) -> bool:
+        """The socket has not taken yet what was multicast before: do not give it more."""
+        return bool(self._backlog)
+
+    def execute(self, effects: list[Effect]) -> None:
+        """Carry out what came of one fact."""
+        do = self._do
+        for effect in effects:
+            do[type(effect)](effect)
+        self._after()
+
+    def _on_frames(self, frames: list[bytes]) -> None:
+        """Everything that one wake of the transport read."""
+        now = self.now_ns()
+        do, node, decode, heard = self._do, self.node, self._codec.decode, self.heard
+        for frame in frames:
+            decoded = decode(frame)
+            if type(decoded) is Drop:
+                self._drop(decoded)
+                continue
+            sender, packet = decoded  # type: ignore[misc]
+            heard[sender] = now
+            for effect in node.on_packet(now, sender, packet):
+                do[type(effect)](effect)
+        self._after()
+
+    def _on_time(self) -> None:
+        self._timer = None
+        self.execute(self.node.on_time(self.now_ns()))
+
+    def _after(self) -> None:
+        """Once per batch: send what was multicast, wake who waits, keep the timer."""
+        if self._frames:
+            self._flush_frames()
+        if self.inbox:
+            self.on_inbox()
+        if self._freed:
+            self._freed = False
+            self.on_freed()
+        if self._timer is None and not self._closed:
+            self._set_timer()
+
+    def _set_timer(self) -> None:
+        deadline = self.node.deadline_ns()
+        if deadline is not None:
+            delay = max(0, deadline - self.now_ns()) / 1e9
+            self._timer = asyncio.get_running_loop().call_later(delay, self._on_time)
+
+    # ---- effects
+
+    def _cast(self, effect: Cast) -> None:
+        self._frames.append(self._codec.encode(effect.packet))
+
+    def _unicast(self, effect: Unicast) -> None:
+        to = self._endpoint(effect.to)
+        frame = self._codec.encode(effect.packet)
+        if self._unsent or not self.transport.send(to, frame):
+            if len(self._unsent) < MAX_UNSENT:
+                self._unsent.append((to, frame))
+            else:
+                self.drops["the socket was busy for too long"] += 1
+
+    def _endpoint(self, address: Address) -> Endpoint:
+        endpoint = self._endpoints.get(address.endpoint)
+        if endpoint is None:
+            endpoint = self._endpoints[address.endpoint] = Endpoint.parse(address.endpoint)
+        return endpoint
+
+    def _deliver(self, effect: Deliver) -> None:
+        self.inbox.append(effect)
+
+    def _install(self, effect: Install) -> None:
+        self._others = [self._endpoint(member) for member in effect.view.members if member != self.node.me]
+        self.transport.set_peers(self._others)
+        self.inbox.append(effect)
+
+    def _note_freed(self, effect: Freed) -> None:
+        self._freed = True
+
+    def _drop(self, effect: Drop) -> None:
+        self.drops[effect.reason] += effect.count
+
+    def _lost(self, effect: Lost) -> None:
+        _log.error("lost its place: %s", effect.reason)
+        self.on_lost(effect.reason)
+
+    def _ignore(self, effect: Event) -> None:
+        """Not recorded."""
+
+    # ---- the socket
+
+    def _flush_frames(self) -> None:
+        frames, self._frames = self._frames, []
+        if self._backlog:
+            self._backlog.extend(frames)
+            return
+        taken = self.transport.cast(self._others, frames)
+        if taken < len(frames):
+            self._backlog.extend(frames[taken:])
+
+    def _on_writable(self) -> None:
+        while self._unsent:
+            to, frame = self._unsent[0]
+            if not self.transport.send(to, frame):
+                return
+            self._unsent.popleft()
+        if self._backlog:
+            frames = list(self._backlog)
+            taken = self.transport.cast(self._others, frames)
+            for _ in range(taken):
+                self._backlog.popleft()
+        if not self._backlog:
+            self.on_freed()
+
+
+def _nothing() -> None:
+    pass
+
+
+def _say_nothing(reason: str) -> None:
+    pass

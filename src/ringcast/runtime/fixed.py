@@ -1,0 +1,64 @@
+"""A group on a fixed list of members: everybody knows everybody from the start, and nobody joins or leaves.
+
+All members start in the same first view. A process that restarts cannot come back into a fixed group: its old place
+is still counted. That is what `join` is for.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Mapping
+from pathlib import Path
+
+from ringcast.core import Node
+from ringcast.errors import ConfigError
+from ringcast.model import Address, Config, View, ViewId, check_name, profile
+from ringcast.runtime.driver import Driver
+from ringcast.runtime.group import Group
+from ringcast.trace import Header, ThreadedRecorder
+from ringcast.transport import Transport, resolve
+from ringcast.wire import Codec
+
+
+async def open_fixed(
+    group: str,
+    me: str,
+    members: Mapping[str, str],
+    *,
+    transport: Transport,
+    config: Config | None = None,
+    record: str | Path | None = None,
+) -> Group:
+    """Open this process's place, `me`, in the group whose members (name -> endpoint) never change."""
+    config = config or profile("local")
+    _check(group, me, members)
+    addresses = tuple([Address(name, 0, str(await resolve(at))) for name, at in members.items()])
+    mine = next(address for address in addresses if address.name == me)
+    view = View(ViewId(1, addresses[0]), addresses)
+    config = within_transport(config, transport)
+    recorder = None
+    if record is not None:
+        header = Header.of(mine, group, config, clock="monotonic")
+        recorder = ThreadedRecorder(Path(record), header, time.monotonic_ns())
+    driver = Driver(
+        Node(mine, config, view, {}, multicasts=transport.multicasts), Codec(group, mine), transport, recorder
+    )
+    place = Group(group, driver)
+    await driver.open()
+    driver.begin()
+    return place
+
+
+def _check(group: str, me: str, members: Mapping[str, str]) -> None:
+    for name in (group, *members):
+        wrong = check_name(name)
+        if wrong is not None:
+            raise ConfigError(wrong)
+    if me not in members:
+        raise ConfigError(f"member {me!r} is not among {', '.join(members)}")
+
+
+def within_transport(config: Config, transport: Transport) -> Config:
+    """Frames no larger than the transport takes."""
+    frame = min(config.frame_bytes, transport.max_frame)
+    return config.with_changes(frame_bytes=frame)

@@ -1,0 +1,336 @@
+"""The group as the application holds it: send, read, flush, close.
+
+Back-pressure is awaiting: `send` returns when the message has its place, `async for` gives what was delivered, and
+reading is what lets others send on. Small messages that are sent in one turn of the loop share a packet; the first
+one of a turn leaves at once, so a single message never waits for company.
+Invariant: what `send` accepted is sent before anything that is accepted later; a cancelled `send` has taken nothing.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import AsyncIterator, Callable, Iterable, Sequence
+from itertools import repeat
+from typing import Literal
+
+from ringcast.core import Channel, Deliver, Install
+from ringcast.errors import GroupClosed, RingcastError, UsageError, WindowFull
+from ringcast.model import Address, Batch, Message, View, ViewChange
+from ringcast.runtime.driver import Driver
+from ringcast.runtime.waiting import Line
+from ringcast.runtime.words import Waiting, why_no_room, why_not_flushed
+
+ITEM_BYTES = 2  # a message's place in the length table of its packet
+CHUNK = 4_096  # messages of a long list that are looked at together
+
+
+class Group:
+    """A member's place in a group. Use as `async with`."""
+
+    def __init__(self, name: str, driver: Driver) -> None:
+        self.name = name
+        self._driver = driver
+        self._node = driver.node
+        self._config = driver.node.config
+        self._outbox: list[bytes] = []
+        self._slots = 0  # what may still be put into the outbox without asking the node again
+        self._bytes = 0
+        self._turn_began = False
+        self._line = Line(driver.now_ns, lambda: why_no_room(self._driver))
+        self._flushing = Line(driver.now_ns, lambda: why_not_flushed(self._driver))
+        self._reader: asyncio.Future[None] | None = None
+        self._closing: RingcastError | None = None
+        driver.on_inbox = self._wake_reader
+        driver.on_freed = self._on_freed
+        driver.on_lost = self._on_lost
+
+    # ---- who is here
+
+    @property
+    def me(self) -> Address:
+        return self._node.me
+
+    @property
+    def view(self) -> View:
+        return self._node.view
+
+    @property
+    def members(self) -> tuple[Address, ...]:
+        return self._node.view.members
+
+    @property
+    def coordinator(self) -> Address | None:
+        return self._node.view.coordinator
+
+    # ---- sending
+
+    async def send(
+        self,
+        payload: bytes,
+        *,
+        to: Iterable[Address] | None = None,
+        timeout: float | None = None,
+        when_full: Literal["wait", "raise"] | None = None,
+    ) -> None:
+        """Send one message to the group, or reliably and in order to some of its members (`to`).
+
+        Waits while the window is full (`when_full="raise"` raises WindowFull instead; `timeout` in seconds raises
+        WaitExpired). Returns when the message has its place in the order of what this member sends.
+        """
+        size = len(payload)
+        if to is None and self._slots > 0 and size <= self._bytes and type(payload) is bytes:
+            self._slots -= 1
+            self._bytes -= size + ITEM_BYTES
+            self._outbox.append(payload)
+            if not self._turn_began:
+                self._begin_turn()
+            elif self._slots == 0 or self._bytes < size:
+                await self._yield_turn()
+            return
+        await self._send_slowly(payload, to, timeout, when_full)
+
+    async def _send_slowly(
+        self,
+        payload: bytes,
+        to: Iterable[Address] | None,
+        timeout: float | None,
+        when_full: Literal["wait", "raise"] | None,
+    ) -> None:
+        payload = self._checked(payload)
+        peers = None if to is None else self._peers(to)
+        self._flush_outbox()
+
+        def ready() -> bool:
+            return self._may_send(payload, peers)
+
+        if self._line or not ready():
+            await self._wait_for_room(ready, timeout, when_full)
+        self._send_now(payload, peers)
+
+    def _checked(self, payload: bytes) -> bytes:
+        if self._closing is not None:
+            raise self._closing
+        if not isinstance(payload, bytes | bytearray | memoryview):
+            raise UsageError(f"a payload must be bytes, got {type(payload).__name__}")
+        payload = bytes(payload)
+        if len(payload) > self._config.max_message_bytes:
+            raise UsageError(
+                f"a message of {len(payload)} bytes is above max_message_bytes {self._config.max_message_bytes}"
+            )
+        pieces, capacity = self._node.pieces(len(payload)), self._node.group.capacity
+        if pieces > capacity:
+            raise UsageError(f"a message of {len(payload)} bytes needs {pieces} packets, the window has {capacity}")
+        return payload
+
+    def _peers(self, to: Iterable[Address]) -> list[Address]:
+        peers = list(dict.fromkeys(to))
+        strangers = [peer for peer in peers if peer not in self._node.view]
+        if strangers:
+            raise UsageError(f"{', '.join(map(str, strangers))} not in the view {self._node.view}")
+        return peers
+
+    def _may_send(self, payload: bytes, peers: list[Address] | None) -> bool:
+        if self._driver.is_busy:
+            return False
+        if peers is not None:
+            return self._node.may_send_to([peer for peer in peers if peer != self.me], len(payload))
+        if len(payload) > self._node.largest_whole:
+            return self._node.may_send_large(payload)
+        return self._node.fit([len(payload)]) == 1
+
+    async def _wait_for_room(
+        self, ready: Callable[[], bool], timeout: float | None, when_full: Literal["wait", "raise"] | None
+    ) -> None:
+        if (when_full or self._config.when_full) == "raise":
+            raise WindowFull(f"no room to send: {why_no_room(self._driver)}")
+        await self._line.until(ready, "send", timeout)
+
+    def _send_now(self, payload: bytes, peers: list[Address] | None) -> None:
+        node, now = self._node, self._driver.now_ns()
+        if peers is not None:
+            others = [peer for peer in peers if peer != self.me]
+            self._driver.execute(node.send_to(now, others, payload))
+            if len(others) < len(peers):
+                self._to_self(payload)
+        elif len(payload) > node.largest_whole:
+            self._driver.execute(node.send_large(now, payload))
+        else:
+            self._driver.execute(node.send(now, [payload], [len(payload)]))
+            self._refill()
+
+    def _to_self(self, payload: bytes) -> None:
+        self._driver.inbox.append(Deliver(self.me, Channel.PEER, [payload], 0, 0, len(payload)))
+        self._wake_reader()
+
+    async def send_many(self, payloads: Sequence[bytes], *, timeout: float | None = None) -> None:
+        """Send a list of messages to the group, in order; the fast way. Waits as `send` does.
+
+        If it is cancelled or times out, the messages before some point were sent and those behind it were not.
+        """
+        payloads = list(payloads)
+        sizes = list(map(len, payloads))
+        if not payloads:
+            return
+        if max(sizes) > self._node.largest_whole or set(map(type, payloads)) != {bytes}:
+            for payload in payloads:
+                await self.send(payload, timeout=timeout)
+            return
+        if self._closing is not None:
+            raise self._closing
+        self._flush_outbox()
+        at = 0
+        while at < len(payloads):
+            at += await self._send_some(payloads[at : at + CHUNK], sizes[at : at + CHUNK], timeout)
+
+    async def _send_some(self, payloads: list[bytes], sizes: list[int], timeout: float | None) -> int:
+        def ready() -> bool:
+            return not self._driver.is_busy and self._node.fit(sizes[:1]) == 1
+
+        if self._line or not ready():
+            await self._wait_for_room(ready, timeout, None)
+        count = self._node.fit(sizes)
+        self._driver.execute(self._node.send(self._driver.now_ns(), payloads[:count], sizes[:count]))
+        await asyncio.sleep(0)  # Let acks and other members' messages in between.
+        return count
+
+    # ---- one turn of the loop
+
+    def _begin_turn(self) -> None:
+        """The first message of a turn leaves at once; the others of the same turn go together at its end."""
+        self._turn_began = True
+        self._flush_outbox()
+        asyncio.get_running_loop().call_soon(self._end_turn)
+
+    def _end_turn(self) -> None:
+        self._turn_began = False
+        self._flush_outbox()
+
+    async def _yield_turn(self) -> None:
+        self._flush_outbox()
+        await asyncio.sleep(0)
+
+    def _flush_outbox(self) -> None:
+        if self._outbox:
+            payloads, self._outbox = self._outbox, []
+            self._driver.execute(self._node.send(self._driver.now_ns(), payloads, list(map(len, payloads))))
+        self._refill()
+
+    def _refill(self) -> None:
+        """What may go through the outbox: at most a frame's worth, and nothing while somebody waits in line."""
+        if self._line or self._driver.is_busy or self._closing is not None:
+            self._slots = self._bytes = 0
+            return
+        window = self._node.group.outgoing.window
+        self._slots = self._node.room()
+        self._bytes = min(self._node.largest_whole, window.max_bytes - window.bytes)
+
+    # ---- reading
+
+    def __aiter__(self) -> AsyncIterator[Message | ViewChange]:
+        return self._messages()
+
+    async def _messages(self) -> AsyncIterator[Message | ViewChange]:
+        async for event in self.batches():
+            if type(event) is Batch:
+                for message in map(Message, repeat(event.sender), event.payloads, repeat(event.private)):
+                    yield message
+            else:
+                assert isinstance(event, ViewChange)
+                yield event
+
+    async def batches(self) -> AsyncIterator[Batch | ViewChange]:
+        """What was delivered, as runs: the fast way to read. Ends when the group is closed."""
+        inbox = self._driver.inbox
+        while True:
+            while inbox:
+                yield self._take(inbox.popleft())
+            if self._closing is not None:
+                return
+            await self._until_inbox()
+
+    def _take(self, delivered: Deliver | Install) -> Batch | ViewChange:
+        if type(delivered) is Install:
+            return ViewChange(delivered.view)
+        assert isinstance(delivered, Deliver)
+        if delivered.count:
+            self._driver.execute(self._node.on_taken(self._driver.now_ns(), delivered))
+        return Batch(delivered.origin, delivered.payloads, delivered.channel is not Channel.GROUP)
+
+    async def _until_inbox(self) -> None:
+        if self._reader is not None:
+            raise UsageError("another task is reading from this group already")
+        self._reader = asyncio.get_running_loop().create_future()
+        try:
+            await self._reader
+        finally:
+            self._reader = None
+
+    def _wake_reader(self) -> None:
+        if self._reader is not None and not self._reader.done():
+            self._reader.set_result(None)
+
+    # ---- progress
+
+    def _on_freed(self) -> None:
+        self._line.look()
+        self._flushing.look()
+        if not self._outbox:
+            self._refill()
+
+    async def flush(self, timeout: float | None = None) -> None:
+        """Wait until everything sent so far has been acked by all who must have it."""
+        if self._closing is not None:
+            raise self._closing
+        self._flush_outbox()
+        window = self._node.group.outgoing.window
+        high = window.high
+        marks = [(stream, stream.window.high) for stream in self._node.peers.outgoing.values()]
+
+        def ready() -> bool:
+            return window.low >= high and all(stream.window.low >= mark for stream, mark in marks)
+
+        if not ready():
+            await self._flushing.until(ready, "flush", timeout)
+
+    def waiting(self) -> list[Waiting]:
+        """Who waits, for what, since when."""
+        now = self._driver.now_ns()
+        lines = ((self._line, why_no_room), (self._flushing, why_not_flushed))
+        return [
+            Waiting(waiter.what, why(self._driver), (now - waiter.since_ns) / 1e9)
+            for line, why in lines
+            for waiter in line.waiters()
+        ]
+
+    def explain(self) -> str:
+        """In words: what waits, and why."""
+        waiting = self.waiting()
+        if not waiting:
+            return f"nothing waits; {why_no_room(self._driver)}"
+        return "\n".join(f"{wait.what} waits for {wait.since_seconds:.1f} s: {wait.because}" for wait in waiting)
+
+    # ---- the end
+
+    def _on_lost(self, reason: str) -> None:
+        self._end(GroupClosed(f"this member lost its place in the group: {reason}"), "lost")
+
+    async def close(self) -> None:
+        """End at once. Whoever waits gets GroupClosed; what was delivered can still be read."""
+        self._flush_outbox()
+        self._end(GroupClosed(f"the group {self.name!r} was closed"), "ended")
+
+    def _end(self, error: RingcastError, how: str) -> None:
+        if self._closing is not None:
+            return
+        self._closing = error
+        self._slots = self._bytes = 0
+        self._line.close(error)
+        self._flushing.close(error)
+        self._wake_reader()
+        self._driver.close(how)
+
+    async def __aenter__(self) -> Group:
+        return self
+
+    async def __aexit__(self, *_: object) -> None:
+        await self.close()

@@ -1,0 +1,74 @@
+"""Who waits for what in a group, first come first served, and the words for it.
+
+A waiter takes nothing before its turn comes and what it needs is there, so cancelling it leaves no trace.
+Invariant: only the first in line may be served; every change of the line wakes the new first.
+Not a lock: between `until` returning and the caller's next await nothing else runs on the loop.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections import deque
+from collections.abc import Callable
+from dataclasses import dataclass
+
+from ringcast.errors import RingcastError, WaitExpired
+
+
+@dataclass(slots=True)
+class Waiter:
+    what: str
+    since_ns: int
+    future: asyncio.Future[None]
+
+
+class Line:
+    """Waiters in order of arrival. `why` puts into words what the first one lacks."""
+
+    def __init__(self, clock: Callable[[], int], why: Callable[[], str]) -> None:
+        self._clock = clock
+        self._why = why
+        self._waiters: deque[Waiter] = deque()
+        self._closed: RingcastError | None = None
+
+    def __len__(self) -> int:
+        return len(self._waiters)
+
+    def waiters(self) -> list[Waiter]:
+        return list(self._waiters)
+
+    def look(self) -> None:
+        """Something changed: the first in line should look again."""
+        if self._waiters:
+            future = self._waiters[0].future
+            if not future.done():
+                future.set_result(None)
+
+    def close(self, error: RingcastError) -> None:
+        """Nobody will be served any more."""
+        self._closed = error
+        for waiter in self._waiters:
+            if not waiter.future.done():
+                waiter.future.set_result(None)
+
+    async def until(self, ready: Callable[[], bool], what: str, timeout: float | None) -> None:
+        """Return in turn, as soon as `ready`; raise the closing error, or WaitExpired after `timeout` seconds."""
+        waiter = Waiter(what, self._clock(), asyncio.get_running_loop().create_future())
+        self._waiters.append(waiter)
+        try:
+            async with asyncio.timeout(timeout):
+                await self._served(waiter, ready)
+        except TimeoutError:
+            raise WaitExpired(f"{what} waited {timeout} s: {self._why()}") from None
+        finally:
+            self._waiters.remove(waiter)
+            self.look()
+
+    async def _served(self, waiter: Waiter, ready: Callable[[], bool]) -> None:
+        while True:
+            if self._closed is not None:
+                raise self._closed
+            if self._waiters[0] is waiter and ready():
+                return
+            waiter.future = asyncio.get_running_loop().create_future()
+            await waiter.future

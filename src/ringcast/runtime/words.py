@@ -1,0 +1,51 @@
+"""Why something waits, in words: window, who holds it back, since when nothing was heard of them."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from ringcast.model import Address
+from ringcast.runtime.driver import Driver
+
+
+@dataclass(frozen=True, slots=True)
+class Waiting:
+    """One entry of `group.waiting()` and of `ringcast status`."""
+
+    what: str
+    because: str
+    since_seconds: float
+
+
+def why_no_room(driver: Driver) -> str:
+    node = driver.node
+    window = node.group.outgoing.window
+    parts = [f"window {window.occupancy}/{node.group.capacity} messages, {window.bytes}/{window.max_bytes} bytes"]
+    if driver.is_busy:
+        parts.append("the socket is busy")
+    if node.config.self_delivery and node.group.own_unread >= node.group.capacity:
+        parts.append(f"{node.group.own_unread} own messages are not read yet by this member's application")
+    return ", ".join(parts + _missing_acks(driver))
+
+
+def why_not_flushed(driver: Driver) -> str:
+    window = driver.node.group.outgoing.window
+    head = f"{window.occupancy} messages are not acked by all"
+    unacked = [peer for peer, stream in driver.node.peers.outgoing.items() if stream.window.occupancy]
+    if unacked:
+        head += f", private messages are not acked by {', '.join(map(str, unacked))}"
+    return ", ".join([head, *_missing_acks(driver)])
+
+
+def _missing_acks(driver: Driver) -> list[str]:
+    outgoing = driver.node.group.outgoing
+    if outgoing.window.occupancy == 0:
+        return []
+    return [_missing_ack(driver, member) for member in outgoing.acks.laggards() if member != driver.node.me]
+
+
+def _missing_ack(driver: Driver, member: Address) -> str:
+    acked = driver.node.group.outgoing.acks.get(member)
+    heard = driver.heard.get(member)
+    last = "never heard" if heard is None else f"last heard {(driver.now_ns() - heard) / 1e9:.1f} s ago"
+    return f"{member} has acked up to {acked} of {driver.node.group.outgoing.window.high} ({last})"
