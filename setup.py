@@ -4,9 +4,10 @@ Every `src/ringcast/native/_NAME.c` becomes the module `ringcast.native._NAME`, 
 Other `.c` and `.h` files there are for inclusion and are never built alone; a change in any of them rebuilds.
 
 Each extension is optional: where it cannot be compiled the installation succeeds and that module is missing.
-`make native` builds again after a change and, unlike an installation, fails if the compiler does.
+With RINGCAST_NATIVE=required the build fails instead; `make native`, for use after a change, sets it.
 """
 
+import os
 from pathlib import Path
 
 from setuptools import Extension, setup
@@ -21,7 +22,7 @@ def extension(source: Path) -> Extension:
         sources=[str(source)],
         depends=included,
         extra_compile_args=["-std=c11", "-O2", "-Wall", "-Wextra"],
-        optional=True,
+        optional=os.environ.get("RINGCAST_NATIVE") != "required",
     )
 
 

