@@ -1,0 +1,23 @@
+"""Checkers: one file per guarantee, each a pure fold over trace events, and the verdict over all of them.
+
+The same checker judges a simulated run and a recording of real processes. Imports only model and trace.
+"""
+
+from ringcast.checkers.judge import CHECKERS, GUARANTEES, Judgement, decide, judge, parse_require
+from ringcast.checkers.shape import Checker, Closed, Evidence, Finding, Report, Violation, describe
+
+__all__ = [
+    "CHECKERS",
+    "GUARANTEES",
+    "Checker",
+    "Closed",
+    "Evidence",
+    "Finding",
+    "Judgement",
+    "Report",
+    "Violation",
+    "decide",
+    "describe",
+    "judge",
+    "parse_require",
+]

@@ -192,7 +192,8 @@ from pathlib import Path
 from ringcast.model import Address, Event, Kind
 from ringcast.trace import Header, RecorderLimits, ThreadedRecorder
 a = Address("a", 36, "127.0.0.1:1")
-r = ThreadedRecorder(Path(sys.argv[1]), Header.of(a, "g"), 0, RecorderLimits(block_events=50, flush_interval_ns=1_000_000))
+limits = RecorderLimits(block_events=50, flush_interval_ns=1_000_000)
+r = ThreadedRecorder(Path(sys.argv[1]), Header.of(a, "g"), 0, limits)
 n = 0
 while True:
     n += 1

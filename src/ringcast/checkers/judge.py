@@ -1,0 +1,170 @@
+"""The verdict over a run: every checker fed with every recording, and the words of the contract.
+
+Per guarantee: violated if any violation; unjudged if nothing was examined or a needed record is missing; else held.
+Overall: violated if any is; unjudged if events were dropped, a member of some view has no recording, no guarantee was
+examined, or a required one did not hold; else held.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+from ringcast.checkers.g01 import FifoChecker
+from ringcast.checkers.g02 import BoundChecker
+from ringcast.checkers.g03 import PurgeChecker
+from ringcast.checkers.shape import Checker, Finding, Report
+from ringcast.checkers.views import installed
+from ringcast.errors import UsageError
+from ringcast.model import Address, Event, Kind
+from ringcast.trace import Recording
+
+GUARANTEES = tuple(f"G{number}" for number in range(1, 15))
+
+CHECKERS: dict[str, Callable[[], Checker]] = {
+    "G1": FifoChecker,
+    "G2": BoundChecker,
+    "G3": PurgeChecker,
+}
+
+
+@dataclass(frozen=True, slots=True)
+class Judgement:
+    """What is known about a run, guarantee by guarantee."""
+
+    verdict: str
+    findings: dict[str, Finding]
+    events: int
+    dropped_events: int
+    reasons: list[str] = field(default_factory=list)  # why it is not `held`, or what was not exercised
+
+    @property
+    def exit_code(self) -> int:
+        return {"held": 0, "violated": 1, "unjudged": 2}[self.verdict]
+
+    @property
+    def unexercised(self) -> list[str]:
+        return [name for name, finding in self.findings.items() if finding.verdict == "unjudged"]
+
+    def to_json(self) -> dict[str, Any]:
+        return {
+            "verdict": self.verdict,
+            "guarantees": {name: _finding_json(finding) for name, finding in self.findings.items()},
+            "events": self.events,
+            "dropped_events": self.dropped_events,
+            "reasons": self.reasons,
+        }
+
+
+def judge(recordings: Iterable[Recording], require: Iterable[str] = ()) -> Judgement:
+    """Feed every recording to every checker. Recordings are read once, one after the other, up to their first hole."""
+    recordings = list(recordings)
+    bench = _Bench([make() for make in CHECKERS.values()])
+    members = _ViewMembers()
+    events = 0
+    for recording in recordings:
+        for index, event in enumerate(recording.judgeable()):
+            bench.on_event(recording.member, index, event)
+            if event.kind is Kind.VIEW:
+                members.on_view(event)
+            events += 1
+    closed = {recording.member: recording.is_whole for recording in recordings}
+    findings = bench.finish(closed)
+    absent = [member for member in members.seen if member not in closed]
+    return decide(findings, events, sum(r.dropped for r in recordings), absent, require)
+
+
+def decide(
+    findings: dict[str, Finding], events: int, dropped: int, absent: Sequence[Address], require: Iterable[str] = ()
+) -> Judgement:
+    """The overall verdict from the findings; used by everyone who judges, so that the words mean one thing."""
+    findings = {name: findings.get(name) or Report(name).finding() for name in GUARANTEES}
+    required = parse_require(require)
+    doubts = _doubts(findings, dropped, absent, required)
+    if any(finding.violation_count for finding in findings.values()):
+        verdict = "violated"
+        reasons = [v.sentence for finding in findings.values() for v in finding.violations[:1]]
+    else:
+        verdict = "unjudged" if doubts else "held"
+        reasons = doubts or _quiet(findings)
+    return Judgement(verdict, findings, events, dropped, reasons)
+
+
+def parse_require(require: Iterable[str]) -> list[str]:
+    """Guarantee names, also as comma-separated lists; UsageError names one that does not exist."""
+    names = [name.strip().upper() for part in require for name in part.split(",") if name.strip()]
+    for name in names:
+        if name not in GUARANTEES:
+            raise UsageError(f"unknown guarantee {name!r}: there are G1 to G14")
+    return names
+
+
+def _doubts(
+    findings: dict[str, Finding], dropped: int, absent: Sequence[Address], required: Sequence[str]
+) -> list[str]:
+    doubts = []
+    if dropped:
+        doubts.append(f"{dropped} events were dropped while recording")
+    if absent:
+        doubts.append(f"no recording of {', '.join(map(str, absent[:10]))}, a member of a view")
+    if not any(finding.examined for finding in findings.values()):
+        doubts.append("no guarantee was examined")
+    for name in required:
+        if findings[name].verdict == "unjudged":
+            why = findings[name].missing[0] if findings[name].missing else "nothing was examined"
+            doubts.append(f"{name} is required and unjudged: {why}")
+    return doubts
+
+
+def _quiet(findings: dict[str, Finding]) -> list[str]:
+    names = [name for name, finding in findings.items() if finding.verdict == "unjudged"]
+    return [f"not exercised: {', '.join(names)}"] if names else []
+
+
+class _Bench:
+    """Routes each event to the checkers that want its kind."""
+
+    def __init__(self, checkers: Sequence[Checker]) -> None:
+        self._checkers = checkers
+        self._by_kind = {kind: [c for c in checkers if kind in c.kinds] for kind in Kind}
+        self._faults: dict[str, Report] = {c.guarantee: Report(c.guarantee) for c in checkers}
+
+    def on_event(self, member: Address, index: int, event: Event) -> None:
+        for checker in self._by_kind[event.kind]:
+            try:
+                checker.on_event(member, index, event)
+            except (ValueError, TypeError, LookupError) as error:
+                why = f"event {index} of {member} ({event.kind.name}) cannot be judged: {error}"
+                self._faults[checker.guarantee].lacks(why)
+
+    def finish(self, closed: dict[Address, bool]) -> dict[str, Finding]:
+        findings = {}
+        for checker in self._checkers:
+            finding = checker.finish(closed)
+            finding.missing.extend(self._faults[checker.guarantee].finding().missing)
+            findings[checker.guarantee] = finding
+        return findings
+
+
+class _ViewMembers:
+    """Everybody who was a member of some recorded view, in the order of first sight."""
+
+    def __init__(self) -> None:
+        self.seen: dict[Address, None] = {}
+
+    def on_view(self, event: Event) -> None:
+        try:
+            self.seen.update(dict.fromkeys(installed(event).members))
+        except (ValueError, TypeError, LookupError):
+            return
+
+
+def _finding_json(finding: Finding) -> dict[str, Any]:
+    return {
+        "verdict": finding.verdict,
+        "examined": finding.examined,
+        "violations": finding.violation_count,
+        "evidence": [violation.to_json() for violation in finding.violations],
+        "missing": finding.missing,
+    }
