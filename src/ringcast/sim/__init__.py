@@ -1,0 +1,13 @@
+"""The deterministic world: the same core on a simulated clock and network, with faults of every kind.
+
+A seed replays a run bit for bit. A public test kit: users test their applications against partitions with it.
+"""
+
+from ringcast.sim.application import Application
+from ringcast.sim.clock import Clock, LocalClock
+from ringcast.sim.cluster import Cluster
+from ringcast.sim.faults import Fault, Faults
+from ringcast.sim.member import Member
+from ringcast.sim.network import Catch, Link, Network
+
+__all__ = ["Application", "Catch", "Clock", "Cluster", "Fault", "Faults", "Link", "LocalClock", "Member", "Network"]

@@ -1,0 +1,84 @@
+"""Virtual time: one queue of things to do, and a clock for each member that may run fast or slow.
+
+Time is integer nanoseconds and passes only when the queue says so. Of two things due at the same moment the one that
+was planned first happens first, so a run depends on nothing but what was planned.
+There is no cancelling: a timer that is no longer wanted carries what it was for, and is ignored when it comes.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from heapq import heappop, heappush
+from typing import Any
+
+Action = Callable[..., None]
+
+_MILLION = 1_000_000
+
+
+class Clock:
+    """The queue of the simulated world."""
+
+    __slots__ = ("_planned", "_queue", "now_ns")
+
+    def __init__(self) -> None:
+        self.now_ns = 0
+        self._planned = 0
+        self._queue: list[tuple[int, int, Action, tuple[Any, ...]]] = []
+
+    def at(self, t_ns: int, action: Action, *args: Any) -> None:
+        """Plan an action; what lies in the past happens as soon as possible."""
+        self._planned += 1
+        heappush(self._queue, (max(t_ns, self.now_ns), self._planned, action, args))
+
+    def after(self, delay_ns: int, action: Action, *args: Any) -> None:
+        self.at(self.now_ns + delay_ns, action, *args)
+
+    @property
+    def next_ns(self) -> int | None:
+        """When the next action is due, or None if nothing is planned."""
+        return self._queue[0][0] if self._queue else None
+
+    def step(self) -> bool:
+        """Let the next action happen; False if there is none."""
+        if not self._queue:
+            return False
+        self.now_ns, _, action, args = heappop(self._queue)
+        action(*args)
+        return True
+
+    def run_until(self, t_ns: int) -> None:
+        """Everything that is due up to this moment happens; then it is this moment."""
+        queue = self._queue
+        while queue and queue[0][0] <= t_ns:
+            self.now_ns, _, action, args = heappop(queue)
+            action(*args)
+        self.now_ns = max(self.now_ns, t_ns)
+
+
+class LocalClock:
+    """What one member's clock shows. It never goes back, whatever happens to its rate."""
+
+    __slots__ = ("_base_local_ns", "_base_ns", "_rate")
+
+    def __init__(self, now_ns: int = 0) -> None:
+        self._base_ns = self._base_local_ns = now_ns
+        self._rate = _MILLION
+
+    def set_rate(self, now_ns: int, parts_per_million: int) -> None:
+        """From now on this clock gains (or, below zero, loses) so many microseconds per second."""
+        if parts_per_million <= -_MILLION:
+            raise ValueError(f"a clock that loses {-parts_per_million} parts per million would stand still or go back")
+        self._base_local_ns, self._base_ns = self.local(now_ns), now_ns
+        self._rate = _MILLION + parts_per_million
+
+    @property
+    def is_true(self) -> bool:
+        return self._rate == _MILLION and self._base_ns == self._base_local_ns
+
+    def local(self, t_ns: int) -> int:
+        return self._base_local_ns + (t_ns - self._base_ns) * self._rate // _MILLION
+
+    def when(self, local_ns: int) -> int:
+        """The first moment at which this clock shows `local_ns` or more."""
+        return self._base_ns - (self._base_local_ns - local_ns) * _MILLION // self._rate

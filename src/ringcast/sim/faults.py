@@ -1,0 +1,168 @@
+"""Faults as values: what goes wrong, for whom, from when until when; and the board that makes it so.
+
+Several faults may hold at once, also on the same path. Whenever one begins or ends, the state of every path and every
+member is computed again from the world as it was made and the faults that hold, so no end of one undoes another.
+Each beginning and each end is recorded by the harness (FAULT, HEAL).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass, replace
+from typing import Protocol
+
+from ringcast.model import MS
+from ringcast.sim.clock import Clock
+from ringcast.sim.member import Member
+from ringcast.sim.network import Link, Network
+
+Pairs = list[tuple[str, str]]
+
+
+@dataclass(frozen=True, slots=True)
+class Fault:
+    """`members`: for links none = all, one = all from and to it, two = from the first to the second; for cuts and
+    members see the tables below. `amount`: a share, milliseconds, bytes per second or parts per million."""
+
+    kind: str
+    at_ns: int
+    until_ns: int
+    members: tuple[str, ...] = ()
+    amount: float = 0.0
+
+    def __post_init__(self) -> None:
+        if self.kind not in KINDS:
+            raise ValueError(f"unknown fault {self.kind!r}; known are {', '.join(sorted(KINDS))}")
+        if not 0 <= self.at_ns <= self.until_ns:
+            raise ValueError(f"a fault from {self.at_ns} until {self.until_ns} ns")
+
+    def __str__(self) -> str:
+        amount = f" {self.amount:g}" if self.amount else ""
+        return " ".join([self.kind + amount, *self.members])
+
+
+LINK_CHANGES: Mapping[str, Callable[[Link, float], Link]] = {
+    "loss": lambda link, share: replace(link, loss=share),
+    "duplicate": lambda link, share: replace(link, duplicate=share),
+    "reorder": lambda link, share: replace(link, reorder=share),
+    "damage": lambda link, share: replace(link, damage=share),
+    "delay": lambda link, ms: replace(link, delay_ns=link.delay_ns + int(ms * MS)),
+    "jitter": lambda link, ms: replace(link, jitter_ns=link.jitter_ns + int(ms * MS)),
+    "slow-link": lambda link, rate: replace(link, bytes_per_second=int(rate)),
+}
+
+# Which directions a partition closes, given everybody's names and the fault's members.
+PARTITIONS: Mapping[str, Callable[[list[str], tuple[str, ...]], Pairs]] = {
+    "one-way": lambda names, members: [(members[0], members[1])],
+    "deaf": lambda names, members: [(other, members[0]) for other in names if other != members[0]],
+    "mute": lambda names, members: [(members[0], other) for other in names if other != members[0]],
+    "isolate": lambda names, members: _between(members[:1], [name for name in names if name != members[0]]),
+    "split": lambda names, members: _between(members, [name for name in names if name not in members]),
+    # The last one named is reached from both sides: A B C with C named hears A and D, but A does not hear D.
+    "bridge": lambda names, members: _between(members[:-1], [name for name in names if name not in members]),
+}
+
+# Packets of these kinds do not pass; members as for links.
+KIND_CUTS: Mapping[str, tuple[str, ...]] = {
+    "no-acks": ("ack",),
+    "no-data": ("data", "stream"),
+    "no-requests": ("request",),
+    "no-tails": ("highest",),
+    "no-control": ("control",),
+}
+
+# What members do wrong: frozen for a while, not reading, reading slowly (ms per delivery), a wrong clock (ppm).
+MEMBER_FAULTS = ("freeze", "stop-reading", "slow-reading", "clock")
+
+KINDS = (*LINK_CHANGES, *PARTITIONS, *KIND_CUTS, *MEMBER_FAULTS)
+
+
+class Place(Protocol):
+    """Where faults happen."""
+
+    clock: Clock
+    network: Network
+
+    @property
+    def names(self) -> list[str]: ...
+
+    def alive(self) -> Iterator[Member]: ...
+
+    def note_fault(self, fault: Fault) -> None: ...
+
+    def note_heal(self, fault: Fault | None) -> None: ...
+
+
+class Faults:
+    """Which faults hold now."""
+
+    def __init__(self, place: Place) -> None:
+        self._place = place
+        self.active: list[Fault] = []
+
+    def plan(self, fault: Fault) -> None:
+        """It will begin and end by itself."""
+        self._place.clock.at(fault.at_ns, self.begin, fault)
+        self._place.clock.at(fault.until_ns, self.end, fault)
+
+    def begin(self, fault: Fault) -> None:
+        self.active.append(fault)
+        self._place.note_fault(fault)
+        self.refresh()
+
+    def end(self, fault: Fault) -> None:
+        if fault in self.active:
+            self.active.remove(fault)
+            self._place.note_heal(fault)
+            self.refresh()
+
+    def end_all(self) -> None:
+        """From now on nothing is wrong any more (as far as it can be undone)."""
+        self.active.clear()
+        self._place.note_heal(None)
+        self.refresh()
+
+    def refresh(self) -> None:
+        """Make the world what the active faults say; also needed when a member is new."""
+        self._refresh_paths()
+        for member in list(self._place.alive()):
+            self._refresh_member(member)
+
+    def _refresh_paths(self) -> None:
+        network, names = self._place.network, self._place.names
+        network.mend_all()
+        for fault in self.active:
+            if fault.kind in PARTITIONS:
+                network.cut(PARTITIONS[fault.kind](names, fault.members))
+            elif fault.kind in KIND_CUTS:
+                network.cut(_link_pairs(names, fault.members), KIND_CUTS[fault.kind])
+            elif fault.kind in LINK_CHANGES:
+                for sender, to in _link_pairs(names, fault.members):
+                    path = network.path(sender, to)
+                    path.link = LINK_CHANGES[fault.kind](path.link, fault.amount)
+
+    def _refresh_member(self, member: Member) -> None:
+        mine = {fault.kind: fault for fault in self.active if not fault.members or member.name in fault.members}
+        pace: int | None = int(mine["slow-reading"].amount * MS) if "slow-reading" in mine else 0
+        pace = None if "stop-reading" in mine else pace
+        rate = int(mine["clock"].amount) if "clock" in mine else 0
+        if member.clock_rate != rate:
+            member.set_clock_rate(rate)
+        if "freeze" in mine:
+            member.freeze()
+        elif member.is_frozen:
+            member.thaw()
+        if member.application.read_every_ns != pace:
+            member.read_every(pace)
+
+
+def _between(side: tuple[str, ...] | list[str], other: list[str]) -> Pairs:
+    """Both directions between two sides."""
+    return [pair for a in side for b in other for pair in ((a, b), (b, a))]
+
+
+def _link_pairs(names: list[str], members: tuple[str, ...]) -> Pairs:
+    if len(members) == 2:
+        return [(members[0], members[1])]
+    every = [(a, b) for a in names for b in names if a != b]
+    return [pair for pair in every if members[0] in pair] if members else every

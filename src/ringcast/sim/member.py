@@ -1,0 +1,293 @@
+"""A simulated process: the one place of this room where a `core.Node` is built and driven.
+
+It does what the asyncio driver does, on virtual time: frames in, effects out, one timer; then the application reads and
+sends as far as it may. After every fact that goes into the node, `check()` of every machine in it is called.
+A frozen member does nothing; its socket keeps what arrives, up to its buffer. A crashed one is gone, with its memory.
+"""
+
+from __future__ import annotations
+
+from collections import Counter, deque
+from collections.abc import Callable, Mapping
+from dataclasses import replace
+from typing import Protocol
+
+from ringcast.core import Cast, Deliver, Drop, Effect, Freed, Install, Lost, Node, Unicast
+from ringcast.model import Address, Config, Event, Kind, View
+from ringcast.sim.application import Application, Outbound
+from ringcast.sim.clock import Clock, LocalClock
+from ringcast.sim.network import Network
+from ringcast.trace import Recorder
+from ringcast.wire import Codec
+
+
+class World(Protocol):
+    """What a member needs from the world it lives in."""
+
+    group: str
+    multicasts: bool  # the network reaches everybody with one packet
+    clock: Clock
+    network: Network
+
+
+class Member:
+    """One process: its node, its application, its clock, its recording."""
+
+    def __init__(
+        self,
+        world: World,
+        address: Address,
+        config: Config,
+        recorder: Recorder,
+        view: View,
+        offsets: Mapping[Address, int],
+    ) -> None:
+        self.address = address
+        self.name = address.name
+        self.recorder = recorder
+        self.application = Application()
+        self.local = LocalClock()
+        self.node = Node(address, config, view, offsets, multicasts=world.multicasts)
+        self.lost: str | None = None  # why it cannot go on in its view, if so
+        self.drops: Counter[str] = Counter()
+        self.is_frozen = False
+        self.is_over = False
+        self.clock_rate = 0  # parts per million that its clock gains or loses
+        self._world = world
+        self._codec = Codec(world.group, address)
+        self._record = recorder.append
+        self._buffer: deque[tuple[bytes, bool]] = deque()  # what a frozen member's socket holds
+        self._buffered = 0
+        self._timer_ns: int | None = None
+        self._waits = 0
+        self._waiting: Outbound | None = None  # the message whose send waits for room
+        self._next_read_ns: int | None = None
+        self._do: dict[type, Callable[..., None]] = {
+            Cast: self._cast,
+            Unicast: self._unicast,
+            Deliver: self._queue,
+            Install: self._queue,
+            Freed: self._ignore,  # the application looks again after every fact anyway
+            Drop: self._drop,
+            Lost: self._lose,
+            Event: self._note,
+        }
+
+    # ---- life
+
+    def begin(self) -> None:
+        self._world.network.attach(self.name, self._on_frame)
+        self._enter(self.node.begin(self.now_ns))
+
+    @property
+    def now_ns(self) -> int:
+        """What this member's own clock shows."""
+        return self.local.local(self._world.clock.now_ns)
+
+    def end(self, how: str) -> None:
+        """The process is over: ended, left or crashed. Whoever waited in it waits no longer."""
+        if self.is_over:
+            return
+        self._world.network.detach(self.name)
+        self._end_wait(how)
+        self.is_over = True
+        self.application.outbox.clear()
+        self.recorder.close(self._world.clock.now_ns, how)
+
+    def freeze(self) -> None:
+        self.is_frozen = True
+
+    def thaw(self) -> None:
+        """What was missed happens now: first the timer, then what the socket kept."""
+        if not self.is_frozen or self.is_over:
+            return
+        self.is_frozen = False
+        self._buffered = 0
+        frames, self._buffer = self._buffer, deque()
+        self._enter(self.node.on_time(self.now_ns))
+        for frame, is_damaged in frames:
+            self._on_frame(frame, is_damaged)
+
+    def set_clock_rate(self, parts_per_million: int) -> None:
+        self.clock_rate = parts_per_million
+        self.local.set_rate(self._world.clock.now_ns, parts_per_million)
+        self._timer_ns = None
+        self._arm()
+
+    # ---- what the application does
+
+    def send(self, payload: bytes, to: tuple[Address, ...] = ()) -> None:
+        """Queue a message; it goes out at once if there is room, otherwise it waits."""
+        if self.is_over:
+            return
+        self.application.outbox.append(Outbound(payload, to))
+        self.look()
+
+    def read_every(self, pause_ns: int | None) -> None:
+        """Change the pace of the reader: 0 = at once, None = not at all."""
+        self.application.read_every_ns = pause_ns
+        self._next_read_ns = None
+        self.look()
+
+    def look(self) -> None:
+        """The application does what it can do now."""
+        if not (self.is_frozen or self.is_over):
+            self._enter([])
+
+    # ---- facts
+
+    def _on_frame(self, frame: bytes, is_damaged: bool) -> None:
+        if self.is_frozen:
+            self._keep(frame, is_damaged)
+            return
+        decoded = self._codec.decode(frame)
+        if type(decoded) is Drop:
+            self._drop(decoded)
+        elif is_damaged:
+            # A checksum (of UDP, of TCP, of the seal) stands in front of the codec in real life; see decision 0050.
+            self._drop(Drop("a damaged frame", None))
+        else:
+            sender, packet = decoded  # type: ignore[misc]
+            self._enter(self.node.on_packet(self.now_ns, sender, packet))
+
+    def _keep(self, frame: bytes, is_damaged: bool) -> None:
+        if self._buffered + len(frame) <= self.node.config.receive_buffer_bytes:
+            self._buffered += len(frame)
+            self._buffer.append((frame, is_damaged))
+
+    def _on_timer(self, due_ns: int) -> None:
+        if due_ns != self._timer_ns or self.is_over:
+            return  # a timer that was set again since
+        self._timer_ns = None
+        if not self.is_frozen:
+            self._enter(self.node.on_time(self.now_ns))
+
+    def _enter(self, effects: list[Effect]) -> None:
+        """One fact went into the node: carry out what came of it, then let the application go on."""
+        self._carry_out(effects)
+        while self._read() or self._send():
+            pass
+        self._note_wait()
+        self._arm()
+
+    def _carry_out(self, effects: list[Effect]) -> None:
+        self.node.check()
+        do = self._do
+        for effect in effects:
+            do[type(effect)](effect)
+
+    def _arm(self) -> None:
+        deadline_ns = self.node.deadline_ns()
+        if deadline_ns is None or self.is_over:
+            return
+        due_ns = max(self.local.when(deadline_ns), self._world.clock.now_ns)
+        if self._timer_ns is None or due_ns < self._timer_ns:
+            self._timer_ns = due_ns
+            self._world.clock.at(due_ns, self._on_timer, due_ns)
+
+    # ---- the application reads and sends
+
+    def _read(self) -> bool:
+        app = self.application
+        if not app.inbox or app.read_every_ns is None:
+            return False
+        if app.read_every_ns and not self._is_time_to_read(app.read_every_ns):
+            return False
+        delivery = app.read()
+        if delivery is not None:
+            self._carry_out(self.node.on_taken(self.now_ns, delivery))
+        return True
+
+    def _is_time_to_read(self, pause_ns: int) -> bool:
+        clock = self._world.clock
+        if self._next_read_ns is None or clock.now_ns >= self._next_read_ns:
+            self._next_read_ns = clock.now_ns + pause_ns
+            clock.at(self._next_read_ns, self.look)
+            return True
+        return False
+
+    def _send(self) -> bool:
+        outbox = self.application.outbox
+        if not outbox:
+            return False
+        outbound = outbox[0]
+        if outbound.to:
+            return self._send_private(outbound)
+        if len(outbound.payload) > self.node.largest_whole:
+            return self._send_large(outbound.payload)
+        payloads = self.application.leading_small(self.node.largest_whole, self.node.room())
+        count = self.node.fit(list(map(len, payloads)))
+        if not count:
+            return False
+        for _ in range(count):
+            outbox.popleft()
+        payloads = payloads[:count]
+        self._carry_out(self.node.send(self.now_ns, payloads, list(map(len, payloads))))
+        return True
+
+    def _send_large(self, payload: bytes) -> bool:
+        if not self.node.may_send_large(payload):
+            return False
+        self.application.outbox.popleft()
+        self._carry_out(self.node.send_large(self.now_ns, payload))
+        return True
+
+    def _send_private(self, outbound: Outbound) -> bool:
+        peers = list(outbound.to)
+        if not self.node.may_send_to(peers, len(outbound.payload)):
+            return False
+        self.application.outbox.popleft()
+        self._carry_out(self.node.send_to(self.now_ns, peers, outbound.payload))
+        return True
+
+    def _note_wait(self) -> None:
+        """What stands first in the outbox now found no room: its send waits (G14)."""
+        outbox = self.application.outbox
+        head = outbox[0] if outbox else None
+        if head is self._waiting:
+            return
+        self._end_wait("sent")
+        if head is not None:
+            self._waiting = head
+            self._waits += 1
+            self._note(Event(Kind.WAIT_START, self.now_ns, value=self._waits, detail={"what": "send"}))
+
+    def _end_wait(self, how: str) -> None:
+        if self._waiting is not None:
+            self._waiting = None
+            self._note(Event(Kind.WAIT_END, self.now_ns, value=self._waits, detail={"how": how}))
+
+    # ---- effects
+
+    def _cast(self, effect: Cast) -> None:
+        frame = self._codec.encode(effect.packet)
+        assert len(frame) <= self.node.config.frame_bytes, (len(frame), effect.packet)
+        for member in self.node.view.members:
+            if member != self.address:
+                self._world.network.transmit(self.name, member.name, effect.packet, frame)
+
+    def _unicast(self, effect: Unicast) -> None:
+        frame = self._codec.encode(effect.packet)
+        assert len(frame) <= self.node.config.frame_bytes, (len(frame), effect.packet)
+        self._world.network.transmit(self.name, effect.to.name, effect.packet, frame)
+
+    def _queue(self, effect: Deliver | Install) -> None:
+        self.application.inbox.append(effect)
+
+    def _ignore(self, effect: Freed) -> None:
+        """Nothing to wake: the application looks after every fact."""
+
+    def _drop(self, effect: Drop) -> None:
+        self.drops[effect.reason] += effect.count
+        self._note(
+            Event(Kind.DROP, self.now_ns, None, effect.peer, count=effect.count, detail={"reason": effect.reason})
+        )
+
+    def _lose(self, effect: Lost) -> None:
+        self.lost = self.lost or effect.reason
+
+    def _note(self, event: Event) -> None:
+        """Recordings are in true time, also where the member's own clock is wrong."""
+        if not self.local.is_true:
+            event = replace(event, t_ns=self._world.clock.now_ns)
+        self._record(event)

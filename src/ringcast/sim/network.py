@@ -1,0 +1,204 @@
+"""The simulated network: frames from one member to another, over links that may be slow, lossy, cut or worse.
+
+Each direction between two members is a path of its own, with its own source of randomness, so that what happens on one
+does not shift what happens on another. Frames are bytes: whatever arrives went through `wire` at both ends.
+A path belongs to the name of a member (its host), not to an incarnation: what was on its way to a process that crashed
+reaches the one that restarted in its place.
+Not a transport: nothing here waits, and nobody is told what was lost.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass
+from random import Random
+
+from ringcast.core import Channel, Packet, Run
+from ringcast.model import MIB, MS, SECOND
+from ringcast.sim.clock import Clock
+
+Socket = Callable[[bytes, bool], None]
+Snare = Callable[[str, str, Packet], bool]
+
+_RUN_KINDS = {Channel.GROUP: "data", Channel.PEER: "stream", Channel.CONTROL: "control"}
+
+
+@dataclass(frozen=True, slots=True)
+class Link:
+    """How one direction behaves. Shares are between 0 and 1; `bytes_per_second` 0 = no limit."""
+
+    delay_ns: int = 1 * MS
+    jitter_ns: int = 0
+    loss: float = 0.0
+    duplicate: float = 0.0
+    reorder: float = 0.0  # this share is held back by up to `reorder_ns`, so that others overtake
+    reorder_ns: int = 5 * MS
+    damage: float = 0.0  # this share has bytes changed
+    bytes_per_second: int = 0
+    queue_bytes: int = 1 * MIB  # what does not fit the queue of a slow link is lost
+
+    def __post_init__(self) -> None:
+        for name in ("loss", "duplicate", "reorder", "damage"):
+            share = getattr(self, name)
+            if not 0 <= share <= 1:
+                raise ValueError(f"{name} must be between 0 and 1, got {share!r}")
+        for name in ("delay_ns", "jitter_ns", "reorder_ns", "bytes_per_second", "queue_bytes"):
+            if getattr(self, name) < 0:
+                raise ValueError(f"{name} must not be negative, got {getattr(self, name)!r}")
+
+
+def kind_of(packet: Packet) -> str:
+    """The word by which cuts and snares name a packet: data, stream, control, or its type."""
+    return _RUN_KINDS[packet.channel] if type(packet) is Run else type(packet).__name__.lower()
+
+
+class Path:
+    """One direction between two members: its link, its randomness, and what is cut on it."""
+
+    __slots__ = ("_draw", "_free_ns", "_random", "cut_kinds", "is_cut", "link")
+
+    def __init__(self, link: Link, random: Random) -> None:
+        self.link = link
+        self.is_cut = False
+        self.cut_kinds: tuple[str, ...] = ()  # these kinds do not pass, although the path is not cut
+        self._random = random
+        self._draw = random.random
+        self._free_ns = 0  # when the last byte in the queue of a slow link has left
+
+    def travel_ns(self, now_ns: int, nbytes: int) -> list[int]:
+        """How long each copy of a frame is on its way; none if it is lost."""
+        link = self.link
+        if link.loss and self._draw() < link.loss:
+            return []
+        queued_ns = self._queue(now_ns, nbytes) if link.bytes_per_second else 0
+        if queued_ns < 0:
+            return []
+        copies = 2 if link.duplicate and self._draw() < link.duplicate else 1
+        return [queued_ns + self._delay_ns() for _ in range(copies)]
+
+    def _queue(self, now_ns: int, nbytes: int) -> int:
+        """How long until the last byte is on the wire, or -1 if the queue is full."""
+        link = self.link
+        free_ns = max(self._free_ns, now_ns)
+        if (free_ns - now_ns) * link.bytes_per_second > link.queue_bytes * SECOND:
+            return -1
+        self._free_ns = free_ns + nbytes * SECOND // link.bytes_per_second
+        return self._free_ns - now_ns
+
+    def _delay_ns(self) -> int:
+        link = self.link
+        delay_ns = link.delay_ns
+        if link.jitter_ns:
+            delay_ns += int(self._draw() * link.jitter_ns)
+        if link.reorder and self._draw() < link.reorder:
+            delay_ns += int(self._draw() * link.reorder_ns)
+        return delay_ns
+
+    def spoil(self, frame: bytes) -> bytes:
+        """The frame with some bytes changed, cut off or added, if this one is unlucky; otherwise itself."""
+        if self._draw() >= self.link.damage:
+            return frame
+        spoiled = bytearray(frame)
+        for _ in range(self._random.randint(1, 4)):
+            spoiled[self._random.randrange(len(spoiled))] ^= self._random.randint(1, 255)
+        length = self._random.choice((0, 0, 1, -1))
+        return bytes(spoiled[: len(spoiled) // 2] if length < 0 else spoiled + b"\0" * length)
+
+
+class Network:
+    """All paths between the members of one simulated world."""
+
+    def __init__(self, clock: Clock, seed: int | str, link: Link) -> None:
+        self.link = link
+        self.sent = 0
+        self.lost = 0
+        self.snares: list[Snare] = []  # tests catch single packets with these
+        self._clock = clock
+        self._seed = seed
+        self._paths: dict[tuple[str, str], Path] = {}
+        self._sockets: dict[str, Socket] = {}
+
+    def path(self, sender: str, to: str) -> Path:
+        path = self._paths.get((sender, to))
+        if path is None:
+            path = self._paths[sender, to] = Path(self.link, Random(f"{self._seed}/{sender}>{to}/link"))
+        return path
+
+    # ---- members
+
+    def attach(self, name: str, socket: Socket) -> None:
+        self._sockets[name] = socket
+
+    def detach(self, name: str) -> None:
+        self._sockets.pop(name, None)
+
+    def transmit(self, sender: str, to: str, packet: Packet, frame: bytes) -> None:
+        path = self._paths.get((sender, to)) or self.path(sender, to)
+        self.sent += 1
+        if path.is_cut or self._is_caught(path, sender, to, packet):
+            self.lost += 1
+            return
+        copies = path.travel_ns(self._clock.now_ns, len(frame))
+        if not copies:
+            self.lost += 1
+        for travel_ns in copies:
+            arrives = path.spoil(frame) if path.link.damage else frame
+            self._clock.after(travel_ns, self._arrive, to, arrives, arrives is not frame)
+
+    def _is_caught(self, path: Path, sender: str, to: str, packet: Packet) -> bool:
+        if path.cut_kinds and kind_of(packet) in path.cut_kinds:
+            return True
+        return any(snare(sender, to, packet) for snare in self.snares)
+
+    def _arrive(self, to: str, frame: bytes, is_damaged: bool) -> None:
+        socket = self._sockets.get(to)
+        if socket is None:
+            self.lost += 1
+        else:
+            socket(frame, is_damaged)
+
+    # ---- faults
+
+    def set_link(self, link: Link, pairs: Iterable[tuple[str, str]]) -> None:
+        for sender, to in pairs:
+            self.path(sender, to).link = link
+
+    def cut(self, pairs: Iterable[tuple[str, str]], kinds: tuple[str, ...] = ()) -> None:
+        """Nothing passes any more in these directions; or, if kinds are named, nothing of these kinds."""
+        for sender, to in pairs:
+            path = self.path(sender, to)
+            if kinds:
+                path.cut_kinds = kinds
+            else:
+                path.is_cut = True
+
+    def mend(self, pairs: Iterable[tuple[str, str]]) -> None:
+        """These directions behave again as the world was made."""
+        for sender, to in pairs:
+            path = self.path(sender, to)
+            path.is_cut, path.cut_kinds, path.link = False, (), self.link
+
+    def mend_all(self) -> None:
+        self.mend(list(self._paths))
+
+
+class Catch:
+    """A snare for the first `times` packets of a kind between two members ('*' = any), or with one seqno in them."""
+
+    def __init__(self, sender: str, to: str, kind: str, seqno: int | None = None, times: int = 1) -> None:
+        self.sender, self.to, self.kind, self.seqno, self.left = sender, to, kind, seqno, times
+        self.caught = 0
+
+    def __call__(self, sender: str, to: str, packet: Packet) -> bool:
+        if self.left == 0 or self.sender not in (sender, "*") or self.to not in (to, "*"):
+            return False
+        if self.kind not in (kind_of(packet), "*") or not self._holds(packet):
+            return False
+        self.left -= 1
+        self.caught += 1
+        return True
+
+    def _holds(self, packet: Packet) -> bool:
+        if self.seqno is None:
+            return True
+        return type(packet) is Run and packet.first <= self.seqno < packet.first + len(packet.items)
