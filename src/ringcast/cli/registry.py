@@ -1,0 +1,33 @@
+"""Which subcommands there are: name -> (module, one line of help). What is not part of this installation is not listed."""
+
+from importlib.util import find_spec
+
+
+def _present(commands: dict[str, tuple[str, str]]) -> dict[str, tuple[str, str]]:
+    return {name: entry for name, entry in commands.items() if find_spec(entry[0]) is not None}
+
+
+COMMANDS: dict[str, tuple[str, str]] = _present(
+    {
+        "demo": ("ringcast.cli.demo", "A tour: a group of real processes, told in words and judged."),
+        "node": ("ringcast.cli.node", "Run one member of a group."),
+        "simulate": ("ringcast.cli.simulate", "Run simulated groups under faults and judge them."),
+        "check": ("ringcast.cli.check", "Judge recordings: did every guarantee hold?"),
+        "report": ("ringcast.cli.report", "One self-contained page about a run."),
+        "trace": ("ringcast.cli.trace", "Look into recordings: ls, head, stats, export."),
+        "bench": ("ringcast.cli.bench", "Measure: multicast, latency, bus, order, pipeline."),
+        "status": ("ringcast.cli.status", "What a running member knows."),
+        "explain": ("ringcast.cli.explain", "Why something waits, in words."),
+        "top": ("ringcast.cli.top", "Watch a running member."),
+    }
+)
+
+BENCH: dict[str, tuple[str, str]] = _present(
+    {
+        "multicast": ("ringcast.cli.bench_multicast", "Messages per second to each receiver."),
+        "latency": ("ringcast.cli.bench_latency", "Time from send to delivery at a given rate."),
+        "bus": ("ringcast.cli.bench_bus", "Messages per second on the shared-memory bus."),
+        "order": ("ringcast.cli.bench_order", "Messages per second in total order."),
+        "pipeline": ("ringcast.cli.bench_pipeline", "Deliveries judged per second, rule by rule."),
+    }
+)
