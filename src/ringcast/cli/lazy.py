@@ -29,5 +29,6 @@ class LazyGroup(click.Group):
         return command
 
     def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
-        with formatter.section("Commands"):
-            formatter.write_dl([(name, text) for name, (_, text) in self._modules.items()])
+        if self._modules:
+            with formatter.section("Commands"):
+                formatter.write_dl([(name, text) for name, (_, text) in self._modules.items()])

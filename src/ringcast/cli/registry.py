@@ -1,4 +1,4 @@
-"""Which subcommands there are: name -> (module, one line of help). What is not part of this installation is not listed."""
+"""Which subcommands there are: name -> (module, one line of help). Those whose module is not there are not listed."""
 
 from importlib.util import find_spec
 
