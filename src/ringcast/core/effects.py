@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from typing import NamedTuple
 
 from ringcast.core.packets import Channel, Packet
-from ringcast.model import Address, Event, View
+from ringcast.model import Address, Event, View, ViewId
 
 
 class Cast(NamedTuple):
@@ -21,6 +21,13 @@ class Cast(NamedTuple):
 
 class Unicast(NamedTuple):
     to: Address
+    packet: Packet
+
+
+class Probe(NamedTuple):
+    """Send to whoever is at this endpoint: its address is not known yet."""
+
+    endpoint: str
     packet: Packet
 
 
@@ -64,4 +71,16 @@ class Lost(NamedTuple):
     reason: str
 
 
-Effect = Cast | Unicast | Deliver | Install | Freed | Drop | Lost | Event
+class Left(NamedTuple):
+    """This member is out, as it asked to be. Not clean: a limit was reached, and nobody confirmed it."""
+
+    clean: bool
+
+
+class Excluded(NamedTuple):
+    """The others go on in a later view without this member. It goes on alone, unless the driver ends it."""
+
+    view: ViewId
+
+
+Effect = Cast | Unicast | Probe | Deliver | Install | Freed | Drop | Lost | Left | Excluded | Event

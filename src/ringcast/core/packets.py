@@ -11,6 +11,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from enum import IntEnum
 
+from ringcast.core.control import Control
 from ringcast.model import Address, ViewId
 
 
@@ -86,4 +87,13 @@ class Reset:
     tag: Tag
 
 
-Packet = Run | Ack | Request | Highest | Unrepairable | Reset
+@dataclass(slots=True)
+class Loose:
+    """One control message that may be lost: nothing is repeated, nothing waits for it."""
+
+    message: Control
+    channel: Channel = Channel.CONTROL
+    tag: Tag = 0
+
+
+Packet = Run | Ack | Request | Highest | Unrepairable | Reset | Loose

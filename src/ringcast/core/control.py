@@ -1,0 +1,230 @@
+"""What members say to each other about the group itself, as frozen values: views, roll calls, joins, leaves.
+
+Reliable ones travel as bytes on the control stream between two incarnations; periodic ones (`Hello`, `Announce`,
+`Heartbeat`) and others that may be lost travel alone in a `Loose` packet. `wire` gives each its number and its bytes.
+Sequences are aligned where they can be: `offsets` with `members`, `cuts` with the members of the base view.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import NamedTuple
+
+from ringcast.model import Address, Entry, View, ViewId
+
+
+class RollCallId(NamedTuple):
+    """Ordered: a later base view, then a later coordinator in it, then a later attempt replaces a promise."""
+
+    base: ViewId
+    rank: int
+    attempt: int
+
+    def __str__(self) -> str:
+        return f"{self.base}/{self.rank}.{self.attempt}"
+
+
+class MergeId(NamedTuple):
+    """The leader's n-th merge. Armed once in its life, so a late message of an old merge can do nothing."""
+
+    leader: Address
+    number: int
+
+    def __str__(self) -> str:
+        return f"{self.leader}~{self.number}"
+
+
+class Holding(NamedTuple):
+    """What a member holds of one that is going away: everything in (freed, ready], and ranges beyond a gap."""
+
+    origin: Address
+    freed: int
+    ready: int
+    beyond: tuple[tuple[int, int], ...] = ()
+
+
+class Source(NamedTuple):
+    """Where first..last of a going-away member's messages can be had."""
+
+    origin: Address
+    first: int
+    last: int
+    holder: Address
+
+
+# ---- finding each other, joining, leaving
+
+
+@dataclass(frozen=True, slots=True)
+class Hello:
+    """Who is there? Sent to endpoints of which no address is known yet."""
+
+
+@dataclass(frozen=True, slots=True)
+class Announce:
+    """I am here: in this view, or still looking for one."""
+
+    view: ViewId | None
+    coordinator: Address | None
+
+
+@dataclass(frozen=True, slots=True)
+class Heartbeat:
+    """I am alive, in this view, and my core loop has come this far."""
+
+    view: ViewId | None
+    progress: int
+
+
+@dataclass(frozen=True, slots=True)
+class Join:
+    observer: bool
+    with_state: bool
+    capacity: int
+    window_bytes: int
+
+
+@dataclass(frozen=True, slots=True)
+class Leave:
+    pass
+
+
+@dataclass(frozen=True, slots=True)
+class Busy:
+    """Your join or leave was not taken; ask again later."""
+
+
+@dataclass(frozen=True, slots=True)
+class Elsewhere:
+    """Your join or leave is for this member, not for me."""
+
+    coordinator: Address
+
+
+@dataclass(frozen=True, slots=True)
+class Suspicion:
+    """I suspect these; you lead, so look into it."""
+
+    members: tuple[Address, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Stranger:
+    """You speak as a member, but you are not in my view."""
+
+    view: ViewId
+
+
+# ---- the roll call
+
+
+@dataclass(frozen=True, slots=True)
+class Ask:
+    """Answer with your digest entry and hold your sends. `going` are away already, `leaving` answer a last time."""
+
+    id: RollCallId
+    going: tuple[Address, ...]
+    leaving: tuple[Address, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Answer:
+    """My own entry, what I hold of those going away, and what my windows allow."""
+
+    id: RollCallId
+    entry: Entry
+    holdings: tuple[Holding, ...]
+    number: int  # the highest view number I know of
+    capacity: int
+    window_bytes: int
+
+
+@dataclass(frozen=True, slots=True)
+class Behind:
+    """I am not in your base view yet; give it to me first."""
+
+    id: RollCallId
+    view: ViewId
+
+
+@dataclass(frozen=True, slots=True)
+class Refusal:
+    """No answer from me to this roll call. `gone` = I am in a later view, without you."""
+
+    id: RollCallId
+    why: str
+    gone: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Fill:
+    """The cut of every member of the base view; get what you miss, of those going away from the sources."""
+
+    id: RollCallId
+    cuts: tuple[int, ...]
+    sources: tuple[Source, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Filled:
+    id: RollCallId
+
+
+@dataclass(frozen=True, slots=True)
+class Cancel:
+    """This roll call ended without a view: your promise is over."""
+
+    id: RollCallId
+
+
+@dataclass(frozen=True, slots=True)
+class NewView:
+    """A view with its digest, the roll call it comes from, and the cut of the view before."""
+
+    roll_call: RollCallId
+    id: ViewId
+    members: tuple[Address, ...]
+    observers: tuple[Address, ...]
+    subgroups: tuple[tuple[Address, ...], ...]
+    capacity: int
+    window_bytes: int
+    offsets: tuple[int, ...]
+    cuts: tuple[int, ...]
+
+    @property
+    def view(self) -> View:
+        return View(self.id, self.members, self.observers, self.subgroups, self.capacity, self.window_bytes)
+
+
+@dataclass(frozen=True, slots=True)
+class ViewAck:
+    view: ViewId
+
+
+@dataclass(frozen=True, slots=True)
+class ViewRefusal:
+    view: ViewId
+    why: str
+
+
+Control = (
+    Hello
+    | Announce
+    | Heartbeat
+    | Join
+    | Leave
+    | Busy
+    | Elsewhere
+    | Suspicion
+    | Stranger
+    | Ask
+    | Answer
+    | Behind
+    | Refusal
+    | Fill
+    | Filled
+    | Cancel
+    | NewView
+    | ViewAck
+    | ViewRefusal
+)

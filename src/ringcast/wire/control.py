@@ -1,0 +1,105 @@
+"""Control messages <-> bytes: one byte for the type, then msgpack of the fields.
+
+`decode_control` gives a message or a Drop, for any bytes at all: types are checked by msgspec, and then every number,
+text and sequence is held against its bound. Numbers of types are part of the wire: never change one, only add.
+"""
+
+from __future__ import annotations
+
+from dataclasses import fields, is_dataclass
+
+import msgspec
+
+from ringcast.core import (
+    Announce,
+    Answer,
+    Ask,
+    Behind,
+    Busy,
+    Cancel,
+    Control,
+    Drop,
+    Elsewhere,
+    Fill,
+    Filled,
+    Heartbeat,
+    Hello,
+    Join,
+    Leave,
+    NewView,
+    Refusal,
+    Stranger,
+    Suspicion,
+    ViewAck,
+    ViewRefusal,
+)
+from ringcast.model import MAX_ENDPOINT, MAX_INCARNATION, Address, check_name
+from ringcast.wire.limits import MAX_CONTROL, MAX_MEMBERS, MAX_SEQNO, MAX_WORDS
+
+_NUMBERS: dict[int, type] = {
+    1: Hello,
+    2: Announce,
+    3: Heartbeat,
+    4: Join,
+    5: Leave,
+    6: Busy,
+    7: Elsewhere,
+    8: Suspicion,
+    9: Stranger,
+    16: Ask,
+    17: Answer,
+    18: Behind,
+    19: Refusal,
+    20: Fill,
+    21: Filled,
+    22: Cancel,
+    23: NewView,
+    24: ViewAck,
+    25: ViewRefusal,
+}
+_TYPES = {kind: bytes([number]) for number, kind in _NUMBERS.items()}
+_DECODERS: dict[int, msgspec.msgpack.Decoder[Control]] = {
+    number: msgspec.msgpack.Decoder(kind) for number, kind in _NUMBERS.items()
+}
+_encoder = msgspec.msgpack.Encoder()
+
+
+def encode_control(message: Control) -> bytes:
+    return _TYPES[type(message)] + _encoder.encode(message)
+
+
+def decode_control(data: bytes) -> Control | Drop:
+    if not 1 <= len(data) <= MAX_CONTROL:
+        return Drop(f"a control message of {len(data)} bytes", None)
+    decoder = _DECODERS.get(data[0])
+    if decoder is None:
+        return Drop(f"a control message of unknown type {data[0]}", None)
+    try:
+        message: Control = decoder.decode(memoryview(data)[1:])
+    except msgspec.DecodeError as why:
+        return Drop(f"a control message that is not one: {why}", None)
+    wrong = _out_of_bounds(message)
+    return message if wrong is None else Drop(f"a control message with {wrong}", None)
+
+
+def _out_of_bounds(value: object) -> str | None:
+    """What breaks a bound, anywhere inside; None if nothing does."""
+    if isinstance(value, Address):
+        return _bad_address(value)
+    if isinstance(value, tuple):
+        if len(value) > MAX_MEMBERS:
+            return f"a list of {len(value)}"
+        return next((wrong for item in value if (wrong := _out_of_bounds(item))), None)
+    if isinstance(value, int):
+        return None if 0 <= value <= MAX_SEQNO else f"the number {value}"
+    if isinstance(value, str):
+        return None if len(value) <= MAX_WORDS else f"{len(value)} characters of text"
+    if is_dataclass(value):
+        return next((wrong for spec in fields(value) if (wrong := _out_of_bounds(getattr(value, spec.name)))), None)
+    return None
+
+
+def _bad_address(address: Address) -> str | None:
+    if not 0 <= address.incarnation <= MAX_INCARNATION or len(address.endpoint.encode()) > MAX_ENDPOINT:
+        return "an address out of range"
+    return check_name(address.name)
