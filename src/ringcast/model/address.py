@@ -31,12 +31,8 @@ class Address(NamedTuple):
 
     @property
     def wire_bytes(self) -> int:
-        """Upper bound of what this address takes in a frame: two lengths, the incarnation, the texts."""
-        return (
-            10 + 4 * len(self.name) + 4 * len(self.endpoint)
-            if not self.name.isascii()
-            else 10 + len(self.name) + len(self.endpoint)
-        )
+        """What this address takes in a frame: two lengths, the incarnation, the texts."""
+        return 10 + len(self.name.encode()) + len(self.endpoint.encode())
 
     def is_successor_of(self, other: Address) -> bool:
         """True if this is a later process at the same place (G4: the old one is gone for good)."""

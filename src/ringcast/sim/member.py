@@ -267,7 +267,7 @@ class Member:
                 self._world.network.transmit(self.name, member.name, effect.packet, frame)
 
     def _unicast(self, effect: Unicast) -> None:
-        frame = self._codec.encode(effect.packet)
+        frame = self._codec.encode(effect.packet, effect.to)
         assert len(frame) <= self.node.config.frame_bytes, (len(frame), effect.packet)
         self._world.network.transmit(self.name, effect.to.name, effect.packet, frame)
 

@@ -11,7 +11,17 @@ import struct
 
 from ringcast.core import Ack, Channel, Drop, Highest, Packet, Request, Reset, Run, Tag, Unrepairable
 from ringcast.model import Address
-from ringcast.wire.header import HEAD_BYTES, AddressBook, Malformed, group_tag, pack_address, pack_head, read_head
+from ringcast.wire.header import (
+    HEAD_BYTES,
+    AddressBook,
+    Malformed,
+    address_tag,
+    group_tag,
+    pack_address,
+    pack_head,
+    read_head,
+    remember,
+)
 from ringcast.wire.limits import MAX_RANGES, MAX_SEQNO
 from ringcast.wire.runs import pack_run, pack_tag, read_run, read_tag
 
@@ -37,19 +47,29 @@ class Codec:
     def __init__(self, group: str, me: Address) -> None:
         self.me = me
         self._group = group_tag(group)
+        self._my_tag = address_tag(me)
         self._heads = {kind: pack_head(number, self._group, me) for kind, number in _KINDS.items()}
+        self._heads_to: dict[tuple[type, Address], bytes] = {}
         self._book = AddressBook()
         self._tag: Tag = 0
         self._packed_tag = pack_tag(0)
 
     # ---- encoding
 
-    def encode(self, packet: Packet) -> bytes:
-        head = self._heads[type(packet)]
+    def encode(self, packet: Packet, to: Address | None = None) -> bytes:
+        """A frame for everybody, or for this one process and none that comes after it."""
+        head = self._heads[type(packet)] if to is None else self._head_to(type(packet), to)
         tag = self._pack_tag(packet.tag)
         if type(packet) is Run:
             return b"".join([head, *pack_run(packet, self.me, tag)])
         return head + _CHANNEL.pack(packet.channel) + tag + self._body(packet)
+
+    def _head_to(self, kind: type, to: Address) -> bytes:
+        head = self._heads_to.get((kind, to))
+        if head is None:
+            head = pack_head(_KINDS[kind], self._group, self.me, address_tag(to))
+            remember(self._heads_to, (kind, to), head)
+        return head
 
     def _pack_tag(self, tag: Tag) -> bytes:
         if tag != self._tag:
@@ -79,7 +99,7 @@ class Codec:
     def decode(self, frame: bytes) -> tuple[Address, Packet] | Drop:
         sender: Address | None = None
         try:
-            kind = read_head(frame, self._group)
+            kind = read_head(frame, self._group, self._my_tag)
             sender, at = self._book.read_address(frame, HEAD_BYTES)
             if kind == _RUN:
                 return sender, read_run(self._book, sender, frame, at)

@@ -1,8 +1,10 @@
 """The head of every frame: magic, version, kind, group, and who sent it.
 
-    magic 2 | version 1 | kind 1 | group 4 | name length 1 | endpoint length 1 | incarnation 8 | name | endpoint
+    magic 2 | version 1 | kind 1 | group 4 | to 4 | name length 1 | endpoint length 1 | incarnation 8 | name | endpoint
 
 The group is named by a checksum, so that two groups on one port do not talk to each other by accident; it is no secret.
+`to` is a checksum of the address that a frame is meant for, 0 = everybody: what was on its way to a process that is
+gone must not be taken by the one that was started in its place.
 Addresses are remembered by their bytes: decoding the same sender again is one look-up.
 """
 
@@ -15,13 +17,15 @@ from zlib import crc32
 from ringcast.model import MAX_ENDPOINT, MAX_INCARNATION, MAX_NAME, Address, ViewId, check_name
 from ringcast.wire.limits import MAGIC, MAX_CACHED, MAX_SEQNO, VERSION
 
+K = TypeVar("K")
 V = TypeVar("V")
 
-_HEAD = struct.Struct("<2sBBI")
+_HEAD = struct.Struct("<2sBBII")
 _ADDRESS = struct.Struct("<BBq")
 _NUMBER = struct.Struct("<q")
 
 HEAD_BYTES = _HEAD.size
+EVERYBODY = 0
 
 
 class Malformed(Exception):
@@ -37,25 +41,31 @@ def pack_address(address: Address) -> bytes:
     return _ADDRESS.pack(len(name), len(endpoint), address.incarnation) + name + endpoint
 
 
-def pack_head(kind: int, tag: int, sender: Address) -> bytes:
-    return _HEAD.pack(MAGIC, VERSION, kind, tag) + pack_address(sender)
+def address_tag(address: Address) -> int:
+    return crc32(pack_address(address)) or 1
+
+
+def pack_head(kind: int, group: int, sender: Address, to: int = EVERYBODY) -> bytes:
+    return _HEAD.pack(MAGIC, VERSION, kind, group, to) + pack_address(sender)
 
 
 def pack_view_id(view_id: ViewId) -> bytes:
     return _NUMBER.pack(view_id.number) + pack_address(view_id.creator)
 
 
-def read_head(frame: bytes, tag: int) -> int:
-    """The kind of a frame of this group."""
+def read_head(frame: bytes, tag: int, me: int) -> int:
+    """The kind of a frame of this group that is meant for me."""
     if len(frame) < HEAD_BYTES:
         raise Malformed("shorter than a head")
-    magic, version, kind, group = _HEAD.unpack_from(frame)
+    magic, version, kind, group, to = _HEAD.unpack_from(frame)
     if magic != MAGIC:
         raise Malformed("not a ringcast frame")
     if version != VERSION:
         raise Malformed(f"version {version}, this is version {VERSION}")
     if group != tag:
         raise Malformed("another group's frame")
+    if to not in (EVERYBODY, me):
+        raise Malformed("meant for another process, perhaps the one before this")
     return int(kind)
 
 
@@ -74,7 +84,7 @@ class AddressBook:
         address = self._addresses.get(raw)
         if address is None:
             address = _parse_address(raw)
-            _remember(self._addresses, raw, address)
+            remember(self._addresses, raw, address)
         return address, end
 
     def read_view_id(self, frame: bytes, at: int) -> tuple[ViewId, int]:
@@ -86,7 +96,7 @@ class AddressBook:
             if not 0 <= number <= MAX_SEQNO:
                 raise Malformed("a view number out of range")
             view_id = ViewId(number, _parse_address(raw[_NUMBER.size :]))
-            _remember(self._view_ids, raw, view_id)
+            remember(self._view_ids, raw, view_id)
         return view_id, end
 
 
@@ -114,7 +124,8 @@ def _parse_address(raw: bytes) -> Address:
     return Address(name, incarnation, endpoint)
 
 
-def _remember(book: dict[bytes, V], raw: bytes, value: V) -> None:
+def remember(book: dict[K, V], key: K, value: V) -> None:
+    """Put into a cache that never grows beyond its bound."""
     if len(book) >= MAX_CACHED:
         book.clear()
-    book[raw] = value
+    book[key] = value

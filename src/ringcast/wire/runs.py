@@ -2,7 +2,8 @@
 
     channel 1 | flags 1 | count 4 | first 8 | low 8 | tag | origin (only if not the sender) | lengths | payloads
 
-If all messages have one length the table is that one number, and the payloads are cut by one cached struct.
+If all messages have one length the table is that one number, and the payloads are cut by one cached struct. Empty
+messages always have the full table: otherwise a frame of a few bytes could claim thousands of them.
 """
 
 from __future__ import annotations
@@ -46,7 +47,7 @@ def pack_run(run: Run, sender: Address, packed_tag: bytes) -> list[bytes]:
     """The parts of the frame behind the head, to be joined once."""
     items = run.items
     lengths = list(map(len, items))
-    uniform = lengths.count(lengths[0]) == len(lengths)
+    uniform = lengths[0] > 0 and lengths.count(lengths[0]) == len(lengths)
     flags = (_UNIFORM if uniform else 0) | (_MORE if type(items[0]) is Piece else 0)
     parts = [b"", packed_tag]
     if run.origin != sender:
@@ -87,7 +88,7 @@ def _uniform(frame: bytes, at: int, count: int) -> tuple[list[bytes], int]:
         raise Malformed("a run without its lengths")
     (length,) = _LENGTH.unpack_from(frame, at)
     at += _LENGTH.size
-    if at + length * count != len(frame):
+    if length == 0 or at + length * count != len(frame):
         raise Malformed("a run whose lengths do not add up")
     if count > _CUTTER_ITEMS:
         cut = [frame[at + length * n : at + length * (n + 1)] for n in range(count)]

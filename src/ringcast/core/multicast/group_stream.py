@@ -14,6 +14,7 @@ from collections.abc import Mapping
 from ringcast.core.effects import Cast, Deliver, Drop, Effect, Freed, Install, Lost, Unicast
 from ringcast.core.multicast.incoming import Incoming
 from ringcast.core.multicast.outgoing import Outgoing
+from ringcast.core.multicast.packing import ranges_budget
 from ringcast.core.packets import Ack, Channel, Highest, Request, Run, Unrepairable
 from ringcast.model import Address, Config, Event, Kind, View
 
@@ -64,6 +65,8 @@ class GroupStream:
             ack_after=min(self.config.ack_after, max(1, self.capacity // 4)),
             ack_bytes=max(1, self.window_bytes // 4),
             max_message_bytes=self.config.max_message_bytes,
+            max_ranges=min(self.config.request_ranges, ranges_budget(self.config.frame_bytes, self.me, member)),
+            max_requested=self.config.request_messages,
             offset=offset,
         )
 
@@ -211,7 +214,7 @@ class GroupStream:
         incoming = self.incoming.get(sender)
         if incoming is None or highest.tag != self.view.id:
             return [Drop("an announcement of a stranger or of another view", sender)]
-        answer = incoming.on_highest(highest, self.config.request_ranges, self.config.request_messages)
+        answer = incoming.on_highest(highest)
         if incoming.window.is_orphaned:
             return [Lost(f"{sender} no longer counts this member: its low {highest.low} is above what was received")]
         return [] if answer is None else self._answer(now_ns, incoming, answer)
@@ -240,7 +243,7 @@ class GroupStream:
     def on_interval(self, now_ns: int) -> list[Effect]:
         out: list[Effect] = []
         for incoming in self.incoming.values():
-            for answer in incoming.on_interval(self.config.request_ranges, self.config.request_messages):
+            for answer in incoming.on_interval():
                 out += self._answer(now_ns, incoming, answer)
         highest = self.outgoing.on_interval()
         if highest is not None:

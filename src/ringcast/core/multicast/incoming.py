@@ -25,6 +25,8 @@ class Incoming:
         ack_after: int,
         ack_bytes: int,
         max_message_bytes: int,
+        max_ranges: int,
+        max_requested: int,
         offset: int = 0,
         retain: bool = True,
     ) -> None:
@@ -33,6 +35,8 @@ class Incoming:
         self.origin = origin
         self.ack_after = ack_after
         self.ack_bytes = ack_bytes
+        self.max_ranges = max_ranges
+        self.max_requested = max_requested
         self.window: ReceiveWindow[bytes] = ReceiveWindow(capacity, offset, retain)
         self._assembly = Assembly(max_message_bytes)
         self._pieces = 0  # pieces in the window that were not handed out yet
@@ -80,29 +84,29 @@ class Incoming:
 
     # ---- repair
 
-    def on_highest(self, highest: Highest, max_ranges: int, max_messages: int) -> Ack | Request | None:
+    def on_highest(self, highest: Highest) -> Ack | Request | None:
         """A tail announcement: everything up to it has been on the way for an interval, so what is missing is lost."""
         self.window.advance_stable(highest.low)
         self.window.note_highest(highest.high)
         if self.window.ready < min(highest.high, self.window.limit):
-            return self._request(None, max_ranges, max_messages)
+            return self._request(None)
         return self.ack() if highest.high > highest.low else None
 
-    def on_interval(self, max_ranges: int, max_messages: int) -> list[Ack | Request]:
+    def on_interval(self) -> list[Ack | Request]:
         out: list[Ack | Request] = []
         if self.window.taken > self._acked:
             out.append(self.ack())
         horizon, self._horizon = self._horizon, self.window.highest
         self._ask_again = True
-        request = self._request(horizon, max_ranges, max_messages)
+        request = self._request(horizon)
         if request is not None:
             out.append(request)
         return out
 
-    def _request(self, upto: int | None, max_ranges: int, max_messages: int) -> Request | None:
+    def _request(self, upto: int | None) -> Request | None:
         if not self._ask_again:
             return None
-        ranges = self.window.missing(max_ranges, max_messages, upto)
+        ranges = self.window.missing(self.max_ranges, self.max_requested, upto)
         if not ranges:
             return None
         self._ask_again = False

@@ -11,10 +11,12 @@ from bisect import bisect_right
 from itertools import accumulate
 
 from ringcast.core.packets import Piece, Tag
-from ringcast.model import Address
+from ringcast.model import MAX_ENDPOINT, MAX_NAME, Address
 
 FIXED_BYTES = 48  # everything in the frame of a run that is not an address or an item
 ITEM_BYTES = 2  # an item's place in the length table
+RANGE_BYTES = 16
+LONGEST_ADDRESS = 10 + MAX_NAME + MAX_ENDPOINT
 SLACK_BYTES = 192  # an item leaves this much of a frame free, because a repair may go out under a longer tag
 
 
@@ -22,6 +24,12 @@ def run_budget(frame_bytes: int, me: Address, tag: Tag) -> int:
     """How many bytes of items (with their places in the length table) a frame can carry."""
     creator = 0 if isinstance(tag, int) else tag.creator.wire_bytes
     return frame_bytes - FIXED_BYTES - 2 * me.wire_bytes - creator
+
+
+def ranges_budget(frame_bytes: int, me: Address, origin: Address) -> int:
+    """How many ranges a request to this origin can carry, whoever made the view that it names."""
+    room = frame_bytes - FIXED_BYTES - LONGEST_ADDRESS - me.wire_bytes - origin.wire_bytes
+    return max(1, room // RANGE_BYTES)
 
 
 def cut_runs(items: list[bytes], sizes: list[int], budget: int) -> list[tuple[int, int]]:

@@ -13,6 +13,7 @@ from __future__ import annotations
 from ringcast.core.effects import Deliver, Drop, Effect, Freed, Unicast
 from ringcast.core.multicast.incoming import Incoming
 from ringcast.core.multicast.outgoing import Outgoing
+from ringcast.core.multicast.packing import ranges_budget
 from ringcast.core.packets import Ack, Channel, Highest, Request, Reset, Run, Unrepairable
 from ringcast.model import Address, Config, Event, Kind
 
@@ -129,6 +130,8 @@ class PeerStreams:
             ack_after=max(1, self.capacity // 4),
             ack_bytes=max(1, self.config.window_bytes // 4),
             max_message_bytes=self.config.max_message_bytes,
+            max_ranges=min(self.config.request_ranges, ranges_budget(self.config.frame_bytes, self.me, sender)),
+            max_requested=self.config.request_messages,
             retain=False,
         )
         return incoming
@@ -189,7 +192,7 @@ class PeerStreams:
             if highest.tag < known or highest.low > 0:
                 return [self._reset(sender, highest.tag)] if highest.high > highest.low else []
             incoming = self._listen(sender, highest.tag)  # Even the first message of the stream was lost.
-        answer = incoming.on_highest(highest, self.config.request_ranges, self.config.request_messages)
+        answer = incoming.on_highest(highest)
         return [] if answer is None else self._answer(now_ns, incoming, answer)
 
     def _answer(self, now_ns: int, incoming: Incoming, answer: Ack | Request) -> list[Effect]:
@@ -228,7 +231,7 @@ class PeerStreams:
     def on_interval(self, now_ns: int) -> list[Effect]:
         out: list[Effect] = []
         for incoming in self.incoming.values():
-            for answer in incoming.on_interval(self.config.request_ranges, self.config.request_messages):
+            for answer in incoming.on_interval():
                 out += self._answer(now_ns, incoming, answer)
         for peer, stream in self.outgoing.items():
             highest = stream.on_interval()
