@@ -139,7 +139,7 @@ class Driver:
 
     def _unicast(self, effect: Unicast) -> None:
         to = self._endpoint(effect.to)
-        frame = self._codec.encode(effect.packet)
+        frame = self._codec.encode(effect.packet, effect.to)
         if self._unsent or not self.transport.send(to, frame):
             if len(self._unsent) < MAX_UNSENT:
                 self._unsent.append((to, frame))
