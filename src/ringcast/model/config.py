@@ -44,6 +44,33 @@ class Config:
     when_full: Literal["wait", "raise"] = "wait"
     receive_buffer_bytes: int = _range(16 * MIB, 4 * KIB, 1 << 30)  # asked of the kernel; it may give less
     send_buffer_bytes: int = _range(4 * MIB, 4 * KIB, 1 << 30)
+    # view handler (seed 004)
+    gather_ns: int = _range(20 * MS, 0, 10 * SECOND)  # requests that come this close together share a view
+    request_capacity: int = _range(1024, 1, 1 << 16)  # requests waiting at a coordinator; more are told BUSY
+    resumer_ns: int = _range(10 * SECOND, 1 * MS, 3600 * SECOND)  # longest suspension of the view handler (G7)
+    state_patience_ns: int = _range(10 * SECOND, 1 * MS, 3600 * SECOND)  # a state transfer without progress this long
+    # time limits of a roll call and of a merge; they nest: fill < roll call < merge, all of it < Resumer
+    fill_ns: int = _range(1 * SECOND, 1 * MS, 3600 * SECOND)  # a member fills up to the cut
+    roll_call_ns: int = _range(2 * SECOND, 1 * MS, 3600 * SECOND)  # a (sub)group answers and fills
+    merge_ask_ns: int = _range(1 * SECOND, 1 * MS, 3600 * SECOND)  # coordinators accept or refuse a merge
+    merge_ns: int = _range(3 * SECOND, 1 * MS, 3600 * SECOND)  # coordinators return what their roll calls gave
+    # failure detection
+    heartbeat_ns: int = _range(500 * MS, 1 * MS, 60 * SECOND)
+    suspect_after_ns: int = _range(2 * SECOND, 2 * MS, 3600 * SECOND)  # silence, then a direct question
+    verify_ns: int = _range(750 * MS, 1 * MS, 600 * SECOND)  # no answer to the question, then suspicion
+    suspect_repeat_ns: int = _range(1 * SECOND, 1 * MS, 600 * SECOND)  # suspicion is raised again until a view
+    stall_limit_ns: int = _range(30 * SECOND, 2 * MS, 3600 * SECOND)  # alive but without progress, then suspicion
+    watch_peers: int = _range(6, 1, 64)  # whom one member watches; its cost does not grow with the group
+    # merge (seed 000)
+    announce_ns: int = _range(500 * MS, 1 * MS, 600 * SECOND)  # how often a member tells its view id
+    announce_peers: int = _range(3, 1, 64)  # to how many outsiders each time
+    known_peers: int = _range(1024, 1, 1 << 16)  # outsiders remembered
+    merge_gather_ns: int = _range(100 * MS, 0, 600 * SECOND)  # partitions found this close together share a merge
+    reread_ns: int = _range(300 * MS, 1 * MS, 600 * SECOND)  # an outsider is asked for its real view this long
+    view_limit_ns: int = _range(3 * SECOND, 1 * MS, 3600 * SECOND)  # a member may lag behind the view this long
+    merge_patience: int = _range(2, 1, 64)  # failures of one party before a merge goes on without it
+    merge_pause_ns: int = _range(200 * MS, 1 * MS, 600 * SECOND)  # after a failed merge; random, doubling
+    merge_pause_max_ns: int = _range(4 * SECOND, 1 * MS, 3600 * SECOND)
 
     def __post_init__(self) -> None:
         for spec in fields(self):
@@ -54,6 +81,8 @@ class Config:
             raise ConfigError(f"when_full must be 'wait' or 'raise', got {self.when_full!r}")
         if not isinstance(self.self_delivery, bool):
             raise ConfigError(f"self_delivery must be True or False, got {self.self_delivery!r}")
+        for inner, outer in _NESTED:
+            _check_nested(self, inner, outer)
 
     @property
     def ack_after(self) -> int:
@@ -73,13 +102,75 @@ def _check_range(name: str, value: object, low: int, high: int) -> None:
         raise ConfigError(f"{name} must be a whole number from {low} to {high}, got {value!r}")
 
 
+# Each limit ends before the one that waits for it: a coordinator answers with what it has before its leader gives up.
+_NESTED = [
+    (("fill_ns",), "roll_call_ns"),
+    (("roll_call_ns",), "merge_ns"),
+    (("merge_ask_ns", "merge_ns"), "resumer_ns"),
+    (("heartbeat_ns",), "suspect_after_ns"),
+    (("suspect_after_ns",), "stall_limit_ns"),
+]
+
+
+def _check_nested(config: Config, inner: tuple[str, ...], outer: str) -> None:
+    limit = getattr(config, outer)
+    total = sum(getattr(config, name) for name in inner)
+    if total >= limit:
+        raise ConfigError(f"{outer} must be more than {' + '.join(inner)} = {total}, got {limit}")
+
+
 # `local`: one machine, big datagrams. `lan`, `wan`: within the path MTU, never relying on IP fragmentation.
 # `test`: small windows and short intervals, so that every bound is reached quickly.
 _PROFILES: dict[str, Config] = {
-    "local": Config(),
+    "local": Config(announce_ns=100 * MS, merge_gather_ns=20 * MS, reread_ns=100 * MS, merge_pause_ns=50 * MS),
     "lan": Config(frame_bytes=1_400, xmit_interval_ns=50 * MS),
-    "wan": Config(frame_bytes=1_200, xmit_interval_ns=200 * MS, window_bytes=16 * MIB),
-    "test": Config(capacity=64, stream_capacity=32, xmit_interval_ns=10 * MS, frame_bytes=2_000, window_bytes=64 * KIB),
+    "wan": Config(
+        frame_bytes=1_200,
+        xmit_interval_ns=200 * MS,
+        window_bytes=16 * MIB,
+        gather_ns=100 * MS,
+        resumer_ns=60 * SECOND,
+        state_patience_ns=60 * SECOND,
+        fill_ns=5 * SECOND,
+        roll_call_ns=10 * SECOND,
+        merge_ask_ns=5 * SECOND,
+        merge_ns=15 * SECOND,
+        heartbeat_ns=1 * SECOND,
+        suspect_after_ns=6 * SECOND,
+        verify_ns=3 * SECOND,
+        suspect_repeat_ns=3 * SECOND,
+        announce_ns=2 * SECOND,
+        merge_gather_ns=1 * SECOND,
+        reread_ns=2 * SECOND,
+        view_limit_ns=15 * SECOND,
+        merge_pause_ns=1 * SECOND,
+        merge_pause_max_ns=30 * SECOND,
+    ),
+    "test": Config(
+        capacity=64,
+        stream_capacity=32,
+        xmit_interval_ns=10 * MS,
+        frame_bytes=2_000,
+        window_bytes=64 * KIB,
+        gather_ns=10 * MS,
+        resumer_ns=2 * SECOND,
+        state_patience_ns=1 * SECOND,
+        fill_ns=200 * MS,
+        roll_call_ns=400 * MS,
+        merge_ask_ns=200 * MS,
+        merge_ns=600 * MS,
+        heartbeat_ns=100 * MS,
+        suspect_after_ns=500 * MS,
+        verify_ns=200 * MS,
+        suspect_repeat_ns=300 * MS,
+        stall_limit_ns=5 * SECOND,
+        announce_ns=100 * MS,
+        merge_gather_ns=20 * MS,
+        reread_ns=100 * MS,
+        view_limit_ns=1 * SECOND,
+        merge_pause_ns=50 * MS,
+        merge_pause_max_ns=1 * SECOND,
+    ),
 }
 
 
