@@ -36,6 +36,7 @@ class Group:
         self._slots = 0  # what may still be put into the outbox without asking the node again
         self._bytes = 0
         self._turn_began = False
+        self._own_private = 0  # private messages to oneself that were not read yet; bounded like any stream
         self._line = Line(driver.now_ns, lambda: why_no_room(self._driver))
         self._flushing = Line(driver.now_ns, lambda: why_not_flushed(self._driver))
         self._reader: asyncio.Future[None] | None = None
@@ -61,6 +62,16 @@ class Group:
     @property
     def coordinator(self) -> Address | None:
         return self._node.view.coordinator
+
+    @property
+    def drops(self) -> dict[str, int]:
+        """What peers sent that was not used, by reason."""
+        return dict(self._driver.drops)
+
+    @property
+    def retransmitted(self) -> int:
+        """Messages of the group that this member sent again."""
+        return self._node.group.repaired
 
     # ---- sending
 
@@ -133,6 +144,8 @@ class Group:
         if self._driver.is_busy:
             return False
         if peers is not None:
+            if self.me in peers and self._own_private >= self._config.stream_capacity:
+                return False
             return self._node.may_send_to([peer for peer in peers if peer != self.me], len(payload))
         if len(payload) > self._node.largest_whole:
             return self._node.may_send_large(payload)
@@ -159,6 +172,7 @@ class Group:
             self._refill()
 
     def _to_self(self, payload: bytes) -> None:
+        self._own_private += 1
         self._driver.inbox.append(Deliver(self.me, Channel.PEER, [payload], 0, 0, len(payload)))
         self._wake_reader()
 
@@ -252,7 +266,10 @@ class Group:
         if type(delivered) is Install:
             return ViewChange(delivered.view)
         assert isinstance(delivered, Deliver)
-        if delivered.count:
+        if delivered.channel is not Channel.GROUP and delivered.origin == self.me:
+            self._own_private -= 1
+            self._line.look()
+        else:
             self._driver.execute(self._node.on_taken(self._driver.now_ns(), delivered))
         return Batch(delivered.origin, delivered.payloads, delivered.channel is not Channel.GROUP)
 

@@ -46,6 +46,7 @@ class GroupStream:
         )
         self.own_unread = 0
         self.ordinal = 0
+        self.repaired = 0  # messages sent again
         self.incoming: dict[Address, Incoming] = {}
         self._early: list[tuple[Address, Run]] = []
         for member in view.members:
@@ -206,6 +207,7 @@ class GroupStream:
             ]
         out: list[Effect] = []
         for run in self.outgoing.on_request(None if self.multicasts else sender, request.ranges):
+            self.repaired += len(run.items)
             out.append(Event(Kind.REPAIR, now_ns, self.view.id, sender, 0, run.first, len(run.items)))
             out.append(Cast(run) if self.multicasts else Unicast(sender, run))
         return out

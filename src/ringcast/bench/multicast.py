@@ -1,0 +1,155 @@
+"""How many messages per second reach each receiver of a group: real processes, everything checked.
+
+One run measures, one after the other on the same machine: the batch form, the single-message form, the raw limit of the
+sockets (a small C program, same fan-out and process count) and, if asked, what pyzmq does in the same shape.
+A figure counts only if it is complete: every receiver delivered every message, in order, with the right content.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import statistics
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+
+from ringcast.errors import UsageError
+from ringcast.lab import Stage, free_ports, namespace
+
+MULTICAST = ("239.255.77.77", 45_588, "127.0.0.1")
+Say = Callable[[str], None]
+
+
+@dataclass(frozen=True, slots=True)
+class Shape:
+    """What is measured. `frame_bytes` 1400 is what a LAN carries."""
+
+    members: int = 4
+    senders: int = 1
+    size: int = 1_000
+    seconds: float = 3.0
+    transport: str = "udp"
+    ip_multicast: bool = False
+    frame_bytes: int = 60_000
+    record: str | None = None
+
+    def __post_init__(self) -> None:
+        if not 2 <= self.members <= 64:
+            raise UsageError(f"--members must be 2 to 64, got {self.members}")
+        if not 1 <= self.senders <= self.members:
+            raise UsageError(f"--senders must be 1 to the number of members ({self.members}), got {self.senders}")
+        if self.transport not in ("udp", "tcp"):
+            raise UsageError(f"--transport must be udp or tcp, got {self.transport!r}")
+        if self.ip_multicast and self.transport != "udp":
+            raise UsageError("--ip-multicast goes with --transport udp")
+
+
+async def measure(shape: Shape, form: str, config: dict[str, Any] | None = None) -> dict[str, Any]:
+    """One measurement: start the processes, send for `seconds` in this form, wait until everything has arrived."""
+    names = [f"m{number}" for number in range(shape.members)]
+    members = dict(zip(names, (f"127.0.0.1:{port}" for port in _ports(shape)), strict=True))
+    # With several senders a member's own copies count, as in the benchmark that we compare with.
+    own = shape.senders > 1
+    async with Stage() as stage:
+        for name in names:
+            await stage.start(name)
+        for name in names:
+            await stage.puppets[name](
+                "open",
+                group="bench",
+                me=name,
+                members=members,
+                transport=shape.transport,
+                multicast=MULTICAST if shape.ip_multicast else None,
+                config={"self_delivery": own, "frame_bytes": shape.frame_bytes, **(config or {})},
+                record=shape.record,
+            )
+        senders = names[: shape.senders]
+        sends = [asyncio.create_task(stage.puppets[n]("send", **_order(shape, form))) for n in senders]
+        waits = {
+            name: stage.puppets[name](
+                "until_ends", ends={s: 1 for s in senders if own or s != name}, limit=shape.seconds + 120
+            )
+            for name in names
+        }
+        reports = dict(zip(waits, await asyncio.gather(*waits.values()), strict=True))
+        sent = [await task for task in sends]
+        await stage.everybody("close")
+    return _figures(shape, reports, dict(zip(senders, sent, strict=True)))
+
+
+def _order(shape: Shape, form: str) -> dict[str, Any]:
+    return {"size": shape.size, "seconds": shape.seconds, "form": form, "limit": shape.seconds + 120}
+
+
+def _ports(shape: Shape) -> list[int]:
+    import socket
+
+    return free_ports(shape.members, socket.SOCK_STREAM if shape.transport == "tcp" else socket.SOCK_DGRAM)
+
+
+def _figures(shape: Shape, reports: dict[str, Any], sent: dict[str, Any]) -> dict[str, Any]:
+    receivers = [report for name, report in reports.items() if any(s != name for s in sent)]
+    rates = [_rate(report) for report in receivers]
+    return {
+        "messages_per_second_per_receiver": statistics.median(rate for rate, _ in rates),
+        "megabytes_per_second_per_receiver": statistics.median(nbytes for _, nbytes in rates) / 1e6,
+        "complete": all(_is_complete(name, report, sent, shape.senders > 1) for name, report in reports.items()),
+        "retransmitted": sum(report["retransmitted"] for report in reports.values()),
+        "overflows": sum(report["overflows"] for report in reports.values()),
+        "rss_megabytes_max": max(report["rss_megabytes"] for report in reports.values()),
+        "cpu_seconds": {name: round(report["cpu_seconds"], 2) for name, report in reports.items()},
+        "rss_megabytes": {name: round(report["rss_megabytes"], 1) for name, report in reports.items()},
+        "sent": {name: answer["sent"] for name, answer in sent.items()},
+    }
+
+
+def _rate(report: dict[str, Any]) -> tuple[float, float]:
+    received = [seen for seen in report["received"].values() if seen["messages"]]
+    first, last = min(seen["first_ns"] for seen in received), max(seen["last_ns"] for seen in received)
+    seconds = max(last - first, 1) / 1e9
+    return sum(s["messages"] for s in received) / seconds, sum(s["nbytes"] for s in received) / seconds
+
+
+def _is_complete(name: str, report: dict[str, Any], sent: dict[str, Any], own: bool) -> bool:
+    for sender, answer in sent.items():
+        if sender == name and not own:
+            continue
+        seen = report["received"].get(sender)
+        if seen is None or seen["messages"] != answer["sent"] or seen["wrong"]:
+            return False
+    return True
+
+
+def run_multicast(shape: Shape, *, peers: bool, raw: bool, say: Say) -> dict[str, Any]:
+    """The whole of `ringcast bench multicast`."""
+    if shape.ip_multicast and not namespace.is_inside():
+        raise UsageError("IP multicast is measured inside a network namespace only")
+    say(f"batch form: {shape.members} processes, {shape.senders} sending {shape.size} B for {shape.seconds} s")
+    result = asyncio.run(measure(shape, "batch"))
+    say("single-message form")
+    single = asyncio.run(measure(shape, "single"))
+    result["single_form_messages_per_second_per_receiver"] = single["messages_per_second_per_receiver"]
+    result["complete"] = result["complete"] and single["complete"]
+    result |= _raw(shape, result, say) if raw else {}
+    result["peers"] = _peers(shape, say) if peers else {}
+    return result
+
+
+def _raw(shape: Shape, result: dict[str, Any], say: Say) -> dict[str, Any]:
+    from ringcast.bench.raw import raw_megabytes_per_second
+
+    say("the raw limit of the sockets")
+    mode = "tcp" if shape.transport == "tcp" else "udp-multicast" if shape.ip_multicast else "udp-fanout"
+    limit = raw_megabytes_per_second(mode, members=shape.members, senders=shape.senders, seconds=shape.seconds)
+    return {
+        "raw_megabytes_per_second_per_receiver": limit,
+        "share_of_raw": result["megabytes_per_second_per_receiver"] / limit if limit else None,
+    }
+
+
+def _peers(shape: Shape, say: Say) -> dict[str, float]:
+    from ringcast.bench.zmq_peers import measure_peers
+
+    say("pyzmq PUB/SUB in the same shape")
+    return measure_peers(senders=shape.senders, members=shape.members, size=shape.size, seconds=shape.seconds)

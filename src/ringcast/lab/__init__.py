@@ -1,0 +1,7 @@
+"""Real members as processes under remote control: what the demo, the benchmarks and the integration tests stand on."""
+
+from ringcast.lab import namespace
+from ringcast.lab.pattern import Pattern
+from ringcast.lab.stage import Puppet, PuppetError, Stage, free_ports
+
+__all__ = ["Pattern", "Puppet", "PuppetError", "Stage", "free_ports", "namespace"]

@@ -1,0 +1,208 @@
+"""One member as a process, told what to do by JSON lines on standard input; answers go to standard output.
+
+Each command `{"id": n, "do": name, …}` gets one answer when it is done: `{"id": n, …}` or `{"id": n, "error": …}`.
+Commands run side by side, so a member can be asked why its send waits while it waits. Ends when its input ends.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import gc
+import os
+import resource
+import sys
+import time
+from collections.abc import Awaitable, Callable
+from typing import Any
+
+import msgspec
+
+from ringcast.errors import RingcastError
+from ringcast.lab.pattern import CYCLE, Pattern
+from ringcast.lab.tally import END, Tally
+from ringcast.model import Batch, profile
+from ringcast.runtime import Group, open_fixed
+from ringcast.transport import Datagrams, Endpoint, MulticastGroup, TcpTransport, Transport, UdpTransport
+
+Answer = dict[str, Any]
+
+
+class PuppetProcess:
+    """The member, its group and what it has received."""
+
+    def __init__(self) -> None:
+        self.group: Group | None = None
+        self.transport: Transport | None = None
+        self.tally = Tally()
+        self._sent = 0
+        self._reading = asyncio.Event()
+        self._reading.set()
+        self._changed = asyncio.Condition()
+        self._reader: asyncio.Task[None] | None = None
+
+    # ---- commands
+
+    async def open(self, order: Answer) -> Answer:
+        config = profile(order.get("profile", "local"), **order.get("config", {}))
+        me = order["me"]
+        self.transport = make_transport(order, order["members"][me], config.frame_bytes, config.receive_buffer_bytes)
+        self.group = await open_fixed(
+            order["group"], me, order["members"], transport=self.transport, config=config, record=order.get("record")
+        )
+        self._reader = asyncio.create_task(self._read())
+        return {"me": list(self.group.me), "receive_buffer": self.transport.receive_buffer}
+
+    async def send(self, order: Answer) -> Answer:
+        """`count` messages, or as many as go in `seconds`; `form` batch or single; ends with a marker and a flush."""
+        group, size = self._group(), order["size"]
+        pattern = Pattern(group.me.name, size)
+        started, cpu = time.monotonic(), time.process_time()
+        limit = order.get("count", 1 << 62)
+        until = started + order.get("seconds", 3600.0)
+        sent = 0
+        chunk = CYCLE // 2 if order.get("form", "batch") == "batch" else 256
+        while sent < limit and time.monotonic() < until:
+            payloads = pattern.run(self._sent, min(chunk, limit - sent))
+            if order.get("form", "batch") == "batch":
+                await group.send_many(payloads)
+            else:
+                for payload in payloads:
+                    await group.send(payload)
+            sent += len(payloads)
+            self._sent += len(payloads)
+        await group.send(END)
+        if order.get("flush", True):
+            await group.flush(order.get("timeout"))
+        return {"sent": sent, "seconds": time.monotonic() - started, "cpu_seconds": time.process_time() - cpu}
+
+    async def until_ends(self, order: Answer) -> Answer:
+        """Wait until the end markers of these senders (name -> how many in all) have come."""
+        wanted: dict[str, int] = order["ends"]
+
+        def all_here() -> bool:
+            got = self.tally.by_sender
+            return all(name in got and got[name].ends >= count for name, count in wanted.items())
+
+        async with self._changed:
+            await self._changed.wait_for(all_here)
+        return await self.report(order)
+
+    async def report(self, order: Answer) -> Answer:
+        group, transport = self._group(), self.transport
+        assert transport is not None
+        usage = resource.getrusage(resource.RUSAGE_SELF)
+        return {
+            "received": self.tally.to_json(),
+            "sent": self._sent,
+            "view": [str(member) for member in group.members],
+            "cpu_seconds": usage.ru_utime + usage.ru_stime,
+            "rss_megabytes": usage.ru_maxrss / 1024,
+            "rss_now_megabytes": _rss_now(),
+            "counters": transport.counters.as_dict(),
+            "overflows": transport.overflows,
+            "drops": group.drops,
+            "retransmitted": group.retransmitted,
+        }
+
+    async def reset(self, order: Answer) -> Answer:
+        """Forget what was received; a new measurement begins."""
+        for seen in self.tally.by_sender.values():
+            seen.messages = seen.nbytes = seen.first_ns = seen.last_ns = seen.ends = 0
+        gc.collect()
+        return {}
+
+    async def explain(self, order: Answer) -> Answer:
+        return {"text": self._group().explain()}
+
+    async def pause(self, order: Answer) -> Answer:
+        self._reading.clear()
+        return {}
+
+    async def resume(self, order: Answer) -> Answer:
+        self._reading.set()
+        return {}
+
+    async def block(self, order: Answer) -> Answer:
+        assert self.transport is not None
+        self.transport.block([Endpoint.parse(at) for at in order["endpoints"]])
+        return {}
+
+    async def unblock(self, order: Answer) -> Answer:
+        assert self.transport is not None
+        self.transport.unblock()
+        return {}
+
+    async def close(self, order: Answer) -> Answer:
+        await self._group().close()
+        return {}
+
+    def _group(self) -> Group:
+        if self.group is None:
+            raise RingcastError("no group is open in this process")
+        return self.group
+
+    # ---- reading
+
+    async def _read(self) -> None:
+        async for event in self._group().batches():
+            if not self._reading.is_set():
+                await self._reading.wait()
+            if type(event) is not Batch:
+                self.tally.views.append([str(member) for member in event.view.members])  # type: ignore[union-attr]
+                continue
+            ended = event.payloads[-1].startswith(END)
+            self.tally.take(event)
+            if ended:
+                async with self._changed:
+                    self._changed.notify_all()
+
+    # ---- the line
+
+    async def serve(self) -> None:
+        loop = asyncio.get_running_loop()
+        lines = asyncio.StreamReader(limit=1 << 20)
+        await loop.connect_read_pipe(lambda: asyncio.StreamReaderProtocol(lines), sys.stdin)
+        running: dict[asyncio.Task[None], None] = {}
+        while line := await lines.readline():
+            task = asyncio.create_task(self._answer(msgspec.json.decode(line)))
+            running[task] = None
+            task.add_done_callback(lambda done: running.pop(done))
+        for task in list(running):
+            task.cancel()
+        if self.group is not None:
+            await self.group.close()
+
+    async def _answer(self, order: Answer) -> None:
+        command: Callable[[Answer], Awaitable[Answer]] | None = getattr(self, order["do"], None)
+        try:
+            if command is None:
+                raise RingcastError(f"unknown command {order['do']!r}")
+            answer = await command(order)
+        except RingcastError as error:
+            answer = {"error": str(error), "type": type(error).__name__}
+        sys.stdout.buffer.write(msgspec.json.encode({"id": order["id"], **answer}) + b"\n")
+        sys.stdout.buffer.flush()
+
+
+def make_transport(order: Answer, at: str, frame_bytes: int, buffer_bytes: int) -> Transport:
+    """The transport that an order describes: udp (with `multicast` = [group, port, interface]) or tcp."""
+    bind = order.get("bind", at)
+    if order.get("transport", "udp") == "tcp":
+        return TcpTransport(bind, advertise=at)
+    multicast = order.get("multicast")
+    return UdpTransport(
+        bind,
+        advertise=at,
+        datagrams=Datagrams(frame_bytes, never_split=frame_bytes <= 1_500),
+        multicast=None if multicast is None else MulticastGroup(Endpoint(multicast[0], multicast[1]), multicast[2]),
+        receive_buffer_bytes=buffer_bytes,
+    )
+
+
+def _rss_now() -> float:
+    with open("/proc/self/statm") as statm:
+        return int(statm.read().split()[1]) * os.sysconf("SC_PAGE_SIZE") / 1e6
+
+
+if __name__ == "__main__":
+    asyncio.run(PuppetProcess().serve())

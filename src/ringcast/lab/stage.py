@@ -1,0 +1,140 @@
+"""Starts puppets, tells them what to do, and makes sure that none is left behind.
+
+A hang is turned into a failure by `limit` (seconds) on each command; it is generous and nothing depends on it.
+Ends only processes it started.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import itertools
+import os
+import signal
+import socket
+import sys
+from collections.abc import Sequence
+from typing import Any
+
+import msgspec
+
+from ringcast.errors import RingcastError
+
+LIMIT = 120.0
+
+
+class PuppetError(RingcastError):
+    """A puppet answered with an error, or did not answer."""
+
+
+class Puppet:
+    """One member process. `await puppet("send", count=3)` gives its answer."""
+
+    def __init__(self, name: str, child: asyncio.subprocess.Process) -> None:
+        self.name = name
+        self._child = child
+        self._ids = itertools.count()
+        self._answers: dict[int, asyncio.Future[dict[str, Any]]] = {}
+        self._listening = asyncio.create_task(self._listen())
+
+    @property
+    def pid(self) -> int:
+        return self._child.pid
+
+    @property
+    def is_running(self) -> bool:
+        return self._child.returncode is None
+
+    async def __call__(self, do: str, *, limit: float = LIMIT, **order: Any) -> dict[str, Any]:
+        number = next(self._ids)
+        answer = self._answers[number] = asyncio.get_running_loop().create_future()
+        assert self._child.stdin is not None
+        self._child.stdin.write(msgspec.json.encode({"id": number, "do": do, **order}) + b"\n")
+        try:
+            async with asyncio.timeout(limit):
+                found: dict[str, Any] = await answer
+        except TimeoutError:
+            raise PuppetError(f"{self.name} did not answer {do!r} within {limit} s") from None
+        finally:
+            self._answers.pop(number, None)
+        if "error" in found:
+            raise PuppetError(f"{self.name} could not {do}: {found['error']}")
+        return found
+
+    def signal(self, number: signal.Signals) -> None:
+        if self.is_running:
+            self._child.send_signal(number)
+
+    async def kill(self) -> None:
+        """kill -9, and wait until it is gone."""
+        self.signal(signal.SIGKILL)
+        await self._child.wait()
+        await self._listening
+
+    async def end(self) -> None:
+        """Close its input and wait; kill it if it does not end by itself."""
+        assert self._child.stdin is not None
+        self._child.stdin.close()
+        try:
+            async with asyncio.timeout(10):
+                await self._child.wait()
+        except TimeoutError:
+            await self.kill()
+        await self._listening
+
+    async def _listen(self) -> None:
+        assert self._child.stdout is not None
+        while line := await self._child.stdout.readline():
+            answer = msgspec.json.decode(line)
+            waiting = self._answers.get(answer["id"])
+            if waiting is not None and not waiting.done():
+                waiting.set_result(answer)
+        for waiting in self._answers.values():
+            if not waiting.done():
+                waiting.set_result({"error": "the process ended"})
+
+
+class Stage:
+    """A set of puppets that end together. Use as `async with`."""
+
+    def __init__(self) -> None:
+        self.puppets: dict[str, Puppet] = {}
+
+    async def start(self, name: str, *, inside: Sequence[str] = (), env: dict[str, str] | None = None) -> Puppet:
+        """Start a puppet; `inside` is a command prefix such as `ip netns exec NAME`."""
+        child = await asyncio.create_subprocess_exec(
+            *inside,
+            sys.executable,
+            "-m",
+            "ringcast.lab.puppet",
+            stdin=asyncio.subprocess.PIPE,
+            stdout=asyncio.subprocess.PIPE,
+            env=os.environ | (env or {}),
+            limit=1 << 22,
+        )
+        puppet = self.puppets[name] = Puppet(name, child)
+        return puppet
+
+    async def everybody(self, do: str, **order: Any) -> dict[str, dict[str, Any]]:
+        """The same command to all that run; answers by name."""
+        running = [puppet for puppet in self.puppets.values() if puppet.is_running]
+        answers = await asyncio.gather(*(puppet(do, **order) for puppet in running))
+        return {puppet.name: answer for puppet, answer in zip(running, answers, strict=True)}
+
+    async def __aenter__(self) -> Stage:
+        return self
+
+    async def __aexit__(self, *_: object) -> None:
+        await asyncio.gather(*(puppet.end() for puppet in self.puppets.values()))
+
+
+def free_ports(count: int, kind: socket.SocketKind = socket.SOCK_DGRAM) -> list[int]:
+    """Ports on loopback that are free at this moment; held together while looking, so they are distinct."""
+    held = []
+    for _ in range(count):
+        sock = socket.socket(socket.AF_INET, kind)
+        sock.bind(("127.0.0.1", 0))
+        held.append(sock)
+    ports = [sock.getsockname()[1] for sock in held]
+    for sock in held:
+        sock.close()
+    return ports

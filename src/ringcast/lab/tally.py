@@ -1,0 +1,73 @@
+"""What one member received, checked against what must have been sent.
+
+Per sender: messages, bytes, first and last time, and whether every message was the next one. A sender whose messages
+change size is checked message by message; the usual case is one comparison per batch.
+"""
+
+from __future__ import annotations
+
+import time
+from dataclasses import asdict, dataclass, field
+from typing import Any
+
+from ringcast.lab.pattern import CYCLE, Pattern
+from ringcast.model import Batch
+
+END = b"\x00end"
+
+
+@dataclass(slots=True)
+class Received:
+    messages: int = 0
+    nbytes: int = 0
+    first_ns: int = 0
+    last_ns: int = 0
+    wrong: int = 0
+    ends: int = 0
+
+
+@dataclass(slots=True)
+class Tally:
+    """Everything received, by the sender's name (incarnations of one name count together)."""
+
+    by_sender: dict[str, Received] = field(default_factory=dict)
+    views: list[list[str]] = field(default_factory=list)
+    _patterns: dict[tuple[str, int], Pattern] = field(default_factory=dict)
+    _next: dict[str, int] = field(default_factory=dict)
+
+    def take(self, batch: Batch) -> None:
+        name = batch.sender.name
+        seen = self.by_sender.get(name)
+        now = time.monotonic_ns()
+        if seen is None:
+            seen = self.by_sender[name] = Received(first_ns=now)
+        payloads = batch.payloads
+        if payloads[-1].startswith(END):
+            seen.ends += 1
+            payloads = payloads[:-1]
+            if not payloads:
+                return
+        seen.last_ns = now
+        seen.nbytes += sum(map(len, payloads))
+        self._check(name, seen, payloads)
+        seen.messages += len(payloads)
+
+    def _check(self, name: str, seen: Received, payloads: list[bytes]) -> None:
+        first = self._next.get(name)
+        if first is None:  # the first message fixes where this sender's numbers stand: a joiner comes in the middle
+            first = int(payloads[0][:4]) if payloads[0][:4].isdigit() else 0
+        if not self._pattern(name, len(payloads[0])).matches(first, payloads):
+            seen.wrong += sum(
+                not self._pattern(name, len(payload)).matches(first + at, [payload])
+                for at, payload in enumerate(payloads)
+            )
+        self._next[name] = (first + len(payloads)) % CYCLE
+
+    def _pattern(self, name: str, size: int) -> Pattern:
+        pattern = self._patterns.get((name, size))
+        if pattern is None:
+            pattern = self._patterns[name, size] = Pattern(name, size)
+        return pattern
+
+    def to_json(self) -> dict[str, Any]:
+        return {name: asdict(seen) for name, seen in self.by_sender.items()}
