@@ -5,6 +5,8 @@ from ringcast.transport.endpoint import Endpoint, resolve
 from ringcast.transport.memory import MemoryHub, MemoryTransport
 from ringcast.transport.multicast import MulticastGroup
 from ringcast.transport.protocol import OnFrames, OnWritable, Transport
+from ringcast.transport.tcp import TcpTransport
+from ringcast.transport.tcp_limits import TcpLimits
 from ringcast.transport.udp import ON_ONE_HOST, WITHIN_PATH, Datagrams, UdpTransport
 
 __all__ = [
@@ -18,6 +20,8 @@ __all__ = [
     "MulticastGroup",
     "OnFrames",
     "OnWritable",
+    "TcpLimits",
+    "TcpTransport",
     "Transport",
     "UdpTransport",
     "resolve",

@@ -18,6 +18,7 @@ PEER_DOWN = "no connection to peer"
 PEER_STALLED = "peer takes nothing"
 NO_SUCH_PEER = "nobody at that endpoint"
 BAD_STREAM = "stream broke the framing"
+TOO_MANY_CONNECTIONS = "too many connections"
 QUEUE_FULL = "receive queue full"
 
 

@@ -1,0 +1,137 @@
+"""The receiving half of a TCP transport: connections that others made to us.
+
+Nothing a stranger sends raises or allocates beyond the limits: one read buffer serves all connections, each keeps back
+less than one frame, and there are at most `max_incoming` of them. Who breaks the framing is disconnected and counted.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import socket
+
+from ringcast.errors import PeerError
+from ringcast.transport.counters import BAD_STREAM, CUT_IN, TOO_MANY_CONNECTIONS, Counters
+from ringcast.transport.cut import CutSwitch
+from ringcast.transport.endpoint import Endpoint
+from ringcast.transport.framing import LENGTH, decode_hello, split_frames
+from ringcast.transport.protocol import OnFrames
+from ringcast.transport.tcp_limits import MAX_FRAME, TcpLimits
+
+_ACCEPTS_PER_WAKE = 16
+_PAUSE_SECONDS = 0.5  # after the system refused an accept (no descriptors left), before the next try
+_KEEP_ALIVE = {socket.TCP_KEEPIDLE: 15, socket.TCP_KEEPINTVL: 5, socket.TCP_KEEPCNT: 3}
+
+
+class Listener:
+    """Accepts connections and reads them all through one buffer."""
+
+    def __init__(
+        self,
+        sock: socket.socket,
+        loop: asyncio.AbstractEventLoop,
+        counters: Counters,
+        cut: CutSwitch,
+        limits: TcpLimits,
+        on_frames: OnFrames,
+    ) -> None:
+        self.loop, self.counters, self.cut, self.limits, self.on_frames = loop, counters, cut, limits, on_frames
+        self.buffer = memoryview(bytearray(limits.read_bytes + LENGTH.size + MAX_FRAME))
+        self.connections: dict[Incoming, None] = {}
+        self._socket = sock
+        self._pause: asyncio.TimerHandle | None = None
+        loop.add_reader(sock, self._on_connection)
+
+    def close(self) -> None:
+        if self._pause is not None:
+            self._pause.cancel()
+        self.loop.remove_reader(self._socket)
+        self._socket.close()
+        for connection in list(self.connections):
+            connection.close()
+
+    def _on_connection(self) -> None:
+        try:
+            for _ in range(_ACCEPTS_PER_WAKE):
+                self._admit(self._socket.accept()[0])
+        except (BlockingIOError, ConnectionAbortedError):
+            pass
+        except OSError:
+            self.loop.remove_reader(self._socket)
+            self._pause = self.loop.call_later(_PAUSE_SECONDS, self.loop.add_reader, self._socket, self._on_connection)
+
+    def _admit(self, sock: socket.socket) -> None:
+        strangers = sum(connection.sender is None for connection in self.connections)
+        if len(self.connections) >= self.limits.max_incoming or strangers >= self.limits.max_strangers:
+            self.counters.lose(TOO_MANY_CONNECTIONS)
+            sock.close()
+            return
+        sock.setblocking(False)
+        sock.setsockopt(socket.SOL_SOCKET, socket.SO_KEEPALIVE, 1)
+        for option, value in _KEEP_ALIVE.items():
+            sock.setsockopt(socket.IPPROTO_TCP, option, value)
+        self.connections[Incoming(sock, self)] = None
+
+
+class Incoming:
+    """One connection: first its hello, then its frames."""
+
+    def __init__(self, sock: socket.socket, listener: Listener) -> None:
+        self.sender: Endpoint | None = None
+        self._socket, self._listener = sock, listener
+        self._held = b""  # the beginning of a frame (or hello) whose end has not come
+        self._deadline = listener.loop.call_later(listener.limits.hello_seconds, self._break)
+        listener.loop.add_reader(sock, self._on_readable)
+
+    def close(self) -> None:
+        self._deadline.cancel()
+        self._listener.loop.remove_reader(self._socket)
+        self._socket.close()
+        self._listener.connections.pop(self, None)
+
+    def _break(self) -> None:
+        self._listener.counters.lose(BAD_STREAM)
+        self.close()
+
+    def _on_readable(self) -> None:
+        buffer, held = self._listener.buffer, len(self._held)
+        try:
+            count = self._socket.recv_into(buffer[held : held + self._listener.limits.read_bytes])
+        except BlockingIOError:
+            return
+        except OSError:
+            count = 0
+        if count == 0:
+            self.close()
+            return
+        buffer[:held] = self._held
+        try:
+            frames = self._take(buffer[: held + count])
+        except PeerError:
+            self._break()
+            return
+        if frames:
+            self._deliver(frames)
+
+    def _take(self, data: memoryview) -> list[bytes]:
+        """The frames that are whole now; the rest is held back."""
+        start = 0
+        if self.sender is None:
+            hello = decode_hello(data)
+            if hello is None:
+                self._held = bytes(data)
+                return []
+            self.sender, start = hello
+            self._deadline.cancel()
+        frames, used = split_frames(data[start:], MAX_FRAME)
+        self._held = bytes(data[start + used :])
+        return frames
+
+    def _deliver(self, frames: list[bytes]) -> None:
+        listener = self._listener
+        if self.sender in listener.cut.blocked:
+            listener.counters.lose(CUT_IN, len(frames))
+            return
+        listener.counters.wakes += 1
+        listener.counters.frames_in += len(frames)
+        listener.counters.bytes_in += sum(map(len, frames))
+        listener.on_frames(frames)
