@@ -3,7 +3,8 @@
     channel 1 | flags 1 | count 4 | first 8 | low 8 | tag | origin (only if not the sender) | lengths | payloads
 
 If all messages have one length the table is that one number, and the payloads are cut by one cached struct. Empty
-messages always have the full table: otherwise a frame of a few bytes could claim thousands of them.
+messages always have the full table: otherwise a frame of a few bytes could claim thousands of them. A piece stands
+alone in its frame, because one flag says that more follows.
 """
 
 from __future__ import annotations
@@ -76,7 +77,9 @@ def read_run(book: AddressBook, sender: Address, frame: bytes, at: int) -> Run:
     else:
         items, nbytes = _ragged(frame, at, count)
     if flags & _MORE:
-        items = [Piece(item) for item in items]
+        if count != 1:
+            raise Malformed("a piece that does not stand alone")
+        items = [Piece(items[0])]
     return Run(channel, tag, origin, first, low, items, nbytes)
 
 

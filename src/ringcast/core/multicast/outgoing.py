@@ -57,16 +57,32 @@ class Outgoing:
         first = self.window.add_run(items, nbytes, together=together)
         self._sent_since_interval = True
         self._owes_low = True
-        return self._runs(first, items, sizes, nbytes)
+        return self._apart(first, items) if together else self._runs(first, items, sizes, nbytes)
 
     def _runs(self, first: int, items: list[bytes], sizes: list[int], nbytes: int) -> list[Run]:
         low = self.window.low
-        if nbytes + ITEM_BYTES * len(items) <= self.budget and type(items[0]) is not Piece:
+        if nbytes + ITEM_BYTES * len(items) <= self.budget:
             return [Run(self.channel, self.tag, self.me, first, low, items, nbytes)]
         return [
             Run(self.channel, self.tag, self.me, first + begin, low, items[begin:end], sum(sizes[begin:end]))
             for begin, end in cut_runs(items, sizes, self.budget)
         ]
+
+    def _apart(self, first: int, items: list[bytes]) -> list[Run]:
+        """Pieces go one by one, because it is the frame that says that more follows; all others share frames."""
+        runs: list[Run] = []
+        begin = 0
+        for at, item in enumerate(items):
+            if type(item) is Piece:
+                runs += self._plain(first + begin, items[begin:at]) + self._plain(first + at, [item])
+                begin = at + 1
+        return runs + self._plain(first + begin, items[begin:])
+
+    def _plain(self, first: int, items: list[bytes]) -> list[Run]:
+        if not items:
+            return []
+        sizes = list(map(len, items))
+        return self._runs(first, items, sizes, sum(sizes))
 
     # ---- acks
 
@@ -90,26 +106,10 @@ class Outgoing:
         for first, last in ranges:
             first, last = max(first, self.window.low + 1), min(last, self.window.high)
             for begin, end in list(done.gaps(first, last)):
-                runs += self._again(begin, self.window.get_run(begin, end))
+                runs += self._apart(begin, self.window.get_run(begin, end))
             if first <= last:
                 done.add(first, last)
         return runs
-
-    def _again(self, first: int, items: list[bytes]) -> list[Run]:
-        """Pieces go one by one: a piece fills a frame, and the frame says that more follows."""
-        runs: list[Run] = []
-        begin = 0
-        for at, item in enumerate(items):
-            if type(item) is Piece:
-                runs += self._plain(first + begin, items[begin:at]) + self._plain(first + at, [item])
-                begin = at + 1
-        return runs + self._plain(first + begin, items[begin:])
-
-    def _plain(self, first: int, items: list[bytes]) -> list[Run]:
-        if not items:
-            return []
-        sizes = list(map(len, items))
-        return self._runs(first, items, sizes, sum(sizes))
 
     def on_interval(self) -> Highest | None:
         """Tail: an idle sender with unacked messages repeats its highest; one that became empty tells its low once."""

@@ -1,0 +1,11 @@
+"""Ends a simulated run and asserts what the checkers say about it."""
+
+from ringcast.checkers import judge
+from ringcast.sim import Cluster
+
+
+def assert_held(cluster: Cluster, *guarantees: str) -> None:
+    """No violation anywhere, and these guarantees were really examined."""
+    cluster.close_all()
+    judgement = judge(cluster.recordings(), require=guarantees)
+    assert judgement.verdict == "held", judgement.reasons
