@@ -23,6 +23,7 @@ lint: setup ## ruff (rules and format) and mypy --strict
 	@$(PYTHON_IN_VENV) -m ruff check --quiet $(CHECKED)
 	@$(PYTHON_IN_VENV) -m ruff format --check --quiet $(CHECKED)
 	@$(PYTHON_IN_VENV) -m mypy --no-error-summary
+	@$(PYTHON_IN_VENV) -m mypy --no-error-summary tools
 
 format: setup ## Rewrite the sources the way `make lint` wants them
 	@$(PYTHON_IN_VENV) -m ruff check --fix --quiet $(CHECKED)

@@ -42,6 +42,8 @@ NO_NETWORK = (
     "timed out",
 )
 
+NO_VENV = ("ensurepip is not available", "No module named venv")
+
 
 class SetUpError(Exception):
     """Set-up cannot go on; the message is for the reader."""
@@ -121,7 +123,7 @@ def make_venv() -> None:
         print("The .venv here does not work any more; making it again.", flush=True)
     make = (sys.executable, "-m", "venv", "--clear", str(VENV))
     if not run(*make):
-        if "ensurepip" not in LOG.read_text(errors="replace"):
+        if not any(sign in LOG.read_text(errors="replace") for sign in NO_VENV):
             raise why_it_failed("Making .venv")
         if sentence := debian.install("python3-venv"):
             raise SetUpError(f"{sys.executable} cannot make a virtual environment. {sentence}")

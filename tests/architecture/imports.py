@@ -66,7 +66,16 @@ def _base(node: ast.ImportFrom, file: Path) -> str:
 
 
 def _narrowest(base: str, name: str, package: Path) -> str:
-    """`from ringcast.core import node` imports the module if there is one of that name, else a name of the room."""
-    inside = package.joinpath(*base.split(".")[1:], name)
-    is_module = base.split(".")[0] == PACKAGE and (inside.is_dir() or inside.with_suffix(".py").exists())
-    return f"{base}.{name}" if is_module else base
+    """`from ringcast.core import node` imports the module node, unless the room itself offers that name."""
+    room = package.joinpath(*base.split(".")[1:])
+    is_file = base.split(".")[0] == PACKAGE and any((room / module).exists() for module in (name, f"{name}.py"))
+    return f"{base}.{name}" if is_file and name not in _offered(room / "__init__.py") else base
+
+
+def _offered(door: Path) -> list[str]:
+    """What a room names in `__all__`."""
+    for statement in ast.parse(door.read_text()).body if door.exists() else ():
+        match statement:
+            case ast.Assign(targets=[ast.Name(id="__all__")], value=names):
+                return list(ast.literal_eval(names))
+    return []

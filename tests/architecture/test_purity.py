@@ -9,7 +9,8 @@ from architecture.purity import PURE_ROOMS, purity_violations
 
 
 def test_the_pure_rooms_are_pure() -> None:
-    assert purity_violations(Path(ringcast.__file__).parent) == []
+    violations = purity_violations(Path(ringcast.__file__).parent)
+    assert not violations, "\n".join(violations)
 
 
 @pytest.mark.parametrize("room", PURE_ROOMS)
