@@ -13,6 +13,7 @@ import resource
 import sys
 import time
 from collections.abc import Awaitable, Callable
+from dataclasses import asdict
 from typing import Any
 
 import msgspec
@@ -112,7 +113,8 @@ class PuppetProcess:
         return {}
 
     async def explain(self, order: Answer) -> Answer:
-        return {"text": self._group().explain()}
+        group = self._group()
+        return {"text": group.explain(), "waiting": [asdict(wait) for wait in group.waiting()]}
 
     async def pause(self, order: Answer) -> Answer:
         self._reading.clear()
