@@ -37,7 +37,8 @@ MAY_IMPORT: dict[str, tuple[str, ...]] = {
 _BELOW_BENCH = tuple(room for room in MAY_IMPORT if room not in FOUNDATION)
 MAY_IMPORT["__init__"] = ("model", "core", "order", "runtime", "bus", "trace", "sim")
 MAY_IMPORT["bench"] = (*_BELOW_BENCH, "__init__")
-MAY_IMPORT["cli"] = (*_BELOW_BENCH, "__init__", "bench")
+MAY_IMPORT["demo"] = (*_BELOW_BENCH, "__init__")
+MAY_IMPORT["cli"] = (*_BELOW_BENCH, "__init__", "bench", "demo")
 MAY_IMPORT["__main__"] = ("cli",)
 
 # Parts of core, as a directory or as one file.
