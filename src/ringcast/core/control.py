@@ -44,12 +44,13 @@ class Holding(NamedTuple):
 
 
 class Source(NamedTuple):
-    """Where first..last of a going-away member's messages can be had."""
+    """Where first..last of a going-away member's messages can be had; every member has taken those up to `low`."""
 
     origin: Address
     first: int
     last: int
     holder: Address
+    low: int
 
 
 # ---- finding each other, joining, leaving
@@ -207,6 +208,111 @@ class ViewRefusal:
     why: str
 
 
+# ---- failure detection: both travel alone, a lost one is asked or answered again
+
+
+@dataclass(frozen=True, slots=True)
+class AskAlive:
+    """Are you there? Whoever hears this answers at once."""
+
+
+@dataclass(frozen=True, slots=True)
+class Alive:
+    """I am, and my core loop has come this far."""
+
+    progress: int
+
+
+# ---- merge (seed 000)
+
+
+@dataclass(frozen=True, slots=True)
+class AskView:
+    """Tell me your real view: what I heard may be old, or a view on its way."""
+
+
+@dataclass(frozen=True, slots=True)
+class ViewAnswer:
+    id: ViewId
+    members: tuple[Address, ...]
+    observers: tuple[Address, ...]
+    subgroups: tuple[tuple[Address, ...], ...]
+    capacity: int
+    window_bytes: int
+
+    @classmethod
+    def of(cls, view: View) -> ViewAnswer:
+        return cls(view.id, view.members, view.observers, view.subgroups, view.capacity, view.window_bytes)
+
+    @property
+    def view(self) -> View:
+        return View(self.id, self.members, self.observers, self.subgroups, self.capacity, self.window_bytes)
+
+
+@dataclass(frozen=True, slots=True)
+class MergeReq:
+    """Take part in this merge, for these members that share your view. Nothing is held yet."""
+
+    merge_id: MergeId
+    view: ViewId
+    members: tuple[Address, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class MergeRsp:
+    """Accepted, or rejected (the seed's merge_rejected); sent at once."""
+
+    merge_id: MergeId
+    accepted: bool
+    why: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class MergeCall:
+    """Everybody accepted: hold the roll call among your members now (the seed's GET_DIGEST) and return its outcome."""
+
+    merge_id: MergeId
+
+
+@dataclass(frozen=True, slots=True)
+class MergeDigest:
+    """What a roll call gave: the entry of each member from that member itself (G8), and who is missing."""
+
+    merge_id: MergeId
+    members: tuple[Address, ...]
+    entries: tuple[Entry, ...]  # aligned with members
+    missing: tuple[Address, ...]
+    number: int  # the highest view number in any answer
+    capacity: int
+    window_bytes: int
+
+
+@dataclass(frozen=True, slots=True)
+class MergeView:
+    """The outcome, from the leader to each coordinator, which spreads it in its subgroup."""
+
+    merge_id: MergeId
+    id: ViewId
+    members: tuple[Address, ...]
+    observers: tuple[Address, ...]
+    subgroups: tuple[tuple[Address, ...], ...]
+    capacity: int
+    window_bytes: int
+    entries: tuple[Entry, ...]  # aligned with members
+
+    @property
+    def view(self) -> View:
+        return View(self.id, self.members, self.observers, self.subgroups, self.capacity, self.window_bytes)
+
+
+@dataclass(frozen=True, slots=True)
+class CancelMerge:
+    """This merge is over without a view."""
+
+    merge_id: MergeId
+    why: str
+
+
 Control = (
     Hello
     | Announce
@@ -227,4 +333,14 @@ Control = (
     | NewView
     | ViewAck
     | ViewRefusal
+    | AskAlive
+    | Alive
+    | AskView
+    | ViewAnswer
+    | MergeReq
+    | MergeRsp
+    | MergeCall
+    | MergeDigest
+    | MergeView
+    | CancelMerge
 )

@@ -1,0 +1,266 @@
+"""The view handler of seed 004: view changes and merges never run together at a coordinator (G6).
+
+Requests wait in a queue for a short gathering delay and are processed one batch at a time. Processing, leading a
+merge and following one each suspend the handler; suspended, it takes nothing. Every suspension is watched by the
+Resumer and ends with one of the seed's four causes, named in the trace; one that ends without a view orders a cancel
+to all who hold (G7). What is discarded never matters: askers are told BUSY at once, suspicion is raised again until
+a view, merges are detected periodically.
+
+The answers stand in rules.py, as a table. Not here: how a view or a merge is made (the roll call, the merge leader),
+who is suspected (the failure detector), and how an asker waits before it asks again.
+"""
+
+from __future__ import annotations
+
+from ringcast.core.control import MergeId
+from ringcast.core.membership.decisions import (
+    AcceptMerge,
+    CancelHeld,
+    Decision,
+    RejectMerge,
+    ResumeCause,
+    Resumed,
+    Settled,
+    StartMerge,
+    StartViewChange,
+    Suspension,
+    TellBusy,
+    TellRollCall,
+    UnwatchLeader,
+    WatchLeader,
+)
+from ringcast.core.membership.requests import Request, RequestKind, RequestQueue
+from ringcast.core.membership.resumer import Resumer
+from ringcast.core.membership.rules import RULES, MergeEvent, Phase, Rule
+from ringcast.core.membership.transfers import Transfers
+from ringcast.model import Address, Config, Event, Kind, View
+
+Decisions = list[Decision]
+
+
+class ViewHandler:
+    """One member's handler. Only its coordinator (or who acts as one) brings it requests."""
+
+    def __init__(self, me: Address, config: Config) -> None:
+        self.me = me
+        self.gather_ns = config.gather_ns
+        self.queue = RequestQueue(config.request_capacity)
+        self.resumer = Resumer(config.resumer_ns)
+        self.transfers = Transfers(config.state_patience_ns)
+        self.suspension: Suspension | None = None
+        self._view: View | None = None
+        self._gathered_ns: int | None = None
+        self._suspensions = 0
+
+    @property
+    def phase(self) -> Phase:
+        if self.suspension is not None:
+            return self.suspension.phase
+        if len(self.queue):
+            return Phase.GATHERING
+        return Phase.TRANSFERRING if len(self.transfers) else Phase.IDLE
+
+    @property
+    def merge_leader(self) -> Address | None:
+        """Whose merge we follow; null again when that is over (seed 004, case #3)."""
+        return None if self.suspension is None else self.suspension.leader
+
+    # ---- JOIN, JOIN_WITH_STATE, LEAVE, COORD_LEAVE, SUSPECT
+
+    def on_request(self, now_ns: int, request: Request) -> Decisions:
+        match RULES[request.kind][self.phase]:
+            case Rule.ADD:
+                return self._add(now_ns, request)
+            case Rule.TELL if request.member == self.merge_leader:
+                return self._resume(now_ns, ResumeCause.LEADER_GONE) + self._add_member(now_ns, request)
+            case Rule.TELL:
+                return [_requested(now_ns, request, "told"), TellRollCall(request.member)]
+            case _:
+                return [_requested(now_ns, request, "busy"), TellBusy(request)]
+
+    def on_suspect(self, now_ns: int, member: Address) -> Decisions:
+        return self.on_request(now_ns, Request(RequestKind.SUSPECT, member))
+
+    def _add(self, now_ns: int, request: Request) -> Decisions:
+        if self._is_settled(request):
+            return self._settle(now_ns, request)
+        if request in self.queue:
+            return [_requested(now_ns, request, "duplicate")]
+        if self.queue.is_full:
+            return [_requested(now_ns, request, "busy"), *_busy(request)]
+        self.queue.add(request)
+        if self._gathered_ns is None:
+            self._gathered_ns = now_ns + self.gather_ns
+        return [_requested(now_ns, request, "added"), *self._process_gathered(now_ns)]
+
+    def _add_member(self, now_ns: int, request: Request) -> Decisions:
+        """The merge leader may be an outsider: then there is nothing to exclude it from."""
+        if self._view is None or request.member not in self._view:
+            return []
+        return self.on_request(now_ns, request)
+
+    def _is_settled(self, request: Request) -> bool:
+        return self._view is not None and request.kind.is_join == (request.member in self._view)
+
+    def _settle(self, now_ns: int, request: Request) -> Decisions:
+        answer: Decisions = [Settled(request)] if request.has_asker else []
+        return [_requested(now_ns, request, "settled"), *answer]
+
+    def _process_gathered(self, now_ns: int) -> Decisions:
+        due = self._gathered_ns is not None and now_ns >= self._gathered_ns
+        return self._process(now_ns) if due else []
+
+    def _process(self, now_ns: int) -> Decisions:
+        """One batch; the handler is suspended until it is done (V04: one at a time)."""
+        self._gathered_ns = None
+        if not len(self.queue) or self.suspension is not None:
+            return []
+        batch = self.queue.take_batch()
+        suspended = self._suspend(now_ns, Phase.CHANGING, requests=batch)
+        return [*suspended, StartViewChange(self._suspensions, batch)]
+
+    def on_change_ended(self, now_ns: int, ticket: int, installed: bool) -> Decisions:
+        """The view of this batch is installed, or its installation failed (case #1). Call `on_view` first."""
+        ended = self.suspension
+        if ended is None or ended.number != ticket or ended.phase is not Phase.CHANGING:
+            return []  # The Resumer was faster.
+        for request in ended.requests if installed else ():
+            if request.kind is RequestKind.JOIN_WITH_STATE and self._is_settled(request):
+                self.transfers.begin(now_ns, request.member)
+        return self._resume(now_ns, ResumeCause.VIEW_INSTALLED if installed else ResumeCause.VIEW_FAILED)
+
+    # ---- MERGE and MERGE-REQ
+
+    def on_merge(self, now_ns: int, merge_id: MergeId) -> Decisions:
+        """Our own detection found other partitions, and we are to lead."""
+        match RULES[MergeEvent.MERGE][self.phase]:
+            case Rule.START:
+                started = self._suspend(now_ns, Phase.LEADING, merge_id=merge_id)
+                return [_merge_event(now_ns, MergeEvent.MERGE, merge_id, "started"), *started, StartMerge(merge_id)]
+            case Rule.DISCARD_AND_PROCESS:
+                return [_merge_event(now_ns, MergeEvent.MERGE, merge_id, "discarded"), *self._process(now_ns)]
+            case _:
+                return [_merge_event(now_ns, MergeEvent.MERGE, merge_id, "discarded")]
+
+    def on_merge_req(self, now_ns: int, leader: Address, merge_id: MergeId) -> Decisions:
+        """A merge leader (another coordinator, or ourselves) asks us to take part."""
+        phase = self.phase
+        rule = RULES[MergeEvent.MERGE_REQ][phase]
+        if rule is Rule.ACCEPT:
+            return self._follow(now_ns, leader, merge_id)
+        if rule is Rule.REJECT_OTHERS and self.suspension is not None and merge_id == self.suspension.merge_id:
+            accepted = _merge_event(now_ns, MergeEvent.MERGE_REQ, merge_id, "accepted again")
+            return [accepted, AcceptMerge(leader, merge_id, again=True)]
+        rejected = _merge_event(now_ns, MergeEvent.MERGE_REQ, merge_id, "rejected")
+        out: Decisions = [rejected, RejectMerge(leader, merge_id, f"{self.me} is {phase}")]
+        return out + self._process(now_ns) if rule is Rule.REJECT_AND_PROCESS else out
+
+    def _follow(self, now_ns: int, leader: Address, merge_id: MergeId) -> Decisions:
+        accepted = _merge_event(now_ns, MergeEvent.MERGE_REQ, merge_id, "accepted")
+        suspended = self._suspend(now_ns, Phase.FOLLOWING, merge_id=merge_id, leader=leader)
+        return [accepted, *suspended, WatchLeader(leader), AcceptMerge(leader, merge_id)]
+
+    def on_merge_ended(self, now_ns: int, merge_id: MergeId, installed: bool) -> Decisions:
+        """The merge is complete or has failed; for a follower: its leader cancelled it (case #2)."""
+        if self.suspension is None or self.suspension.merge_id != merge_id:
+            return []
+        return self._resume(now_ns, ResumeCause.MERGE_ENDED, with_view=installed)
+
+    # ---- views
+
+    def on_view(self, now_ns: int, view: View) -> Decisions:
+        """A view was installed at this member, whoever made it."""
+        self._view = view
+        out: Decisions = [_transfer_over(now_ns, j, "excluded") for j in self.transfers.end_outside(view)]
+        for request in self.queue.take_where(self._is_settled):
+            out += self._settle(now_ns, request)
+        if view.coordinator != self.me:  # The requests are for somebody else now.
+            for request in self.queue.take_where(lambda request: True):
+                out += [_requested(now_ns, request, "busy"), *_busy(request)]
+        if not len(self.queue):
+            self._gathered_ns = None
+        return out + self._resume_follower(now_ns, view)
+
+    def _resume_follower(self, now_ns: int, view: View) -> Decisions:
+        leader = self.merge_leader
+        if leader is None:
+            return []
+        if leader not in view:
+            return self._resume(now_ns, ResumeCause.LEADER_GONE, with_view=True)
+        return self._resume(now_ns, ResumeCause.MERGE_VIEW) if view.is_merge else []
+
+    # ---- state transfers
+
+    def on_state_begun(self, now_ns: int, joiner: Address) -> None:
+        """For members that did not process the JOIN_WITH_STATE themselves: one of them may have to take over."""
+        self.transfers.begin(now_ns, joiner)
+
+    def on_state_progress(self, now_ns: int, joiner: Address) -> None:
+        self.transfers.on_progress(now_ns, joiner)
+
+    def on_state_confirmed(self, now_ns: int, joiner: Address) -> Decisions:
+        return [_transfer_over(now_ns, joiner, "confirmed")] if self.transfers.end(joiner) else []
+
+    # ---- suspending and resuming
+
+    def _suspend(
+        self,
+        now_ns: int,
+        phase: Phase,
+        requests: tuple[Request, ...] = (),
+        merge_id: MergeId | None = None,
+        leader: Address | None = None,
+    ) -> Decisions:
+        assert self.suspension is None
+        self._suspensions += 1
+        self.suspension = Suspension(self._suspensions, phase, requests, merge_id, leader)
+        self.resumer.arm(now_ns)
+        detail = {"cause": str(phase), "merge_id": None if merge_id is None else str(merge_id)}
+        return [Event(Kind.SUSPEND, now_ns, peer=leader, value=self._suspensions, detail=detail)]
+
+    def _resume(self, now_ns: int, cause: ResumeCause, with_view: bool | None = None) -> Decisions:
+        ended = self.suspension
+        assert ended is not None
+        self.suspension = None
+        self.resumer.disarm()
+        if with_view is None:
+            with_view = cause in (ResumeCause.VIEW_INSTALLED, ResumeCause.MERGE_VIEW)
+        detail = {"cause": str(cause), "with_view": with_view}
+        event = Event(Kind.RESUME, now_ns, peer=ended.leader, value=ended.number, other=cause.case, detail=detail)
+        out: Decisions = [event, Resumed(ended, cause)]
+        if ended.leader is not None:
+            out.append(UnwatchLeader(ended.leader))
+        if not with_view:
+            out.append(CancelHeld(ended, cause))
+            out += [TellBusy(request) for request in ended.requests if request.has_asker]
+        return out + self._process(now_ns)
+
+    # ---- time
+
+    def deadline_ns(self) -> int | None:
+        gathered = self._gathered_ns if self.suspension is None else None
+        due = [self.resumer.deadline_ns, gathered, self.transfers.deadline_ns()]
+        return min((deadline for deadline in due if deadline is not None), default=None)
+
+    def on_time(self, now_ns: int) -> Decisions:
+        out: Decisions = [_transfer_over(now_ns, j, "stalled") for j in self.transfers.end_stalled(now_ns)]
+        if self.resumer.is_due(now_ns):
+            out += self._resume(now_ns, ResumeCause.RESUMER)
+        return out + self._process_gathered(now_ns)
+
+
+def _busy(request: Request) -> Decisions:
+    return [TellBusy(request)] if request.has_asker else []
+
+
+def _requested(now_ns: int, request: Request, answer: str) -> Event:
+    return Event(Kind.REQUESTED, now_ns, peer=request.member, detail={"what": str(request.kind), "answer": answer})
+
+
+def _merge_event(now_ns: int, what: MergeEvent, merge_id: MergeId, answer: str) -> Event:
+    detail = {"what": str(what), "answer": answer, "merge_id": str(merge_id)}
+    return Event(Kind.REQUESTED, now_ns, peer=merge_id.leader, detail=detail)
+
+
+def _transfer_over(now_ns: int, joiner: Address, how: str) -> Event:
+    return Event(Kind.REQUESTED, now_ns, peer=joiner, detail={"what": "STATE", "answer": how})

@@ -1,0 +1,159 @@
+"""The view handler of seed 004, told as stories (tests/scenario/testdata/view_handler)."""
+
+from pathlib import Path
+
+import pytest
+
+from ringcast.core.control import MergeId
+from ringcast.core.membership import (
+    AcceptMerge,
+    CancelHeld,
+    Decision,
+    RejectMerge,
+    Request,
+    RequestKind,
+    Resumed,
+    Settled,
+    StartMerge,
+    StartViewChange,
+    TellBusy,
+    TellRollCall,
+    UnwatchLeader,
+    ViewHandler,
+    WatchLeader,
+)
+from ringcast.model import MS, Address, Config, Event, Kind, View, ViewId
+from scenario.stories import play, stories
+
+
+def member(name: str) -> Address:
+    return Address(name, 0, f"{name}:1")
+
+
+def merge_id(text: str) -> MergeId:
+    leader, number = text.split("~")
+    return MergeId(member(leader), int(number))
+
+
+class Stage:
+    """One handler (member A), driven by the words of a story. `after 20` lets 20 ms pass."""
+
+    def __init__(self) -> None:
+        self.now_ns = 0
+        self.number = 0
+        self.ticket = 0
+        self.handler = ViewHandler(member("A"), Config(gather_ns=20 * MS, request_capacity=10))
+
+    def __call__(self, words: list[str]) -> list[str]:
+        command, *args = words
+        out: list[Decision] = getattr(self, command.replace("-", "_"))(*args) or []
+        self.ticket = next((d.ticket for d in out if isinstance(d, StartViewChange)), self.ticket)
+        return [line for decision in out for line in told(decision)]
+
+    def view(self, *names: str, merges: bool = False) -> list[Decision]:
+        self.number += 1
+        members = tuple(map(member, names))
+        view = View(ViewId(self.number, members[0]), members, subgroups=((members[0],),) if merges else ())
+        return self.handler.on_view(self.now_ns, view)
+
+    def merge_view(self, *names: str) -> list[Decision]:
+        return self.view(*names, merges=True)
+
+    def _ask(self, kind: RequestKind, names: tuple[str, ...]) -> list[Decision]:
+        return [d for name in names for d in self.handler.on_request(self.now_ns, Request(kind, member(name)))]
+
+    def join(self, *names: str) -> list[Decision]:
+        return self._ask(RequestKind.JOIN, names)
+
+    def join_with_state(self, *names: str) -> list[Decision]:
+        return self._ask(RequestKind.JOIN_WITH_STATE, names)
+
+    def leave(self, *names: str) -> list[Decision]:
+        return self._ask(RequestKind.LEAVE, names)
+
+    def coord_leave(self, *names: str) -> list[Decision]:
+        return self._ask(RequestKind.COORD_LEAVE, names)
+
+    def suspect(self, *names: str) -> list[Decision]:
+        return self._ask(RequestKind.SUSPECT, names)
+
+    def installed(self, ticket: str = "") -> list[Decision]:
+        return self.handler.on_change_ended(self.now_ns, int(ticket or self.ticket), True)
+
+    def failed(self, ticket: str = "") -> list[Decision]:
+        return self.handler.on_change_ended(self.now_ns, int(ticket or self.ticket), False)
+
+    def merge(self, text: str) -> list[Decision]:
+        return self.handler.on_merge(self.now_ns, merge_id(text))
+
+    def merge_req(self, text: str) -> list[Decision]:
+        wanted = merge_id(text)
+        return self.handler.on_merge_req(self.now_ns, wanted.leader, wanted)
+
+    def merge_done(self, text: str) -> list[Decision]:
+        return self.handler.on_merge_ended(self.now_ns, merge_id(text), True)
+
+    def merge_failed(self, text: str) -> list[Decision]:
+        return self.handler.on_merge_ended(self.now_ns, merge_id(text), False)
+
+    def state_progress(self, name: str) -> None:
+        self.handler.on_state_progress(self.now_ns, member(name))
+
+    def state_confirmed(self, name: str) -> list[Decision]:
+        return self.handler.on_state_confirmed(self.now_ns, member(name))
+
+    def after(self, ms: str) -> list[Decision]:
+        """Time passes; the handler is called exactly at its deadlines, as a driver does."""
+        until = self.now_ns + int(ms) * MS
+        out: list[Decision] = []
+        while (deadline := self.handler.deadline_ns()) is not None and deadline <= until:
+            self.now_ns = deadline
+            out += self.handler.on_time(self.now_ns)
+        self.now_ns = until
+        return out
+
+
+def names_of(requests: tuple[Request, ...]) -> str:
+    return ", ".join(f"{request.kind} {request.member.name}" for request in requests)
+
+
+def told(decision: Decision) -> list[str]:
+    match decision:
+        case StartViewChange(_, requests):
+            return [f"start {names_of(requests)}"]
+        case StartMerge(wanted):
+            return [f"start merge {wanted.leader.name}~{wanted.number}"]
+        case AcceptMerge(_, wanted, again):
+            return [f"accept {wanted.leader.name}~{wanted.number}{' again' if again else ''}"]
+        case RejectMerge(_, wanted, why):
+            return [f"reject {wanted.leader.name}~{wanted.number}: {why}"]
+        case TellBusy(request):
+            return [f"busy {request.kind} {request.member.name}"]
+        case Settled(request):
+            return [f"settled {request.kind} {request.member.name}"]
+        case TellRollCall(suspect):
+            return [f"tell the roll call: {suspect.name}"]
+        case WatchLeader(leader):
+            return [f"watch {leader.name}"]
+        case UnwatchLeader(leader):
+            return [f"unwatch {leader.name}"]
+        case Resumed(_, cause):
+            return [f"resumed #{cause.case} {cause}"]
+        case CancelHeld(suspension, _):
+            return [f"cancel to all who hold for {suspension.phase}"]
+        case Event(kind=Kind.SUSPEND, detail=detail):
+            assert detail is not None
+            return [f"suspended: {detail['cause']}"]
+        case Event(kind=Kind.REQUESTED, detail=detail) if detail is not None:
+            return [f"{detail['what']} {detail['answer']}"] if detail["answer"] in QUIET else []
+        case _:
+            return []
+
+
+# Answers that order nothing, so that only the trace tells of them.
+QUIET = ("duplicate", "discarded", "confirmed", "excluded", "stalled")
+
+
+@pytest.mark.parametrize("path", stories("view_handler"), ids=lambda path: path.stem)
+def test_the_view_handler_answers_as_told(path: Path) -> None:
+    play(path, Stage())

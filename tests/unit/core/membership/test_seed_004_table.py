@@ -1,0 +1,140 @@
+"""Seed 004, "On reception of ...": every cell of the table in rules.py, tried on a real handler.
+
+The stories (tests/scenario/testdata/view_handler) tell the same rules in sequence; here none can be missing.
+"""
+
+import pytest
+
+from ringcast.core.control import MergeId
+from ringcast.core.membership import Decision, Phase, Request, RequestKind, ViewHandler
+from ringcast.core.membership.decisions import (
+    AcceptMerge,
+    RejectMerge,
+    StartMerge,
+    StartViewChange,
+    TellBusy,
+    TellRollCall,
+)
+from ringcast.core.membership.rules import RULES, MergeEvent
+from ringcast.model import MS, Address, Config, Event, Kind, View, ViewId
+
+
+def member(name: str) -> Address:
+    return Address(name, 0, f"{name}:1")
+
+
+A, B, C, L = map(member, "ABCL")
+OURS, THEIRS, OTHER = MergeId(A, 1), MergeId(L, 1), MergeId(L, 2)
+REQUESTS = list(RequestKind)
+SUSPENDED = [Phase.CHANGING, Phase.LEADING, Phase.FOLLOWING]
+FREE = [Phase.IDLE, Phase.TRANSFERRING, Phase.GATHERING]
+
+
+def handler_in(phase: Phase) -> ViewHandler:
+    handler = ViewHandler(A, Config(gather_ns=20 * MS))
+    handler.on_view(0, View(ViewId(1, A), (A, B)))
+    match phase:
+        case Phase.TRANSFERRING:
+            handler.on_state_begun(0, B)
+        case Phase.GATHERING:
+            handler.on_request(0, Request(RequestKind.JOIN, L))
+        case Phase.CHANGING:
+            handler.on_request(0, Request(RequestKind.JOIN, L))
+            handler.on_time(20 * MS)
+        case Phase.LEADING:
+            handler.on_merge(0, OURS)
+        case Phase.FOLLOWING:
+            handler.on_merge_req(0, L, THEIRS)
+    assert handler.phase is phase
+    return handler
+
+
+def orders(decisions: list[Decision]) -> list[Decision]:
+    return [d for d in decisions if not isinstance(d, Event)]
+
+
+def request_for(kind: RequestKind) -> Request:
+    return Request(kind, C if kind.is_join else B)
+
+
+def test_the_table_has_every_cell() -> None:
+    assert list(RULES) == [*RequestKind, *MergeEvent]
+    assert all(set(row) == set(Phase) for row in RULES.values())
+
+
+@pytest.mark.parametrize("phase", FREE)
+@pytest.mark.parametrize("kind", REQUESTS)
+def test_not_suspended_the_event_is_added(kind: RequestKind, phase: Phase) -> None:
+    handler = handler_in(phase)
+    assert orders(handler.on_request(0, request_for(kind))) == []
+    assert request_for(kind) in handler.queue
+    assert handler.phase is Phase.GATHERING
+
+
+@pytest.mark.parametrize("phase", SUSPENDED)
+@pytest.mark.parametrize("kind", [kind for kind in REQUESTS if kind is not RequestKind.SUSPECT])
+def test_suspended_the_event_is_discarded_and_its_asker_told_busy(kind: RequestKind, phase: Phase) -> None:
+    handler = handler_in(phase)
+    request = request_for(kind)
+    assert orders(handler.on_request(0, request)) == [TellBusy(request)]
+    assert (request in handler.queue, handler.phase) == (False, phase)
+
+
+@pytest.mark.parametrize("phase", SUSPENDED)
+def test_a_suspicion_discarded_as_a_request_is_told_to_the_running_roll_call(phase: Phase) -> None:
+    handler = handler_in(phase)
+    assert orders(handler.on_suspect(0, B)) == [TellRollCall(B)]
+    assert handler.phase is phase
+
+
+def test_merge_starts_when_idle_and_suspends() -> None:
+    handler = handler_in(Phase.IDLE)
+    assert orders(handler.on_merge(0, OURS)) == [StartMerge(OURS)]
+    assert handler.phase is Phase.LEADING
+
+
+@pytest.mark.parametrize("phase", [Phase.TRANSFERRING, *SUSPENDED])
+def test_merge_is_discarded_while_suspended_or_while_a_joiner_gets_its_state(phase: Phase) -> None:
+    handler = handler_in(phase)
+    assert orders(handler.on_merge(0, MergeId(A, 9))) == []
+    assert handler.phase is phase
+
+
+def test_merge_is_discarded_for_queued_events_and_these_are_processed() -> None:
+    handler = handler_in(Phase.GATHERING)
+    assert orders(handler.on_merge(0, OURS)) == [StartViewChange(1, (Request(RequestKind.JOIN, L),))]
+    assert handler.phase is Phase.CHANGING
+
+
+def test_a_merge_req_is_accepted_when_idle_and_suspends() -> None:
+    handler = handler_in(Phase.IDLE)
+    assert AcceptMerge(L, THEIRS) in handler.on_merge_req(0, L, THEIRS)
+    assert (handler.phase, handler.merge_leader) == (Phase.FOLLOWING, L)
+
+
+@pytest.mark.parametrize("phase", [Phase.TRANSFERRING, *SUSPENDED])
+def test_a_merge_req_is_rejected_at_once_while_suspended_x5(phase: Phase) -> None:
+    handler = handler_in(phase)
+    assert orders(handler.on_merge_req(0, L, OTHER)) == [RejectMerge(L, OTHER, f"A#0 is {phase}")]
+    assert handler.phase is phase
+
+
+@pytest.mark.parametrize(("phase", "merge_id"), [(Phase.LEADING, OURS), (Phase.FOLLOWING, THEIRS)])
+def test_a_merge_req_with_the_id_of_the_suspension_is_accepted_again(phase: Phase, merge_id: MergeId) -> None:
+    handler = handler_in(phase)
+    assert orders(handler.on_merge_req(0, merge_id.leader, merge_id)) == [AcceptMerge(merge_id.leader, merge_id, True)]
+
+
+def test_a_merge_req_is_rejected_for_queued_events_and_these_are_processed() -> None:
+    handler = handler_in(Phase.GATHERING)
+    rejected, started = orders(handler.on_merge_req(0, L, THEIRS))
+    assert rejected == RejectMerge(L, THEIRS, "A#0 is gathering")
+    assert started == StartViewChange(1, (Request(RequestKind.JOIN, L),))
+
+
+def test_the_trace_names_suspension_cause_and_case() -> None:
+    handler = handler_in(Phase.IDLE)
+    handler.on_merge_req(5, L, THEIRS)
+    resume = next(d for d in handler.on_suspect(7, L) if isinstance(d, Event))
+    assert (resume.kind, resume.t_ns, resume.peer, resume.value, resume.other) == (Kind.RESUME, 7, L, 1, 3)
+    assert resume.detail == {"cause": "merge leader gone", "with_view": False}
