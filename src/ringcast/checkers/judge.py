@@ -14,6 +14,14 @@ from typing import Any
 from ringcast.checkers.g01 import FifoChecker
 from ringcast.checkers.g02 import BoundChecker
 from ringcast.checkers.g03 import PurgeChecker
+from ringcast.checkers.g04 import ViewChecker
+from ringcast.checkers.g05 import CutChecker
+from ringcast.checkers.g06 import SeparationChecker
+from ringcast.checkers.g07 import SuspensionChecker
+from ringcast.checkers.g08 import HearsayChecker
+from ringcast.checkers.g09 import WholeMergeChecker
+from ringcast.checkers.g10 import MergeResetChecker
+from ringcast.checkers.g14 import LivenessChecker
 from ringcast.checkers.shape import Checker, Finding, Report
 from ringcast.checkers.views import installed
 from ringcast.errors import UsageError
@@ -26,6 +34,14 @@ CHECKERS: dict[str, Callable[[], Checker]] = {
     "G1": FifoChecker,
     "G2": BoundChecker,
     "G3": PurgeChecker,
+    "G4": ViewChecker,
+    "G5": CutChecker,
+    "G6": SeparationChecker,
+    "G7": SuspensionChecker,
+    "G8": HearsayChecker,
+    "G9": WholeMergeChecker,
+    "G10": MergeResetChecker,
+    "G14": LivenessChecker,
 }
 
 

@@ -1,0 +1,121 @@
+"""G7, every suspension ends, with one of the four causes, and one that ends without a view cancels all who hold.
+
+Who holds: the members that were asked by roll calls since the suspension began. A suspension that is open when the
+recording ends is a violation only if the Resumer should have come by then: the recording goes on for `GRACE_NS` after
+that moment, or, where no such moment was recorded, the member closed in good order.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+
+from ringcast.checkers.shape import Closed, Evidence, Finding, Report
+from ringcast.model import Address, Event, Kind
+from ringcast.trace import as_addresses, detail_of
+
+GRACE_NS = 1_000_000_000
+
+# Which causes may end a suspension that began for this cause; the Resumer may end each (case 4).
+ENDS = {
+    "view": ("view-installed", "view-failed", "resumer"),
+    "merge": ("merge-ended", "merge-view", "resumer"),
+    "merge-request": ("merge-view", "leader-gone", "merge-ended", "resumer"),
+}
+
+
+@dataclass(slots=True)
+class _Suspension:
+    evidence: Evidence
+    number: int
+    cause: str
+    resumer_ns: int
+    holding: dict[Address, None] = field(default_factory=dict)
+
+
+@dataclass(slots=True)
+class _Member:
+    suspension: _Suspension | None = None
+    last_ns: int = 0
+    has_left: bool = False
+
+
+class SuspensionChecker:
+    guarantee = "G7"
+    kinds = tuple(Kind)  # every event tells that the member still went on
+
+    def __init__(self) -> None:
+        self._report = Report(self.guarantee)
+        self._members: dict[Address, _Member] = {}
+        self._on = {
+            Kind.SUSPEND: self._on_suspend,
+            Kind.RESUME: self._on_resume,
+            Kind.ROLL_CALL: self._on_roll_call,
+            Kind.CLOSED: self._on_closed,
+        }
+
+    def on_event(self, member: Address, index: int, event: Event) -> None:
+        state = self._members.get(member)
+        if state is None:
+            state = self._members[member] = _Member()
+        state.last_ns = event.t_ns
+        handler = self._on.get(event.kind)
+        if handler is not None:
+            handler(member, index, event, state)
+
+    def _on_suspend(self, member: Address, index: int, event: Event, state: _Member) -> None:
+        here = Evidence.of(member, index, event)
+        cause = detail_of(event.detail)["cause"]
+        self._report.examined += 1
+        if cause not in ENDS:
+            self._violated(here, f"{member} suspended its view handler for {cause!r}, which is no known cause")
+        if state.suspension is not None:
+            first = state.suspension
+            sentence = f"{member} suspended its view handler for {cause} while suspended for {first.cause}"
+            self._violated(here, sentence, first.evidence)
+        state.suspension = _Suspension(here, event.value, cause, event.other)
+
+    def _on_resume(self, member: Address, index: int, event: Event, state: _Member) -> None:
+        here = Evidence.of(member, index, event)
+        detail = detail_of(event.detail)
+        cause = detail["cause"]
+        cancelled = as_addresses(detail.get("cancelled"))
+        suspension, state.suspension = state.suspension, None
+        if suspension is None or suspension.number != event.value:
+            self._violated(here, f"{member} resumed suspension {event.value}, which was not open")
+            return
+        if cause not in ENDS.get(suspension.cause, (cause,)):
+            sentence = f"{member} ended a suspension for {suspension.cause} with {cause!r}, not one of its causes"
+            self._violated(here, sentence, suspension.evidence)
+        if not detail.get("has_view", cause in ("view-installed", "merge-view")):
+            self._check_cancelled(here, suspension, cancelled)
+
+    def _check_cancelled(self, here: Evidence, suspension: _Suspension, cancelled: tuple[Address, ...]) -> None:
+        left = [holder for holder in suspension.holding if holder not in cancelled and holder != here.member]
+        if left:
+            names = ", ".join(map(str, left))
+            sentence = f"{here.member} ended a suspension without a view and sent no cancel to {names}"
+            self._violated(here, sentence, suspension.evidence)
+
+    def _on_roll_call(self, member: Address, index: int, event: Event, state: _Member) -> None:
+        detail = detail_of(event.detail)
+        if state.suspension is not None and detail["step"] in ("start", "again"):
+            state.suspension.holding.update(dict.fromkeys(as_addresses(detail.get("asked"))))
+
+    def _on_closed(self, member: Address, index: int, event: Event, state: _Member) -> None:
+        state.has_left = detail_of(event.detail).get("how") != "crashed"
+
+    def _violated(self, here: Evidence, sentence: str, *more: Evidence) -> None:
+        self._report.violated((here.member,), here.index, sentence, *more, here)
+
+    def finish(self, closed: Closed) -> Finding:
+        for member, state in self._members.items():
+            open_still = state.suspension
+            if open_still is not None and self._is_overdue(open_still, state):
+                sentence = f"{member} never ended its suspension for {open_still.cause}"
+                self._violated(open_still.evidence, sentence)
+        return self._report.finding()
+
+    def _is_overdue(self, suspension: _Suspension, state: _Member) -> bool:
+        if suspension.resumer_ns:
+            return state.last_ns > suspension.resumer_ns + GRACE_NS
+        return state.has_left

@@ -1,0 +1,107 @@
+"""G6 and G7 are broken in each way they can be, and found each time."""
+
+from typing import Any
+
+import pytest
+
+from ringcast.checkers import Finding, judge
+from ringcast.model import Kind
+from ringcast.trace.story import MS, Story, addresses
+
+
+class Tale(Story):
+    """A story about one view handler."""
+
+    def roll(self, step: str, **detail: Any) -> "Tale":
+        self.event("a", Kind.ROLL_CALL, detail={"step": step, **detail})
+        return self
+
+    def merge(self, step: str, merge_id: str = "m1") -> "Tale":
+        self.event("a", Kind.MERGE, detail={"step": step, "merge_id": merge_id})
+        return self
+
+    def suspend(self, cause: str, number: int = 1, resumer_ns: int = 0) -> "Tale":
+        self.event("a", Kind.SUSPEND, value=number, other=resumer_ns, detail={"cause": cause})
+        return self
+
+    def resume(self, cause: str, number: int = 1, **detail: Any) -> "Tale":
+        self.event("a", Kind.RESUME, value=number, detail={"cause": cause, **detail})
+        return self
+
+
+def find(story: Story, name: str, cut: str = "") -> Finding:
+    return judge(story.recordings(cut)).findings[name]
+
+
+def sentence(story: Story, name: str) -> str:
+    finding = find(story, name)
+    assert finding.verdict == "violated", finding
+    return finding.violations[0].sentence
+
+
+def test_g6_one_after_the_other_is_held() -> None:
+    story = Tale("a").roll("start", purpose="view").roll("end").merge("start").roll("start", purpose="merge")
+    finding = find(story.roll("end").merge("end").roll("start", purpose="view"), "G6")
+    assert (finding.verdict, finding.examined) == ("held", 3)
+
+
+@pytest.mark.parametrize("step", ["start", "accept"])
+def test_g6_a_merge_inside_a_view_change_is_found(step: str) -> None:
+    assert "merge m1 while a view change ran" in sentence(Tale("a").roll("start", purpose="view").merge(step), "G6")
+
+
+def test_g6_a_view_change_inside_a_merge_is_found() -> None:
+    story = Tale("a").merge("accept").roll("start", purpose="merge").roll("start", purpose="view")
+    assert "a view change while merge m1 ran" in sentence(story, "G6")
+
+
+def test_g6_another_merge_that_ended_does_not_end_the_first() -> None:
+    story = Tale("a").merge("start", "m1").merge("end", "m2").roll("start", purpose="view")
+    assert "m1" in sentence(story, "G6")
+
+
+@pytest.mark.parametrize(
+    ("cause", "end"),
+    [("view", "view-installed"), ("view", "resumer"), ("merge", "merge-ended"), ("merge-request", "leader-gone")],
+)
+def test_g7_each_cause_may_end_its_suspension(cause: str, end: str) -> None:
+    finding = find(Tale("a").suspend(cause).resume(end), "G7")
+    assert (finding.verdict, finding.examined) == ("held", 1)
+
+
+def test_g7_a_cause_that_does_not_belong_is_found() -> None:
+    assert "with 'leader-gone'" in sentence(Tale("a").suspend("view").resume("leader-gone"), "G7")
+    assert "no known cause" in sentence(Tale("a").suspend("boredom").resume("resumer"), "G7")
+
+
+def test_g7_a_suspension_inside_a_suspension_is_found() -> None:
+    story = Tale("a").suspend("view").suspend("merge", 2).resume("merge-ended", 2)
+    assert "while suspended for view" in sentence(story, "G7")
+
+
+def test_g7_resuming_what_is_not_suspended_is_found() -> None:
+    assert "which was not open" in sentence(Tale("a").resume("resumer"), "G7")
+    assert "which was not open" in sentence(Tale("a").suspend("view", 1).resume("resumer", 2), "G7")
+
+
+def test_g7_ending_without_a_view_cancels_all_who_hold() -> None:
+    asked = addresses("abc")
+    story = Tale("a").suspend("view").roll("start", purpose="view", asked=asked)
+    story.resume("view-failed", cancelled=addresses("b"))
+    assert "sent no cancel to c#1" in sentence(story, "G7")
+    story = Tale("a").suspend("view").roll("start", purpose="view", asked=asked)
+    assert find(story.resume("view-failed", cancelled=addresses("bc")), "G7").verdict == "held"
+    story = Tale("a").suspend("view").roll("start", purpose="view", asked=asked).resume("view-installed")
+    assert find(story, "G7").verdict == "held"
+
+
+def test_g7_a_suspension_that_never_ends_is_found() -> None:
+    assert "never ended" in sentence(Tale("a").suspend("view"), "G7")
+    late = Tale("a").suspend("view", resumer_ns=5 * MS)
+    late.now_ns = 2000 * MS
+    assert "never ended" in sentence(late, "G7")
+
+
+def test_g7_what_may_still_have_ended_is_not_blamed() -> None:
+    assert find(Tale("a").suspend("view"), "G7", cut="a").verdict == "held"
+    assert find(Tale("a").suspend("view", resumer_ns=900 * MS), "G7").verdict == "held"
