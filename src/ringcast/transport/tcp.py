@@ -71,6 +71,16 @@ class TcpTransport:
     def overflows(self) -> int:
         return 0
 
+    @property
+    def open_connections(self) -> int:
+        """Connections that others have made to us."""
+        return len(self._listener.connections) if self._listener else 0
+
+    @property
+    def held_bytes(self) -> int:
+        """Bytes of frames whose end has not come."""
+        return sum(connection.held_bytes for connection in self._listener.connections) if self._listener else 0
+
     async def open(self, on_frames: OnFrames) -> None:
         at, advertised = await endpoints_of(self._bind, self._advertise)
         keep_heap()
@@ -161,13 +171,17 @@ class TcpTransport:
         if self._dialer is None or not self._is_refused:
             return
         now = self._dialer.loop.time()
-        if sum(link.note_stall(now) for link in self._links.values()):
-            self._on_room()
+        for link in self._links.values():
+            link.note_stall(now)
+        self._on_room()
         if self._is_refused:
             self._watch = self._dialer.loop.call_later(self._limits.stall_seconds / 2, self._look_for_stalls)
 
     def _on_room(self) -> None:
-        if self._is_refused and all(link.room() >= self._limits.queue_bytes // 2 for link in self._links.values()):
+        """Some peer has room again; the caller is told when all have."""
+        if self._dialer is None or not self._is_refused:
+            return
+        if all(link.room() >= self._limits.queue_bytes // 2 for link in self._links.values()):
             self._is_refused = False
             if self.on_writable is not None:
                 self.on_writable()

@@ -82,6 +82,10 @@ class Incoming:
         self._deadline = listener.loop.call_later(listener.limits.hello_seconds, self._break)
         listener.loop.add_reader(sock, self._on_readable)
 
+    @property
+    def held_bytes(self) -> int:
+        return len(self._held)
+
     def close(self) -> None:
         self._deadline.cancel()
         self._listener.loop.remove_reader(self._socket)

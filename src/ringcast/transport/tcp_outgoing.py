@@ -21,7 +21,7 @@ from ringcast.transport.write_queue import WriteQueue
 THROWN_AWAY = 1 << 62
 """The room of a peer whose frames are not kept: it holds nobody back."""
 
-_USER_TIMEOUT, _USER_TIMEOUT_MS = 18, 15_000  # TCP_USER_TIMEOUT: a host that acknowledges nothing for so long is gone
+_USER_TIMEOUT, _USER_TIMEOUT_MS = 18, 60_000  # TCP_USER_TIMEOUT: a host that acknowledges nothing for so long is gone
 
 
 @dataclass(frozen=True, slots=True)
@@ -90,12 +90,10 @@ class Outgoing:
             if self._up_since is not None:
                 self._write(self._socket)
 
-    def note_stall(self, now: float) -> bool:
-        """True if this peer has just been found to take nothing; from then on it holds nobody back."""
-        late = self._queue.held_bytes > 0 and now - self._progress_at >= self._dialer.limits.stall_seconds
-        found = late and not self._is_stalled
-        self._is_stalled = self._is_stalled or late
-        return found
+    def note_stall(self, now: float) -> None:
+        """A peer that has taken nothing for too long holds nobody back from then on, until it takes something."""
+        if self._queue.held_bytes and now - self._progress_at >= self._dialer.limits.stall_seconds:
+            self._is_stalled = True
 
     def close(self) -> None:
         """What the socket still takes leaves; the rest is lost."""
@@ -138,13 +136,14 @@ class Outgoing:
         self._dialer.counters.connects += 1
         self._dialer.loop.add_reader(sock, self._break)  # the peer never sends here: readable means that it closed
         self._write(sock)
+        self._tell_room()
 
     def _break(self) -> None:
         if self._up_since is not None and self._dialer.loop.time() - self._up_since > self._pause:
             self._pause = self._dialer.limits.first_retry_seconds
         self._let_go()
         self._retry_later()
-        self._dialer.on_room()
+        self._dialer.loop.call_soon(self._dialer.on_room)  # later: the caller may be in the middle of a cast
 
     def _let_go(self) -> None:
         self._stop_timer()
@@ -189,5 +188,8 @@ class Outgoing:
             self._progress_at, self._is_stalled = self._dialer.loop.time(), False
         if self._socket is not None and not self._queue.held_bytes:
             self._dialer.loop.remove_writer(sock)
+        self._tell_room()
+
+    def _tell_room(self) -> None:
         if self._queue.held_bytes <= self._dialer.limits.queue_bytes // 2:
             self._dialer.on_room()

@@ -1,0 +1,294 @@
+"""A TCP port is open to everybody: no bytes and no silence may raise in the loop, grow memory or stop the members."""
+
+from __future__ import annotations
+
+import asyncio
+import random
+import socket
+from collections.abc import Awaitable, Callable
+from dataclasses import replace
+
+import pytest
+
+from conformance.kit import LONG, TCP4, Inbox, World, eventually, repeat_until, tell
+from ringcast.transport import Endpoint, TcpLimits, TcpTransport
+
+FAST = TcpLimits(hello_seconds=0.05, stall_seconds=0.05, connect_seconds=0.2, last_retry_seconds=0.05)
+HELLO = b"rcst\x01\x0e127.0.0.1:7001"
+
+
+def limited(limits: TcpLimits) -> Callable[[Callable[[World], Awaitable[None]]], None]:
+    return lambda story: tell(replace(TCP4, make=lambda _, at: TcpTransport(at or "127.0.0.1:0", limits=limits)), story)
+
+
+async def dial(to: TcpTransport) -> tuple[asyncio.StreamReader, asyncio.StreamWriter]:
+    return await asyncio.open_connection(to.local.host, to.local.port)
+
+
+async def is_closed(reader: asyncio.StreamReader) -> bool:
+    """True once the other side has ended the connection."""
+    try:
+        return await asyncio.wait_for(reader.read(), LONG) == b""
+    except ConnectionError:
+        return True
+
+
+def a_length(size: int) -> bytes:
+    return size.to_bytes(4, "big")
+
+
+BROKEN = {
+    "random bytes": random.Random(3).randbytes(5000),
+    "another protocol": b"GET / HTTP/1.1\r\nHost: ringcast\r\n\r\n",
+    "another version": b"rcst\x02\x0e127.0.0.1:7001",
+    "no endpoint": b"rcst\x01\x0enot-an-address",
+    "not even text": b"rcst\x01\x04\xff\xfe\xfd\xfc",
+    "a huge length": HELLO + a_length(0xFFFFFFFF),
+    "one byte above the limit": HELLO + a_length(65_537),
+    "a good frame, then nonsense": HELLO + a_length(3) + b"abc" + b"\xff" * 100,
+}
+
+
+@pytest.mark.parametrize("sent", BROKEN.values(), ids=BROKEN.keys())
+def test_who_breaks_the_framing_is_disconnected_and_counted(sent: bytes) -> None:
+    async def story(world: World) -> None:
+        (a, _), (b, inbox) = await world.friends()
+        reader, writer = await dial(b)
+        writer.write(sent)
+        assert await is_closed(reader)
+        writer.close()
+        assert b.counters.lost == {"stream broke the framing": 1}
+        a.send(b.local, b"still served")
+        await eventually(lambda: b"still served" in inbox.frames)
+
+    tell(TCP4, story)
+
+
+@pytest.mark.parametrize("sent", [b"", b"rcs", HELLO[:-3], HELLO, HELLO + b"\x00\x00", HELLO + a_length(9) + b"half"])
+def test_a_stream_that_ends_anywhere_is_forgotten(sent: bytes) -> None:
+    async def story(world: World) -> None:
+        (a, _), (b, inbox) = await world.friends()
+        before = b.open_connections
+        _, writer = await dial(b)
+        writer.write(sent)
+        await writer.drain()
+        await eventually(lambda: b.open_connections > before)
+        writer.close()
+        await eventually(lambda: b.open_connections == before)
+        a.send(b.local, b"still served")
+        assert await inbox.hold(1) == [b"still served"]
+
+    tell(TCP4, story)
+
+
+def test_a_frame_that_comes_byte_by_byte_is_still_one_frame() -> None:
+    async def story(world: World) -> None:
+        b, inbox = await world.member()
+        _, writer = await dial(b)
+        for byte in HELLO + a_length(5) + b"drops" + a_length(0):
+            writer.write(bytes([byte]))
+            await writer.drain()
+            await asyncio.sleep(0)
+        assert await inbox.hold(2) == [b"drops", b""]
+        writer.close()
+
+    tell(TCP4, story)
+
+
+def test_who_does_not_say_hello_in_time_is_disconnected() -> None:
+    async def story(world: World) -> None:
+        b, _ = await world.member()
+        silent, slow = await dial(b), await dial(b)
+        slow[1].write(HELLO[:5])
+        for reader, writer in (silent, slow):
+            assert await is_closed(reader)
+            writer.close()
+        assert b.counters.lost == {"stream broke the framing": 2}
+
+    limited(FAST)(story)
+
+
+def test_a_known_connection_may_be_silent_longer_than_a_hello_may_take() -> None:
+    async def story(world: World) -> None:
+        b, inbox = await world.member()
+        known, stranger = await dial(b), await dial(b)
+        known[1].write(HELLO)
+        assert await is_closed(stranger[0])
+        known[1].write(a_length(4) + b"late")
+        assert await inbox.hold(1) == [b"late"]
+        for _, writer in (known, stranger):
+            writer.close()
+
+    limited(FAST)(story)
+
+
+def test_strangers_beyond_the_limit_are_turned_away_and_members_stay() -> None:
+    async def story(world: World) -> None:
+        (a, _), (b, inbox) = await world.friends()
+        strangers = [await dial(b) for _ in range(4)]
+        await eventually(lambda: b.counters.lost == {"too many connections": 1})
+        a.send(b.local, b"still served")
+        assert await inbox.hold(1) == [b"still served"]
+        for _, writer in strangers:
+            writer.close()
+
+    limited(TcpLimits(max_strangers=3))(story)
+
+
+def test_connections_beyond_the_limit_are_turned_away() -> None:
+    async def story(world: World) -> None:
+        b, _ = await world.member()
+        greeted = [await dial(b) for _ in range(2)]
+        for _, writer in greeted:
+            writer.write(HELLO)
+        await eventually(lambda: b.open_connections == 2)
+        reader, extra = await dial(b)
+        assert await is_closed(reader)
+        for _, writer in (*greeted, (reader, extra)):
+            writer.close()
+
+    limited(TcpLimits(max_incoming=2))(story)
+
+
+def test_sending_to_more_endpoints_than_the_limit_is_counted_as_lost() -> None:
+    async def story(world: World) -> None:
+        (a, _), (b, inbox) = await world.friends()
+        assert a.send(Endpoint("127.0.0.1", 1), b"one too many")
+        assert a.counters.lost == {"too many connections": 1}
+        a.send(b.local, b"still served")
+        assert await inbox.hold(1) == [b"still served"]
+
+    limited(TcpLimits(max_outgoing=1))(story)
+
+
+def test_a_peer_that_reads_nothing_slows_the_others_only_until_it_counts_as_stalled() -> None:
+    async def story(world: World) -> None:
+        (a, _), (b, inbox) = await world.friends()
+        with socket.create_server(("127.0.0.1", 0)) as stuck:
+            room = asyncio.Event()
+            a.on_writable = room.set
+            frames = [b"%06d" % number + bytes(50_000) for number in range(1000)]
+            both, taken = [b.local, Endpoint(*stuck.getsockname())], 0
+            while taken < len(frames):
+                room.clear()
+                taken += a.cast(both, frames[taken:])
+                if taken < len(frames):
+                    await asyncio.wait_for(room.wait(), LONG)
+            assert await inbox.hold(len(frames)) == frames
+            assert a.counters.lost["peer takes nothing"] > 0
+            assert a.counters.busy > 0
+
+    limited(FAST)(story)
+
+
+def test_a_sender_refused_while_connecting_is_told_when_the_connection_is_up() -> None:
+    async def story(world: World) -> None:
+        (a, _), (b, inbox) = await world.member(), await world.member()
+        room = asyncio.Event()
+        a.on_writable = room.set
+        frames = [bytes(50_000)] * 40
+        taken = a.cast([b.local], frames)
+        assert 0 < taken < len(frames)
+        await asyncio.wait_for(room.wait(), LONG)
+        assert a.cast([b.local], frames[taken:]) > 0
+        await inbox.hold(taken + 1)
+
+    limited(TcpLimits(stall_seconds=1000))(story)
+
+
+def test_control_passes_a_queue_that_is_full_of_data() -> None:
+    async def story(world: World) -> None:
+        a, _ = await world.member()
+        with socket.create_server(("127.0.0.1", 0)) as stuck:
+            to = Endpoint(*stuck.getsockname())
+            full = [bytes(50_000)] * 1000
+            await eventually(lambda: a.cast([to], full) < len(full))
+            await eventually(lambda: a.cast([to], full) == 0)
+            assert a.send(to, b"control")
+            assert not all(a.send(to, bytes(50_000)) for _ in range(10))
+
+    tell(TCP4, story)
+
+
+def test_a_peer_that_went_away_is_connected_to_again_and_what_it_missed_is_counted() -> None:
+    async def story(world: World) -> None:
+        (a, _), (b, _) = await world.friends()
+        b.close()
+        await eventually(lambda: a.send(b.local, b"lost") and "no connection to peer" in a.counters.lost)
+        again, inbox = await world.member(b.local)
+        await repeat_until(lambda: a.send(again.local, b"found"), inbox, b"found")
+        assert a.counters.connects == 2
+
+    limited(FAST)(story)
+
+
+def test_a_peer_is_connected_to_before_anything_is_sent() -> None:
+    async def story(world: World) -> None:
+        (a, _), (b, _) = await world.member(), await world.member()
+        a.set_peers([b.local])
+        await eventually(lambda: a.counters.connects == 1 and b.open_connections == 1)
+
+    tell(TCP4, story)
+
+
+def test_a_connection_to_a_former_peer_is_closed_when_nothing_uses_it() -> None:
+    async def story(world: World) -> None:
+        (a, _), (b, _), (c, _) = await world.friends(3)
+        a.set_peers([c.local])
+        await eventually(lambda: b.open_connections == 1 and c.open_connections == 2)
+
+    limited(TcpLimits(idle_seconds=0.05))(story)
+
+
+def test_a_frame_written_in_pieces_that_never_ends_keeps_less_than_one_frame() -> None:
+    async def story(world: World) -> None:
+        b, _ = await world.member()
+        writers = []
+        for _ in range(5):
+            _, writer = await dial(b)
+            writer.write(HELLO + a_length(65_536) + bytes(65_000))
+            await writer.drain()
+            writers.append(writer)
+        await eventually(lambda: b.held_bytes == 5 * (65_000 + 4))
+        for writer in writers:
+            writer.close()
+
+    tell(TCP4, story)
+
+
+def test_closing_a_transport_ends_its_connections() -> None:
+    async def story(world: World) -> None:
+        b, _ = await world.member()
+        reader, writer = await dial(b)
+        writer.write(HELLO)
+        await eventually(lambda: b.open_connections == 1)
+        b.close()
+        assert await is_closed(reader)
+        writer.close()
+        with pytest.raises(ConnectionRefusedError):
+            await dial(b)
+
+    tell(TCP4, story)
+
+
+def test_the_last_frames_before_close_still_arrive() -> None:
+    async def story(world: World) -> None:
+        (a, _), (b, inbox) = await world.friends()
+        a.cast([b.local], [b"farewell"] * 20)
+        a.close()
+        assert await inbox.hold(20) == [b"farewell"] * 20
+
+    tell(TCP4, story)
+
+
+def test_an_inbox_is_not_called_for_an_empty_read() -> None:
+    async def story(world: World) -> None:
+        b, inbox = await world.member()
+        _, writer = await dial(b)
+        writer.write(HELLO)
+        await eventually(lambda: b.open_connections == 1)
+        writer.close()
+        await eventually(lambda: b.open_connections == 0)
+        assert isinstance(inbox, Inbox) and inbox.batches == []
+
+    tell(TCP4, story)
