@@ -35,7 +35,8 @@ class Probe(NamedTuple):
 class Deliver:
     """Messages for the application, in order. When it has read them, give this back to `on_taken` (back-pressure).
 
-    `first` and `count` are seqnos; a message that came in pieces has several.
+    `first` and `count` are seqnos; a message that came in pieces has several. `epoch` names the stream between two
+    incarnations, which may begin anew before this was read; 0 for the multicast.
     """
 
     origin: Address
@@ -44,6 +45,7 @@ class Deliver:
     first: int
     count: int
     nbytes: int
+    epoch: int = 0
 
 
 class Install(NamedTuple):

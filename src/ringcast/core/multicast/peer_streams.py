@@ -105,6 +105,8 @@ class PeerStreams:
             incoming = self._listen(sender, run.tag)
         out: list[Effect] = []
         admitted = incoming.on_run(run)
+        if incoming.window.is_orphaned:
+            return self._broken(incoming)
         if admitted.new:
             self._hand_out(now_ns, out, incoming)
         if admitted.old or admitted.duplicate:
@@ -114,6 +116,15 @@ class PeerStreams:
         if admitted.beyond:
             out.append(Drop("beyond the window", sender, admitted.beyond))
         return out
+
+    def _broken(self, incoming: Incoming) -> list[Effect]:
+        """The sender has purged what we never had: told, and begun again, never a silent stall (X8)."""
+        assert isinstance(incoming.tag, int)
+        del self.incoming[incoming.origin]
+        return [
+            Drop(f"a stream purged beyond the {incoming.window.ready} that were received", incoming.origin),
+            self._reset(incoming.origin, incoming.tag),
+        ]
 
     def _reset(self, sender: Address, epoch: int) -> Unicast:
         return Unicast(sender, Reset(self.channel, epoch))
@@ -145,15 +156,16 @@ class PeerStreams:
         stream = self._stream_id(incoming)
         held = incoming.window.occupancy
         out.append(Event(Kind.DELIVER, now_ns, None, incoming.origin, stream, first, count, 0, held, self.capacity))
-        delivery = Deliver(incoming.origin, self.channel, payloads, first, count, sum(map(len, payloads)))
+        assert isinstance(incoming.tag, int)
+        nbytes = sum(map(len, payloads))
+        delivery = Deliver(incoming.origin, self.channel, payloads, first, count, nbytes, incoming.tag)
         out += [delivery] if payloads else self.on_taken(now_ns, delivery)
 
     def on_taken(self, now_ns: int, delivery: Deliver) -> list[Effect]:
         incoming = self.incoming.get(delivery.origin)
-        upto = delivery.first + delivery.count - 1
-        if incoming is None or upto > incoming.window.handed:
+        if incoming is None or incoming.tag != delivery.epoch:
             return []  # The stream began anew meanwhile; what was read belonged to the old one.
-        ack = incoming.on_taken(upto, delivery.nbytes)
+        ack = incoming.on_taken(delivery.first + delivery.count - 1, delivery.nbytes)
         taken = Event(
             Kind.TAKEN, now_ns, None, delivery.origin, self._stream_id(incoming), delivery.first, delivery.count
         )
@@ -193,6 +205,8 @@ class PeerStreams:
                 return [self._reset(sender, highest.tag)] if highest.high > highest.low else []
             incoming = self._listen(sender, highest.tag)  # Even the first message of the stream was lost.
         answer = incoming.on_highest(highest)
+        if incoming.window.is_orphaned:
+            return self._broken(incoming)
         return [] if answer is None else self._answer(now_ns, incoming, answer)
 
     def _answer(self, now_ns: int, incoming: Incoming, answer: Ack | Request) -> list[Effect]:

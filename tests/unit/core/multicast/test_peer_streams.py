@@ -1,0 +1,171 @@
+"""Streams between two incarnations, packet by packet: epochs, resets, what was lost at either end."""
+
+import pytest
+
+from ringcast.core import Ack, Channel, Deliver, Drop, Effect, Freed, Highest, Node, Piece, Request, Reset, Run, Unicast
+from ringcast.model import View, ViewId, profile
+from unit.core.multicast.nodes import NOW, STRANGER, A, B, C, node, only, stream_run
+
+PEER = Channel.PEER
+
+
+def packets(effects: list[Effect]) -> list[object]:
+    return [effect.packet for effect in only(Unicast, effects)]
+
+
+def payloads(effects: list[Effect]) -> list[bytes]:
+    return [payload for delivery in only(Deliver, effects) for payload in delivery.payloads]
+
+
+def carry(sender: Node, receiver: Node, effects: list[Effect]) -> list[bytes]:
+    """Everything goes back and forth, unharmed, until both are quiet; what the receiver's application read."""
+    read: list[bytes] = []
+    waiting = [(receiver, sender, packet) for packet in packets(effects)]
+    while waiting:
+        to, come_from, packet = waiting.pop(0)
+        answers = to.on_packet(NOW, come_from.me, packet)  # type: ignore[arg-type]
+        for delivery in only(Deliver, answers):
+            read += delivery.payloads
+            answers = answers + to.on_taken(NOW, delivery)
+        waiting += [(come_from, to, answer) for answer in packets(answers)]
+    return read
+
+
+def test_a_stream_works_between_strangers() -> None:
+    alice, stranger = node(A), node(STRANGER, view=View(ViewId(1, STRANGER), (STRANGER,)))
+    assert carry(alice, stranger, alice.send_to(NOW, [STRANGER], b"hello")) == [b"hello"]
+
+
+def test_one_message_to_a_subset_goes_on_the_stream_of_each() -> None:
+    alice = node(A)
+    effects = alice.send_to(NOW, [B, C], b"x")
+    assert [(effect.to, effect.packet.tag, effect.packet.first) for effect in only(Unicast, effects)] == [  # type: ignore[union-attr]
+        (B, 1, 1),
+        (C, 2, 1),
+    ]
+
+
+def test_there_is_room_only_if_every_destination_has_room() -> None:
+    alice = node(A, config=profile("test", stream_capacity=2))
+    alice.send_to(NOW, [B], b"1")
+    alice.send_to(NOW, [B], b"2")
+    assert alice.may_send_to([C], 1)
+    assert not alice.may_send_to([B, C], 1)
+    assert alice.peers.outgoing[C].window.high == 0, "asking takes nothing"
+
+
+def test_an_unknown_newer_epoch_that_begins_starts_a_new_window() -> None:
+    bob = node(B)
+    assert payloads(bob.on_packet(NOW, A, stream_run(A, 1, 1, b"old"))) == [b"old"]
+    assert payloads(bob.on_packet(NOW, A, stream_run(A, 2, 1, b"new"))) == [b"new"]
+
+
+def test_an_older_epoch_is_answered_with_reset_and_not_delivered() -> None:
+    bob = node(B)
+    bob.on_packet(NOW, A, stream_run(A, 2, 1, b"new"))
+    effects = bob.on_packet(NOW, A, stream_run(A, 1, 1, b"old"))
+    assert payloads(effects) == []
+    assert packets(effects) == [Reset(PEER, 1)]
+
+
+def test_a_stream_whose_beginning_is_unknown_is_answered_with_reset_and_begins_again() -> None:
+    alice, bob = node(A), node(B)
+    first = alice.send_to(NOW, [B], b"1")
+    assert carry(alice, bob, first) == [b"1"]
+    alice.on_packet(NOW, B, Ack(PEER, 1, 1))
+    bob.peers.forget(A)
+    assert carry(alice, bob, alice.send_to(NOW, [B], b"2")) == [b"2"]
+    assert alice.peers.outgoing[B].tag == 2
+
+
+def test_a_reset_sends_again_what_was_not_acked_with_its_pieces_in_place() -> None:
+    alice, bob = node(A), node(B)
+    large = b"L" * (2 * alice.largest_whole + 5)
+    lost = [b"whole", large, b"", b"tail"]
+    for payload in lost:
+        alice.send_to(NOW, [B], payload)
+    effects = alice.on_packet(NOW, B, Reset(PEER, 1))
+    runs = [packet for packet in packets(effects) if isinstance(packet, Run)]
+    assert all(len(run.items) == 1 for run in runs if type(run.items[0]) is Piece)
+    assert carry(alice, bob, effects) == lost
+
+
+@pytest.mark.parametrize("epoch", [2, 7])
+def test_a_reset_of_a_stream_that_is_over_changes_nothing(epoch: int) -> None:
+    alice = node(A)
+    alice.send_to(NOW, [B], b"x")
+    assert alice.on_packet(NOW, B, Reset(PEER, epoch)) == [Drop("a reset of a stream that is over", B)]
+    assert alice.peers.outgoing[B].tag == 1
+
+
+def test_a_reset_with_nothing_unacked_only_wakes_who_waits() -> None:
+    alice = node(A)
+    alice.send_to(NOW, [B], b"x")
+    alice.on_packet(NOW, B, Ack(PEER, 1, 1))
+    assert alice.on_packet(NOW, B, Reset(PEER, 1)) == [Freed()]
+
+
+def test_p25_the_first_message_ever_is_lost_and_only_its_announcement_arrives() -> None:
+    bob = node(B)
+    asked = bob.on_packet(NOW, A, Highest(PEER, 1, 2, 0))
+    assert packets(asked) == [Request(PEER, 1, A, ((1, 2),))]
+    assert payloads(bob.on_packet(NOW, A, stream_run(A, 1, 1, b"1", b"2"))) == [b"1", b"2"]
+
+
+def test_the_last_ack_is_lost_and_an_announcement_brings_it_again() -> None:
+    bob = node(B)
+    (delivery,) = only(Deliver, bob.on_packet(NOW, A, stream_run(A, 1, 1, b"1")))
+    bob.on_taken(NOW, delivery)
+    assert packets(bob.on_packet(NOW, A, Highest(PEER, 1, 1, 0))) == [Ack(PEER, 1, 1)]
+
+
+def test_an_announcement_of_a_stream_that_is_empty_is_not_answered() -> None:
+    bob = node(B)
+    assert packets(bob.on_packet(NOW, A, Highest(PEER, 4, 9, 9))) == []
+    assert A not in bob.peers.incoming
+
+
+def test_an_ack_or_request_for_a_stream_that_is_over_is_dropped() -> None:
+    alice = node(A)
+    alice.send_to(NOW, [B], b"x")
+    for packet in (Ack(PEER, 9, 1), Request(PEER, 9, A, ((1, 1),))):
+        effects = alice.on_packet(NOW, B, packet)
+        assert [type(effect) for effect in effects] == [Drop]
+    assert alice.peers.outgoing[B].window.low == 0
+
+
+def test_what_was_read_of_a_stream_that_began_anew_meanwhile_acks_nothing_of_the_new_one() -> None:
+    bob = node(B)
+    (old,) = only(Deliver, bob.on_packet(NOW, A, stream_run(A, 1, 1, b"1", b"2", b"3")))
+    bob.on_packet(NOW, A, stream_run(A, 2, 1, b"1"))
+    assert bob.on_taken(NOW, old) == []
+    assert bob.peers.incoming[A].window.taken == 0
+    bob.check()
+
+
+def test_what_was_read_of_an_old_stream_does_not_count_for_a_new_one_that_has_come_as_far() -> None:
+    """Taken is what we ack: three messages of the new epoch were delivered, none of them was read."""
+    bob = node(B)
+    (old,) = only(Deliver, bob.on_packet(NOW, A, stream_run(A, 1, 1, b"1", b"2", b"3")))
+    bob.on_packet(NOW, A, stream_run(A, 2, 1, b"a", b"b", b"c"))
+    assert bob.on_taken(NOW, old) == []
+    assert bob.peers.incoming[A].window.taken == 0
+
+
+def test_a_stream_that_retains_nothing_accepts_up_to_taken_plus_capacity() -> None:
+    bob = node(B, config=profile("test", stream_capacity=2))
+    (delivery,) = only(Deliver, bob.on_packet(NOW, A, stream_run(A, 1, 1, b"1", b"2")))
+    assert [drop.reason for drop in only(Drop, bob.on_packet(NOW, A, stream_run(A, 1, 3, b"3")))] == [
+        "beyond the window"
+    ]
+    bob.on_taken(NOW, delivery)
+    assert payloads(bob.on_packet(NOW, A, stream_run(A, 1, 3, b"3", b"4"))) == [b"3", b"4"]
+
+
+def test_a_low_above_what_was_received_never_stalls_silently() -> None:
+    """X8 for a stream: the sender has purged what we never had (we were taken for somebody else)."""
+    bob = node(B)
+    bob.on_packet(NOW, A, stream_run(A, 1, 1, b"1"))
+    effects = bob.on_packet(NOW, A, stream_run(A, 1, 5, b"5", low=4))
+    assert packets(effects) == [Reset(PEER, 1)], "begin again, under a new epoch"
+    assert payloads(effects) == []
