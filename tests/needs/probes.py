@@ -13,7 +13,7 @@ import sysconfig
 from collections.abc import Callable
 from pathlib import Path
 
-from ringcast.pipeline.java import JavaNotFound, find_java_home
+from ringcast.errors import RingcastError
 
 Probe = Callable[[], str | None]
 PROBES: dict[str, Probe] = {}
@@ -110,8 +110,11 @@ def native() -> str | None:
 @probe
 def java() -> str | None:
     try:
+        # Here and not above: tests must be collected where the pipeline's packages are missing.
+        from ringcast.pipeline.java import find_java_home
+
         find_java_home()
-    except JavaNotFound as refusal:
+    except (ImportError, RingcastError) as refusal:
         return str(refusal)
     return None
 
