@@ -162,8 +162,7 @@ async def _judge(options: Options, steps: Steps) -> Judgement:
         judgement = judge(read_run([options.record]))
         for name, finding in judgement.findings.items():
             if finding.verdict != "unjudged":
-                steps.tell(
-                    f"{name}: {finding.verdict}, {finding.examined:,} facts examined, {finding.violation_count} violated"
-                )
+                facts = f"{finding.examined:,} facts examined, {finding.violation_count} violations"
+                steps.tell(f"{name}: {finding.verdict}, {facts}")
         steps.tell(f"verdict over {judgement.events:,} events: {judgement.verdict}; {'; '.join(judgement.reasons)}")
         return judgement

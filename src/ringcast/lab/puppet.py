@@ -20,6 +20,7 @@ import msgspec
 
 from ringcast.errors import RingcastError
 from ringcast.lab.pattern import CYCLE, Pattern
+from ringcast.lab.ping import Pinger, percentiles_us
 from ringcast.lab.tally import END, Tally
 from ringcast.model import Batch, profile
 from ringcast.runtime import Group, open_fixed
@@ -35,6 +36,7 @@ class PuppetProcess:
         self.group: Group | None = None
         self.transport: Transport | None = None
         self.tally = Tally()
+        self.pinger: Pinger | None = None
         self._sent = 0
         self._reading = asyncio.Event()
         self._reading.set()
@@ -54,14 +56,15 @@ class PuppetProcess:
         return {"me": list(self.group.me), "receive_buffer": self.transport.receive_buffer}
 
     async def send(self, order: Answer) -> Answer:
-        """`count` messages, or as many as go in `seconds`; `form` batch or single; ends with a marker and a flush."""
+        """`count` messages, or as many as go in `seconds` (at most `rate` a second); ends with a marker and a flush."""
         group, size = self._group(), order["size"]
         pattern = Pattern(group.me.name, size)
         started, cpu = time.monotonic(), time.process_time()
         limit = order.get("count", 1 << 62)
         until = started + order.get("seconds", 3600.0)
         sent = 0
-        chunk = CYCLE // 2 if order.get("form", "batch") == "batch" else 256
+        chunk = min(CYCLE // 2 if order.get("form", "batch") == "batch" else 256, order.get("chunk", CYCLE))
+        pace = order.get("rate")
         while sent < limit and time.monotonic() < until:
             payloads = pattern.run(self._sent, min(chunk, limit - sent))
             if order.get("form", "batch") == "batch":
@@ -71,6 +74,8 @@ class PuppetProcess:
                     await group.send(payload)
             sent += len(payloads)
             self._sent += len(payloads)
+            if pace is not None:
+                await asyncio.sleep(max(0.0, started + sent / pace - time.monotonic()))
         await group.send(END)
         if order.get("flush", True):
             await group.flush(order.get("timeout"))
@@ -112,6 +117,17 @@ class PuppetProcess:
         gc.collect()
         return {}
 
+    async def listen(self, order: Answer) -> Answer:
+        """Answer pings from now on."""
+        self.pinger = Pinger(self._group(), order.get("private", False))
+        return {}
+
+    async def ping(self, order: Answer) -> Answer:
+        await self.listen(order)
+        assert self.pinger is not None
+        await self.pinger.ping(order["rate"], order["seconds"], order["size"])
+        return percentiles_us(self.pinger.round_trips_ns)
+
     async def explain(self, order: Answer) -> Answer:
         group = self._group()
         return {"text": group.explain(), "waiting": [asdict(wait) for wait in group.waiting()]}
@@ -151,6 +167,9 @@ class PuppetProcess:
                 await self._reading.wait()
             if type(event) is not Batch:
                 self.tally.views.append([str(member) for member in event.view.members])  # type: ignore[union-attr]
+                continue
+            if self.pinger is not None and self.pinger.concerns(event):
+                await self.pinger.take(event)
                 continue
             ended = event.payloads[-1].startswith(END)
             self.tally.take(event)

@@ -3,7 +3,7 @@
 from ringcast.transport.counters import Counters
 from ringcast.transport.endpoint import Endpoint, resolve
 from ringcast.transport.memory import MemoryHub, MemoryTransport
-from ringcast.transport.multicast import MulticastGroup
+from ringcast.transport.multicast import MulticastGroup, group_socket, prepare_sender
 from ringcast.transport.protocol import OnFrames, OnWritable, Transport
 from ringcast.transport.tcp import TcpTransport
 from ringcast.transport.tcp_limits import TcpLimits
@@ -24,5 +24,7 @@ __all__ = [
     "TcpTransport",
     "Transport",
     "UdpTransport",
+    "group_socket",
+    "prepare_sender",
     "resolve",
 ]

@@ -1,0 +1,120 @@
+"""Finding others: static seeds, a shared directory with leases, DNS, UDP multicast (in a namespace of its own)."""
+
+import asyncio
+import json
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import pytest
+
+from ringcast.errors import ConfigError, TransportError
+from ringcast.lab import namespace
+from ringcast.runtime.discovery import DirectoryDiscovery, DnsDiscovery, StaticDiscovery
+from ringcast.transport import Endpoint
+
+ME, OTHER = Endpoint("127.0.0.1", 7001), Endpoint("127.0.0.1", 7002)
+
+
+def test_static_seeds_are_given_without_oneself_and_without_the_unknown() -> None:
+    async def body() -> list[Endpoint]:
+        discovery = StaticDiscovery([str(ME), str(OTHER), str(OTHER), "no.such.host.invalid:7001"])
+        await discovery.open("g", ME)
+        return await discovery.find()
+
+    assert asyncio.run(body()) == [OTHER]
+
+
+def test_seeds_of_which_none_can_be_found_are_an_error_with_the_name() -> None:
+    async def body() -> None:
+        discovery = StaticDiscovery(["no.such.host.invalid:7001"])
+        await discovery.open("g", ME)
+        await discovery.find()
+
+    with pytest.raises(TransportError, match=r"no\.such\.host\.invalid"):
+        asyncio.run(body())
+
+
+def test_a_shared_directory_shows_who_is_there_and_forgets_who_closed(tmp_path: Path) -> None:
+    async def body() -> None:
+        mine, others = DirectoryDiscovery(tmp_path), DirectoryDiscovery(tmp_path)
+        await mine.open("g", ME)
+        await others.open("g", OTHER)
+        assert await mine.find() == [OTHER]
+        assert await others.find() == [ME]
+        await others.close()
+        assert await mine.find() == []
+        await mine.close()
+        assert list(tmp_path.iterdir()) == []
+
+    asyncio.run(body())
+
+
+def test_a_stale_or_broken_entry_does_no_harm(tmp_path: Path) -> None:
+    long_ago = {"endpoint": str(OTHER), "until": time.time() - 1_000_000}
+    (tmp_path / "g.stale.json").write_text(json.dumps(long_ago))
+    (tmp_path / "g.broken.json").write_text("{")
+    (tmp_path / "g.wrong.json").write_text(json.dumps({"endpoint": "nonsense", "until": time.time() + 1_000}))
+    (tmp_path / "other.group.json").write_text(json.dumps({"endpoint": str(OTHER), "until": time.time() + 1_000}))
+
+    async def body() -> list[Endpoint]:
+        discovery = DirectoryDiscovery(tmp_path)
+        await discovery.open("g", ME)
+        found = await discovery.find()
+        await discovery.close()
+        return found
+
+    assert asyncio.run(body()) == []
+    assert not (tmp_path / "g.stale.json").exists()
+
+
+def test_a_directory_that_cannot_be_written_is_an_error_with_its_name(tmp_path: Path) -> None:
+    (tmp_path / "file").write_text("")
+    with pytest.raises(TransportError, match="file"):
+        asyncio.run(DirectoryDiscovery(tmp_path / "file").open("g", ME))
+
+
+def test_dns_gives_every_address_of_a_name_and_nothing_for_an_unknown_one() -> None:
+    async def body() -> tuple[list[Endpoint], list[Endpoint]]:
+        known, unknown = DnsDiscovery("localhost", 7002), DnsDiscovery("no.such.host.invalid", 7002)
+        await known.open("g", ME)
+        await unknown.open("g", ME)
+        return await known.find(), await unknown.find()
+
+    known, unknown = asyncio.run(body())
+    assert OTHER in known
+    assert unknown == []
+
+
+def test_dns_needs_a_port_or_a_service_name() -> None:
+    with pytest.raises(ConfigError, match="needs a port"):
+        DnsDiscovery("example.org")
+
+
+IN_NAMESPACE = """
+import asyncio
+from ringcast.runtime.discovery import MulticastDiscovery
+from ringcast.transport import Endpoint
+
+async def main():
+    members = [Endpoint("127.0.0.1", 7001 + n) for n in range(3)]
+    ways = [MulticastDiscovery(interface="127.0.0.1") for _ in members]
+    for way, member in zip(ways, members):
+        await way.open("g", member)
+    stranger = MulticastDiscovery(interface="127.0.0.1")
+    await stranger.open("another group", Endpoint("127.0.0.1", 9999))
+    assert sorted(await ways[0].find()) == members[1:], await ways[0].find()
+    assert await stranger.find() == []
+    for way in (*ways, stranger):
+        await way.close()
+
+asyncio.run(main())
+"""
+
+
+@pytest.mark.needs("namespaces")
+def test_udp_multicast_finds_the_members_of_ones_own_group() -> None:
+    command = namespace.command_inside([sys.executable, "-c", IN_NAMESPACE])
+    done = subprocess.run(command, capture_output=True, text=True, timeout=60)
+    assert done.returncode == 0, done.stderr
