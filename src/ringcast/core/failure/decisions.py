@@ -1,0 +1,57 @@
+"""What the failure detector decides, as values; the node turns them into effects."""
+
+from __future__ import annotations
+
+from enum import StrEnum
+from typing import NamedTuple
+
+from ringcast.model import Address, Event
+
+
+class Reason(StrEnum):
+    """Why a member is suspected, and with it what clears it again."""
+
+    SILENT = "silent"  # cleared by anything heard from it
+    STALLED = "no progress"  # its heartbeats come, its core loop stands still; cleared by progress
+    UNANSWERED = "roll calls unanswered"  # cleared by an answer to a roll call
+    UNHEARD = "not heard by another member"  # cleared when that member hears it again
+
+
+class AskIfAlive(NamedTuple):
+    """Put the direct question to this peer."""
+
+    peer: Address
+
+
+class AssureAlive(NamedTuple):
+    """This member thinks us dead: show it that we are not."""
+
+    to: Address
+
+
+class Suspect(NamedTuple):
+    """Raised again until a view excludes the peer or the suspicion is cleared. `tell` = who shall hear of it."""
+
+    peer: Address
+    reason: Reason
+    tell: tuple[Address, ...]
+
+
+class Unsuspect(NamedTuple):
+    peer: Address
+
+
+class SlowPeer(NamedTuple):
+    """It lives, but its core loop does not turn (or turns again): for people to see, nothing is done about it yet."""
+
+    peer: Address
+    is_slow: bool
+
+
+class HeartbeatTo(NamedTuple):
+    """From now on these expect our heartbeats."""
+
+    peers: tuple[Address, ...]
+
+
+Decision = AskIfAlive | AssureAlive | Suspect | Unsuspect | SlowPeer | HeartbeatTo | Event

@@ -1,0 +1,296 @@
+"""Who of the members is dead, by silence, standstill or unanswered roll calls; never by one sign alone.
+
+Anything heard from a peer shows that it lives. Silence leads to a direct question, and only an unanswered question to
+suspicion; two unanswered roll calls are that question put twice. Suspicion is level-triggered: raised again until a
+view excludes the peer or the suspicion is cleared, so that discarding it once never matters. What one member finds
+out is told to the others, and each of them sees for itself before it believes.
+
+Cost: a member watches `watch_peers` others, whatever the size of the group; more only while somebody is suspected.
+A member that slept itself (suspended, blocked loop) suspects nobody for what it did not hear meanwhile.
+Not here: heartbeats are sent by the driver, from a thread of its own; what a suspicion leads to is the view handler's.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+from ringcast.core.failure.complaints import Complaints
+from ringcast.core.failure.decisions import (
+    AskIfAlive,
+    AssureAlive,
+    Decision,
+    HeartbeatTo,
+    Reason,
+    SlowPeer,
+    Suspect,
+    Unsuspect,
+)
+from ringcast.core.failure.health import Health
+from ringcast.core.failure.watching import watched, watchers
+from ringcast.model import Address, Config, Event, Kind, View
+
+MAX_UNANSWERED = 2
+
+Decisions = list[Decision]
+
+
+class FailureDetector:
+    def __init__(self, me: Address, config: Config) -> None:
+        self.me = me
+        self.config = config
+        self.health: dict[Address, Health] = {}
+        self.complaints = Complaints(config.stall_limit_ns, config.suspect_repeat_ns)
+        self._view: View | None = None
+        self._watched: dict[Address, None] = {}  # an ordered set: members I watch now
+        self._named: dict[Address, None] = {}  # watched because somebody asked for it (a merge leader)
+        self._turned_ns: int | None = None
+
+    # ---- what others ask
+
+    @property
+    def suspects(self) -> tuple[Address, ...]:
+        return tuple(peer for peer, health in self.health.items() if health.is_suspected)
+
+    @property
+    def slow(self) -> tuple[Address, ...]:
+        return tuple(peer for peer, health in self.health.items() if health.is_slow)
+
+    def is_suspected(self, peer: Address) -> bool:
+        health = self.health.get(peer)
+        return health is not None and health.is_suspected
+
+    def last_heard_ns(self, peer: Address) -> int | None:
+        health = self.health.get(peer)
+        return None if health is None else health.heard_ns
+
+    # ---- whom to watch
+
+    def on_view(self, now_ns: int, view: View) -> Decisions:
+        """A view settles every suspicion of those it excludes, and every roll call of those it has."""
+        self._view = view
+        kept = [m for m in dict.fromkeys([*view.members, *self._named]) if m != self.me]
+        self.health = {m: self.health.get(m) or Health(now_ns, now_ns) for m in kept}
+        for health in self.health.values():
+            health.unanswered = 0
+            if health.doubt is Reason.UNANSWERED:
+                health.trust()
+        self._watch_ring(now_ns)
+        return [HeartbeatTo(tuple(watchers(view.members, self.me, self.config.watch_peers)))]
+
+    def watch(self, now_ns: int, peer: Address) -> None:
+        """Also this one, member or not, until `unwatch`."""
+        if peer != self.me:
+            self._named.setdefault(peer)
+            self.health.setdefault(peer, Health(now_ns, now_ns))
+            self._wake(now_ns)
+
+    def unwatch(self, peer: Address) -> None:
+        self._named.pop(peer, None)
+        if self._view is None or peer not in self._view:
+            self.health.pop(peer, None)
+
+    def _watch_ring(self, now_ns: int) -> Decisions:
+        """The ring closes over suspects: as many as are suspected (at least the usual number) are watched beyond them.
+
+        So a stretch of dead members is uncovered in doubling steps of one question each, not of one silence each.
+        """
+        assert self._view is not None
+        ring = [m for m in self._view.members if not self.is_suspected(m)]
+        suspects = len(self._view.members) - len(ring)
+        before = self._watched
+        self._watched = dict.fromkeys(watched(ring, self.me, max(self.config.watch_peers, suspects)))
+        self._wake(now_ns)
+        fresh = [m for m in self._watched if m not in before] if suspects else []
+        return [order for peer in fresh for order in self._question_unheard(now_ns, peer)]
+
+    def _question_unheard(self, now_ns: int, peer: Address) -> Decisions:
+        """Ask a member of whom nobody sends us heartbeats regularly; not if it was heard just now."""
+        health = self.health[peer]
+        if health.doubt is not None or now_ns - health.heard_ns < self.config.suspect_after_ns // 2:
+            return []
+        return self._question(now_ns, peer, Reason.SILENT, told=True)
+
+    # ---- signs of life
+
+    def on_heard(self, now_ns: int, peer: Address) -> Decisions:
+        """Any packet of this peer arrived."""
+        health = self.health.get(peer)
+        if health is None:
+            return []
+        health.heard_ns = now_ns
+        return self._trust(now_ns, peer) if health.doubt is Reason.SILENT else []
+
+    def on_heartbeat(self, now_ns: int, peer: Address, progress: int) -> Decisions:
+        """A heartbeat, or an answer to the direct question; both tell how far the peer's core loop has come."""
+        health = self.health.get(peer)
+        if health is None:
+            return []
+        out: Decisions = []
+        if health.note_progress(now_ns, progress):
+            if health.is_slow:
+                health.is_slow = False
+                out.append(SlowPeer(peer, False))
+            if health.doubt is Reason.STALLED:
+                out += self._trust(now_ns, peer)
+        return out + self.on_heard(now_ns, peer)
+
+    def on_roll_call_answered(self, now_ns: int, peer: Address) -> Decisions:
+        health = self.health.get(peer)
+        if health is None:
+            return []
+        health.unanswered = 0
+        return self._trust(now_ns, peer) if health.doubt is Reason.UNANSWERED else []
+
+    def _trust(self, now_ns: int, peer: Address) -> Decisions:
+        health = self.health[peer]
+        was_suspected = health.is_suspected
+        health.trust()
+        if not was_suspected:
+            return []
+        return [Unsuspect(peer), *(self._watch_ring(now_ns) if self._view is not None else [])]
+
+    # ---- signs of death
+
+    def on_roll_call_unanswered(self, now_ns: int, peer: Address) -> Decisions:
+        health = self.health.get(peer)
+        if health is None or health.is_suspected:
+            return []
+        health.unanswered += 1
+        if health.unanswered < MAX_UNANSWERED:
+            return []
+        return self._suspect(now_ns, peer, Reason.UNANSWERED)
+
+    def on_unreachable(self, now_ns: int, peer: Address) -> Decisions:
+        """Control messages to this peer pile up unanswered: ask it."""
+        health = self.health.get(peer)
+        return [] if health is None or health.doubt is not None else self._question(now_ns, peer, Reason.SILENT)
+
+    def on_told(self, now_ns: int, by: Address, suspects: Iterable[Address]) -> Decisions:
+        """Another member suspects these. We see for ourselves, and if we hear them it is a complaint."""
+        if self._view is None or by not in self._view:
+            return []
+        out: Decisions = []
+        for peer in suspects:
+            if peer == self.me:
+                out.append(AssureAlive(by))
+            elif peer in self._view and peer != by and not self._is_gone(peer):
+                self.complaints.on_complaint(now_ns, by, peer)
+                out += self._question_unheard(now_ns, peer)
+        return out
+
+    def _is_gone(self, peer: Address) -> bool:
+        """We do not hear it either, so nobody has to choose between it and who complains."""
+        health = self.health[peer]
+        return health.is_suspected and health.doubt is not Reason.UNHEARD
+
+    def _question(self, now_ns: int, peer: Address, reason: Reason, *, told: bool = False) -> Decisions:
+        self.health[peer].doubt_it(now_ns, reason, told=told)
+        self._wake(now_ns)
+        return [AskIfAlive(peer)]
+
+    def _suspect(self, now_ns: int, peer: Address, reason: Reason) -> Decisions:
+        health = self.health[peer]
+        is_first = not health.is_suspected
+        health.suspect(now_ns, reason)
+        # Who found out tells everybody; who was told, or repeats it, tells only whoever has to act.
+        tell = self._others(peer) if is_first and not health.was_told else self._acting()
+        event = Event(Kind.SUSPECT, now_ns, peer=peer, detail={"reason": str(reason), "first": is_first})
+        out: Decisions = [event, Suspect(peer, reason, tell)]
+        if is_first and self._view is not None and peer in self._view:
+            out += self._watch_ring(now_ns)
+        return out
+
+    def _others(self, suspect: Address) -> tuple[Address, ...]:
+        if self._view is None or suspect not in self._view:
+            return ()
+        return tuple(m for m in self._view.members if m != self.me and not self.is_suspected(m))
+
+    def _acting(self) -> tuple[Address, ...]:
+        """The first member that may coordinate and is not suspected, unless that is ourselves."""
+        if self._view is None:
+            return ()
+        able = (m for m in self._view.members if m not in self._view.observers and not self.is_suspected(m))
+        return tuple(m for m in [next(able, self.me)] if m != self.me)
+
+    # ---- time
+
+    def _wake(self, now_ns: int) -> None:
+        if self._turned_ns is None:
+            self._turned_ns = now_ns
+
+    def _attended(self) -> list[Address]:
+        doubted = [peer for peer, health in self.health.items() if health.doubt is not None]
+        return list(dict.fromkeys([*self._watched, *self._named, *doubted]))
+
+    def deadline_ns(self) -> int | None:
+        """At least once in a heartbeat interval, so that our own loop turns and its progress can be seen."""
+        if self._turned_ns is None or not self.health:
+            return None
+        due = [self._due_ns(self.health[peer]) for peer in self._attended()]
+        return min([self._turned_ns + self.config.heartbeat_ns, *due])
+
+    def _due_ns(self, health: Health) -> int:
+        config = self.config
+        if health.is_suspected:
+            return health.since_ns + config.suspect_repeat_ns
+        if health.doubt is not None:
+            return min(health.since_ns + config.verify_ns, health.asked_ns + config.verify_ns // 2 + 1)
+        return health.heard_ns + config.suspect_after_ns
+
+    def on_time(self, now_ns: int) -> Decisions:
+        self._forgive_own_sleep(now_ns)
+        out: Decisions = []
+        for peer in self._attended():
+            out += self._examine(now_ns, peer, self.health[peer])
+        return out + self._settle_complaints(now_ns)
+
+    def _forgive_own_sleep(self, now_ns: int) -> None:
+        if self._turned_ns is not None:
+            slept_ns = now_ns - self._turned_ns - self.config.heartbeat_ns
+            if slept_ns > self.config.heartbeat_ns:
+                for health in self.health.values():
+                    health.forgive(now_ns, slept_ns)
+        self._turned_ns = now_ns
+
+    def _examine(self, now_ns: int, peer: Address, health: Health) -> Decisions:
+        config = self.config
+        if health.is_suspected:
+            assert health.doubt is not None
+            if now_ns - health.since_ns < config.suspect_repeat_ns:
+                return []
+            return [*self._suspect(now_ns, peer, health.doubt), AskIfAlive(peer)]
+        if health.doubt is not None:
+            return self._await_answer(now_ns, peer, health, health.doubt)
+        if now_ns - health.heard_ns >= config.suspect_after_ns:
+            return self._question(now_ns, peer, Reason.SILENT)
+        return [] if health.progress is None else self._examine_progress(now_ns, peer, health)
+
+    def _await_answer(self, now_ns: int, peer: Address, health: Health, doubt: Reason) -> Decisions:
+        if now_ns - health.since_ns >= self.config.verify_ns:
+            return self._suspect(now_ns, peer, doubt)
+        if now_ns - health.asked_ns > self.config.verify_ns // 2:
+            health.asked_ns = now_ns
+            return [AskIfAlive(peer)]  # The first question may have been lost.
+        return []
+
+    def _examine_progress(self, now_ns: int, peer: Address, health: Health) -> Decisions:
+        still_ns = now_ns - health.progressed_ns
+        if still_ns >= self.config.stall_limit_ns:
+            return self._question(now_ns, peer, Reason.STALLED)
+        if still_ns >= self.config.suspect_after_ns and not health.is_slow:
+            health.is_slow = True
+            return [SlowPeer(peer, True)]
+        return []
+
+    def _settle_complaints(self, now_ns: int) -> Decisions:
+        """Both ends of a complaint live: after the stall limit one of them is suspected, until the complaint ends."""
+        if self._view is None:
+            return []
+        culprit = self.complaints.culprit(now_ns, self._view) if len(self.complaints) else None
+        out: Decisions = []
+        for peer, health in self.health.items():
+            if health.doubt is Reason.UNHEARD and peer != culprit:
+                out += self._trust(now_ns, peer)
+        if culprit is not None and culprit != self.me and self.health[culprit].doubt is None:
+            out += self._suspect(now_ns, culprit, Reason.UNHEARD)
+        return out

@@ -1,0 +1,38 @@
+"""Who watches whom: a few neighbours on the ring of members, and a few spread over it.
+
+Every member watches `count` others and is watched by `count` others, however large the group is. The neighbours catch
+single deaths; the spread ones catch a whole stretch that dies together (the first half of the group, say, is watched
+from the other half). Invariant: `b in watched(a)` if and only if `a in watchers(b)`.
+Not the whole of detection: what is found out here is told to the others, who see for themselves (detector.py).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from ringcast.model import Address
+
+
+def watched(members: Sequence[Address], me: Address, count: int) -> list[Address]:
+    """Whose heartbeats I expect. `members` in the order of the view, with me among them."""
+    return _at(members, me, _distances(len(members), count))
+
+
+def watchers(members: Sequence[Address], me: Address, count: int) -> list[Address]:
+    """Who expects my heartbeats."""
+    return _at(members, me, [-distance for distance in _distances(len(members), count)])
+
+
+def _at(members: Sequence[Address], me: Address, distances: list[int]) -> list[Address]:
+    mine = members.index(me)
+    return [members[(mine + distance) % len(members)] for distance in distances]
+
+
+def _distances(size: int, count: int) -> list[int]:
+    """Half of them next to me, the others in equal steps around the ring; all distinct, none of them zero."""
+    if size - 1 <= count:
+        return list(range(1, size))
+    near = count - count // 2
+    far = [size * step // (count // 2 + 1) for step in range(1, count // 2 + 1)]
+    chosen = dict.fromkeys([*range(1, near + 1), *far, *range(near + 1, size)])
+    return list(chosen)[:count]

@@ -1,0 +1,272 @@
+"""One member's detector: questions before suspicion, reasons and what clears them, level-triggering, own sleep."""
+
+from ringcast.core.failure import (
+    AskIfAlive,
+    AssureAlive,
+    Decision,
+    FailureDetector,
+    HeartbeatTo,
+    Reason,
+    SlowPeer,
+    Suspect,
+    Unsuspect,
+)
+from ringcast.model import MS, SECOND, Address, Config, Event, Kind, View, ViewId
+
+A, B, C, D, E, X = (Address(name, 0, f"{name}:1") for name in "ABCDEX")
+CONFIG = Config()
+
+
+def view_of(*members: Address, number: int = 1, observers: tuple[Address, ...] = ()) -> View:
+    return View(ViewId(number, members[0]), members, observers)
+
+
+class Clock:
+    """Drives one detector exactly at its deadlines; `keep` are heard every 100 ms, with progress."""
+
+    def __init__(self, me: Address, *members: Address) -> None:
+        self.detector = FailureDetector(me, CONFIG)
+        self.now_ns = 0
+        self.detector.on_view(0, view_of(*members))
+
+    def run(self, length_ns: int, *keep: Address, stalled: tuple[Address, ...] = ()) -> list[tuple[int, Decision]]:
+        out: list[tuple[int, Decision]] = []
+        until = self.now_ns + length_ns
+        while self.now_ns < until:
+            deadline = self.detector.deadline_ns()
+            beat = (self.now_ns // (100 * MS) + 1) * 100 * MS
+            self.now_ns = min(until, beat, until if deadline is None else deadline)
+            found: list[Decision] = []
+            if self.now_ns == beat:
+                for peer in keep:
+                    found += self.detector.on_heartbeat(self.now_ns, peer, self.now_ns)
+                for peer in stalled:
+                    found += self.detector.on_heartbeat(self.now_ns, peer, 0)
+            found += self.detector.on_time(self.now_ns)
+            out += [(self.now_ns, decision) for decision in found if not isinstance(decision, Event)]
+        return out
+
+
+def test_silence_is_followed_by_a_question_and_only_then_by_suspicion() -> None:
+    clock = Clock(A, A, B, C)
+    assert clock.run(4 * SECOND, C) == [
+        (2 * SECOND, AskIfAlive(B)),
+        (2 * SECOND + 375 * MS + 1, AskIfAlive(B)),
+        (2 * SECOND + 750 * MS, Suspect(B, Reason.SILENT, (C,))),
+        (3 * SECOND + 750 * MS, Suspect(B, Reason.SILENT, ())),
+        (3 * SECOND + 750 * MS, AskIfAlive(B)),
+    ]
+    assert clock.detector.suspects == (B,)
+
+
+def test_an_answer_to_the_question_ends_the_doubt() -> None:
+    clock = Clock(A, A, B)
+    assert clock.run(2 * SECOND) == [(2 * SECOND, AskIfAlive(B))]
+    assert clock.detector.on_heartbeat(clock.now_ns, B, 1) == []
+    assert clock.run(1 * SECOND) == []
+
+
+def test_any_packet_counts_as_heard() -> None:
+    clock = Clock(A, A, B)
+    clock.run(1900 * MS)
+    assert clock.detector.on_heard(clock.now_ns, B) == []
+    assert clock.run(1900 * MS) == []
+
+
+def test_suspicion_is_raised_again_until_a_view_excludes_the_suspect() -> None:
+    clock = Clock(A, A, B, C)
+    clock.run(3 * SECOND, C)
+    raised = [d for _, d in clock.run(10 * SECOND, C) if isinstance(d, Suspect)]
+    assert raised == [Suspect(B, Reason.SILENT, ())] * 10
+    clock.detector.on_view(clock.now_ns, view_of(A, C, number=2))
+    assert clock.detector.suspects == ()
+    assert clock.run(5 * SECOND, C) == []
+
+
+def test_a_suspect_that_is_heard_again_is_no_suspect_v17() -> None:
+    clock = Clock(A, A, B, C)
+    clock.run(4 * SECOND, C)
+    assert clock.detector.on_heard(clock.now_ns, B) == [Unsuspect(B)]
+    assert clock.detector.suspects == ()
+
+
+def test_who_found_out_tells_everybody_and_then_whoever_has_to_act() -> None:
+    clock = Clock(C, A, B, C, D)
+    tells = [d.tell for _, d in clock.run(5 * SECOND, B, D) if isinstance(d, Suspect)]
+    assert tells == [(B, D), (B,), (B,)]
+
+
+def test_an_observer_is_not_told_to_act() -> None:
+    clock = Clock(C, A, B, C, D)
+    clock.detector.on_view(0, view_of(A, B, C, D, number=2, observers=(B,)))
+    tells = [d.tell for _, d in clock.run(4 * SECOND, B, D) if isinstance(d, Suspect)]
+    assert tells == [(B, D), ()]
+
+
+def test_the_trace_names_the_suspect_and_the_reason() -> None:
+    clock = Clock(A, A, B)
+    clock.run(2 * SECOND)
+    event = next(d for d in clock.detector.on_time(2 * SECOND + 750 * MS) if isinstance(d, Event))
+    assert (event.kind, event.peer, event.detail) == (Kind.SUSPECT, B, {"reason": "silent", "first": True})
+
+
+# ---- slow, stalled
+
+
+def test_a_busy_loop_is_slow_not_dead_until_the_stall_limit() -> None:
+    clock = Clock(A, A, B)
+    clock.run(1 * SECOND, B)
+    early = clock.run(29 * SECOND, stalled=(B,))
+    assert [d for _, d in early] == [SlowPeer(B, True)]
+    assert clock.detector.slow == (B,)
+    late = [d for _, d in clock.run(3 * SECOND, stalled=(B,))]
+    assert late[:2] == [AskIfAlive(B), AskIfAlive(B)]
+    assert late[2] == Suspect(B, Reason.STALLED, ())
+
+
+def test_progress_ends_slowness_and_a_stalled_suspicion() -> None:
+    clock = Clock(A, A, B)
+    clock.run(33 * SECOND, stalled=(B,))
+    assert clock.detector.suspects == (B,)
+    assert clock.detector.on_heard(clock.now_ns, B) == []  # A packet does not show that the loop turns.
+    assert clock.detector.on_heartbeat(clock.now_ns, B, 1) == [SlowPeer(B, False), Unsuspect(B)]
+    assert clock.detector.slow + clock.detector.suspects == ()
+
+
+# ---- roll calls
+
+
+def test_two_unanswered_roll_calls_are_suspicion_although_it_is_heard() -> None:
+    detector = FailureDetector(A, CONFIG)
+    detector.on_view(0, view_of(A, B, C))
+    assert detector.on_roll_call_unanswered(1, B) == []
+    _, suspect = detector.on_roll_call_unanswered(2, B)
+    assert suspect == Suspect(B, Reason.UNANSWERED, (C,))
+    assert detector.on_heartbeat(3, B, 7) == []
+    assert detector.on_roll_call_answered(4, B) == [Unsuspect(B)]
+
+
+def test_an_answer_between_two_unanswered_roll_calls_starts_the_count_again() -> None:
+    detector = FailureDetector(A, CONFIG)
+    detector.on_view(0, view_of(A, B))
+    detector.on_roll_call_unanswered(1, B)
+    detector.on_roll_call_answered(2, B)
+    assert detector.on_roll_call_unanswered(3, B) == []
+
+
+def test_a_view_with_the_member_settles_its_unanswered_roll_calls() -> None:
+    detector = FailureDetector(A, CONFIG)
+    detector.on_view(0, view_of(A, B))
+    detector.on_roll_call_unanswered(1, B)
+    detector.on_roll_call_unanswered(2, B)
+    detector.on_view(3, view_of(A, B, number=2))
+    assert detector.suspects == ()
+
+
+# ---- told by others
+
+
+def test_who_is_told_sees_for_itself() -> None:
+    clock = Clock(A, A, B, C)
+    clock.run(1500 * MS, C)
+    assert clock.detector.on_told(clock.now_ns, C, [B]) == [AskIfAlive(B)]
+    assert clock.detector.suspects == ()
+    told = [d for _, d in clock.run(750 * MS, C) if isinstance(d, Suspect)]
+    assert told == [Suspect(B, Reason.SILENT, ())]
+
+
+def test_who_hears_the_suspect_does_not_even_ask() -> None:
+    clock = Clock(A, A, B, C)
+    clock.run(1 * SECOND, B, C)
+    assert clock.detector.on_told(clock.now_ns, C, [B]) == []
+
+
+def test_who_is_itself_suspected_shows_that_it_lives() -> None:
+    detector = FailureDetector(A, CONFIG)
+    detector.on_view(0, view_of(A, B))
+    assert detector.on_told(1, B, [A]) == [AssureAlive(B)]
+
+
+def test_strangers_and_talk_about_strangers_are_ignored() -> None:
+    detector = FailureDetector(A, CONFIG)
+    detector.on_view(0, view_of(A, B))
+    assert detector.on_told(1, X, [B]) == []
+    assert detector.on_told(1, B, [X]) == []
+    assert detector.on_heartbeat(1, X, 5) == []
+    assert detector.on_roll_call_unanswered(1, X) == []
+
+
+def test_of_two_that_do_not_hear_each_other_for_the_stall_limit_the_later_goes() -> None:
+    clock = Clock(A, A, B, C)
+    suspected: list[Decision] = []
+    for _ in range(32):
+        clock.detector.on_told(clock.now_ns, B, [C])
+        suspected += [d for _, d in clock.run(1 * SECOND, B, C)]
+    assert suspected[0] == Suspect(C, Reason.UNHEARD, (B,))
+    assert clock.now_ns >= 30 * SECOND
+    cleared = [d for _, d in clock.run(5 * SECOND, B, C)]  # B hears C again: no more complaints.
+    assert cleared[-1] == Unsuspect(C)
+
+
+def test_a_member_that_hears_nobody_goes_itself() -> None:
+    clock = Clock(A, A, B, C, D)
+    suspected: list[Decision] = []
+    for _ in range(32):
+        clock.detector.on_told(clock.now_ns, B, [C, D])
+        suspected += [d for _, d in clock.run(1 * SECOND, B, C, D)]
+    assert suspected[0] == Suspect(B, Reason.UNHEARD, (C, D))
+
+
+# ---- watching by name, own sleep, standing still
+
+
+def test_a_merge_leader_outside_the_view_is_watched_until_it_is_unwatched() -> None:
+    clock = Clock(A, A, B)
+    clock.detector.watch(clock.now_ns, X)
+    out = clock.run(3 * SECOND, B)
+    assert out[-1][1] == Suspect(X, Reason.SILENT, ())
+    clock.detector.unwatch(X)
+    assert clock.detector.suspects == ()
+    assert clock.run(5 * SECOND, B) == []
+
+
+def test_a_watched_outsider_answers_questions_instead_of_sending_heartbeats() -> None:
+    clock = Clock(A, A)
+    clock.detector.watch(clock.now_ns, X)
+    assert clock.run(2 * SECOND) == [(2 * SECOND, AskIfAlive(X))]
+    clock.detector.on_heartbeat(clock.now_ns, X, 1)
+    assert clock.run(2 * SECOND) == [(4 * SECOND, AskIfAlive(X))]
+
+
+def test_a_member_that_slept_suspects_nobody_for_what_it_did_not_hear() -> None:
+    clock = Clock(A, A, B, C)
+    clock.run(1 * SECOND, B, C)
+    clock.now_ns += 20 * SECOND
+    assert clock.detector.on_time(clock.now_ns) == []
+    assert clock.run(1 * SECOND, B, C) == []
+
+
+def test_a_member_that_slept_while_a_question_was_open_waits_for_the_answer() -> None:
+    clock = Clock(A, A, B, C)
+    clock.run(2100 * MS, C)
+    clock.now_ns += 20 * SECOND
+    assert [d for d in clock.detector.on_time(clock.now_ns) if isinstance(d, Suspect)] == []
+    assert clock.detector.on_heartbeat(clock.now_ns, B, 1) == []
+
+
+def test_an_unreachable_peer_is_asked_first() -> None:
+    detector = FailureDetector(A, CONFIG)
+    detector.on_view(0, view_of(A, B))
+    assert detector.on_unreachable(1, B) == [AskIfAlive(B)]
+    assert detector.on_unreachable(2, B) == []
+
+
+def test_a_member_alone_has_nothing_to_wait_for() -> None:
+    detector = FailureDetector(A, CONFIG)
+    assert detector.on_view(0, view_of(A)) == [HeartbeatTo(())]
+    assert detector.deadline_ns() is None
+
+
+def test_a_view_names_who_expects_our_heartbeats() -> None:
+    detector = FailureDetector(A, CONFIG)
+    assert detector.on_view(0, view_of(A, B, C, D)) == [HeartbeatTo((D, C, B))]
