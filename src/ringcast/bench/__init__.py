@@ -1,0 +1,6 @@
+"""Measurements behind `ringcast bench`: one file per question, real processes, everything checked."""
+
+from ringcast.bench.latency import run_latency
+from ringcast.bench.multicast import Shape, run_multicast
+
+__all__ = ["Shape", "run_latency", "run_multicast"]

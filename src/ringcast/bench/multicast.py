@@ -8,6 +8,7 @@ A figure counts only if it is complete: every receiver delivered every message, 
 from __future__ import annotations
 
 import asyncio
+import socket
 import statistics
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -32,6 +33,7 @@ class Shape:
     ip_multicast: bool = False
     frame_bytes: int = 60_000
     record: str | None = None
+    loss_percent: int = 0
 
     def __post_init__(self) -> None:
         if not 2 <= self.members <= 64:
@@ -40,8 +42,14 @@ class Shape:
             raise UsageError(f"--senders must be 1 to the number of members ({self.members}), got {self.senders}")
         if self.transport not in ("udp", "tcp"):
             raise UsageError(f"--transport must be udp or tcp, got {self.transport!r}")
+        if not 0 <= self.loss_percent <= 90:
+            raise UsageError(f"--loss-percent must be 0 to 90, got {self.loss_percent}")
         if self.ip_multicast and self.transport != "udp":
             raise UsageError("--ip-multicast goes with --transport udp")
+
+    @property
+    def needs_namespace(self) -> bool:
+        return self.ip_multicast or self.loss_percent > 0
 
 
 async def measure(shape: Shape, form: str, config: dict[str, Any] | None = None) -> dict[str, Any]:
@@ -66,14 +74,15 @@ async def measure(shape: Shape, form: str, config: dict[str, Any] | None = None)
             )
         senders = names[: shape.senders]
         sends = [asyncio.create_task(stage.puppets[n]("send", **_order(shape, form))) for n in senders]
-        waits = {
-            name: stage.puppets[name](
+        waits = [
+            stage.puppets[name](
                 "until_ends", ends={s: 1 for s in senders if own or s != name}, limit=shape.seconds + 120
             )
             for name in names
-        }
-        reports = dict(zip(waits, await asyncio.gather(*waits.values()), strict=True))
+        ]
+        await asyncio.gather(*waits)
         sent = [await task for task in sends]
+        reports = await stage.everybody("report")
         await stage.everybody("close")
     return _figures(shape, reports, dict(zip(senders, sent, strict=True)))
 
@@ -83,8 +92,6 @@ def _order(shape: Shape, form: str) -> dict[str, Any]:
 
 
 def _ports(shape: Shape) -> list[int]:
-    import socket
-
     return free_ports(shape.members, socket.SOCK_STREAM if shape.transport == "tcp" else socket.SOCK_DGRAM)
 
 
@@ -123,8 +130,10 @@ def _is_complete(name: str, report: dict[str, Any], sent: dict[str, Any], own: b
 
 def run_multicast(shape: Shape, *, peers: bool, raw: bool, say: Say) -> dict[str, Any]:
     """The whole of `ringcast bench multicast`."""
-    if shape.ip_multicast and not namespace.is_inside():
-        raise UsageError("IP multicast is measured inside a network namespace only")
+    if shape.needs_namespace and not namespace.is_inside():
+        raise UsageError("IP multicast and lossy links are measured inside a network namespace only")
+    if shape.loss_percent:
+        namespace.lose(shape.loss_percent)
     say(f"batch form: {shape.members} processes, {shape.senders} sending {shape.size} B for {shape.seconds} s")
     result = asyncio.run(measure(shape, "batch"))
     say("single-message form")

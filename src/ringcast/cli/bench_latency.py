@@ -7,7 +7,7 @@ from typing import Any
 
 import click
 
-from ringcast.bench.latency import run_latency
+from ringcast.bench import run_latency
 from ringcast.cli.output import emit_json, json_option, say_progress
 
 

@@ -6,7 +6,7 @@ from typing import Any
 
 import click
 
-from ringcast.bench.multicast import Shape, run_multicast
+from ringcast.bench import Shape, run_multicast
 from ringcast.cli.output import emit_json, json_option, say_progress
 from ringcast.errors import UsageError
 from ringcast.lab import namespace
@@ -20,6 +20,9 @@ from ringcast.lab import namespace
 @click.option("--transport", type=click.Choice(["udp", "tcp", "memory"]), default="udp", show_default=True)
 @click.option("--ip-multicast", is_flag=True, help="One packet for all, inside a network namespace of its own.")
 @click.option("--frame-bytes", default=60_000, show_default=True, help="Largest packet; 1400 is what a LAN carries.")
+@click.option(
+    "--loss-percent", default=0, show_default=True, help="Lose packets at random, by the namespace's firewall."
+)
 @click.option("--peers", is_flag=True, help="Measure pyzmq PUB/SUB (tcp, ipc) in the same shape too.")
 @click.option("--no-raw", is_flag=True, help="Leave out the raw limit of the sockets (needs a C compiler).")
 @click.option("--record", type=click.Path(), default=None, help="Record the members into this directory.")
@@ -33,15 +36,16 @@ def command(as_json: bool, peers: bool, no_raw: bool, **shape: Any) -> None:
       ringcast bench multicast --senders 4 --size 1000 --ip-multicast
       ringcast bench multicast --transport tcp --peers --json
       ringcast bench multicast --frame-bytes 1400          what a LAN carries
+      ringcast bench multicast --loss-percent 10           a bad network
 
     With several senders a member's own copies count. `share_of_raw` compares with a C program that pushes 60 kB
     packets through the same sockets in the same shape. Exit code 1 if anything was lost or out of order.
     """
     wanted = Shape(**shape)
-    if wanted.ip_multicast and not namespace.is_inside():
+    if wanted.needs_namespace and not namespace.is_inside():
         why = namespace.why_not()
         if why is not None:
-            raise UsageError(f"--ip-multicast needs a network namespace: {why}")
+            raise UsageError(f"--ip-multicast and --loss-percent need a network namespace: {why}")
         namespace.enter()
     result = run_multicast(wanted, peers=peers, raw=not no_raw, say=say_progress)
     if as_json:

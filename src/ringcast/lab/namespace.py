@@ -12,6 +12,8 @@ import subprocess
 import sys
 from collections.abc import Sequence
 
+from ringcast.errors import UsageError
+
 MARK = "RINGCAST_IN_NAMESPACE"
 
 
@@ -39,6 +41,22 @@ def enter() -> None:
     if not is_inside():
         command = command_inside([sys.executable, *sys.orig_argv[1:]])
         os.execvp(command[0], command)
+
+
+def lose(percent: int) -> None:
+    """Inside only: drop this share of all arriving UDP packets, at random."""
+    if not is_inside():
+        raise UsageError("packets are lost on purpose only inside a network namespace")
+    if shutil.which("nft") is None:
+        raise UsageError("losing packets needs nft (Debian package nftables)")
+    rules = (
+        "add table inet ringcast",
+        "add chain inet ringcast arriving { type filter hook input priority 0; }",
+        f"add rule inet ringcast arriving meta l4proto udp numgen random mod 100 < {percent} drop",
+    )
+    done = subprocess.run(["nft", "-f", "-"], input="\n".join(rules), capture_output=True, text=True)
+    if done.returncode != 0:
+        raise UsageError(f"nft refused: {done.stderr.strip()}")
 
 
 def _unshare() -> list[str]:
