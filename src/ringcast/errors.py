@@ -6,7 +6,7 @@
     │   └── WindowFull       a send was asked to raise rather than wait, and there was no room; nothing was taken
     ├── GroupClosed          the group was closed or left while (or before) the call waited; nothing was taken
     ├── WaitExpired          a wait reached its own limit; the message says what it waited for
-    ├── PeerError            a peer sent something that breaks the protocol (the core itself never raises this; it drops)
+    ├── PeerError            a peer broke the protocol (the core itself never raises this; it drops)
     └── TransportError       the network or the operating system refused (busy port, unknown host, no such interface)
 
 Every message names the values involved. Anything that is not a RingcastError is a bug of ours.

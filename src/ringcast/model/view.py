@@ -28,7 +28,7 @@ class ViewId(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class View:
-    """An installed membership. `capacity` and `window_bytes` are what the group agreed on with this view: the smallest of its members'."""
+    """An installed membership. `capacity` and `window_bytes` were agreed with it: the smallest of its members'."""
 
     id: ViewId
     members: tuple[Address, ...]
