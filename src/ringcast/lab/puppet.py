@@ -52,6 +52,8 @@ class PuppetProcess:
         self.group = await open_fixed(
             order["group"], me, order["members"], transport=self.transport, config=config, record=order.get("record")
         )
+        if order.get("inspect", False):
+            await self.group.inspect()
         self._reader = asyncio.create_task(self._read())
         return {"me": list(self.group.me), "receive_buffer": self.transport.receive_buffer}
 

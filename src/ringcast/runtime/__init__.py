@@ -3,6 +3,7 @@
 from ringcast.runtime.driver import Driver
 from ringcast.runtime.fixed import open_fixed
 from ringcast.runtime.group import Group
+from ringcast.runtime.inspection import ask, find_members
 from ringcast.runtime.words import Waiting
 
-__all__ = ["Driver", "Group", "Waiting", "open_fixed"]
+__all__ = ["Driver", "Group", "Waiting", "ask", "find_members", "open_fixed"]

@@ -11,14 +11,15 @@ from __future__ import annotations
 import asyncio
 from collections.abc import AsyncIterator, Callable, Iterable, Sequence
 from itertools import repeat
-from typing import Literal
+from typing import Any, Literal
 
 from ringcast.core import Channel, Deliver, Install
 from ringcast.errors import GroupClosed, RingcastError, UsageError, WindowFull
 from ringcast.model import Address, Batch, Message, View, ViewChange
 from ringcast.runtime.driver import Driver
+from ringcast.runtime.inspection import Inspection, socket_path
 from ringcast.runtime.waiting import Line
-from ringcast.runtime.words import Waiting, why_no_room, why_not_flushed
+from ringcast.runtime.words import Waiting, status_of, why_no_room, why_not_flushed
 
 ITEM_BYTES = 2  # a message's place in the length table of its packet
 CHUNK = 4_096  # messages of a long list that are looked at together
@@ -41,6 +42,7 @@ class Group:
         self._flushing = Line(driver.now_ns, lambda: why_not_flushed(self._driver))
         self._reader: asyncio.Future[None] | None = None
         self._closing: RingcastError | None = None
+        self._inspection: Inspection | None = None
         driver.on_inbox = self._wake_reader
         driver.on_freed = self._on_freed
         driver.on_lost = self._on_lost
@@ -326,6 +328,15 @@ class Group:
             return f"nothing waits; {why_no_room(self._driver)}"
         return "\n".join(f"{wait.what} waits for {wait.since_seconds:.1f} s: {wait.because}" for wait in waiting)
 
+    def status(self) -> dict[str, Any]:
+        """Everything an operator may ask, as plain values: view, windows, waits, drops."""
+        return status_of(self.name, self._driver, self.waiting(), self.explain())
+
+    async def inspect(self) -> None:
+        """Let `ringcast status`, `explain` and `top` ask this member, on a Unix socket of this user."""
+        self._inspection = Inspection(socket_path(self.name, self.me.endpoint), {"status": self.status})
+        await self._inspection.open()
+
     # ---- the end
 
     def _on_lost(self, reason: str) -> None:
@@ -335,6 +346,8 @@ class Group:
         """End at once. Whoever waits gets GroupClosed; what was delivered can still be read."""
         self._flush_outbox()
         self._end(GroupClosed(f"the group {self.name!r} was closed"), "ended")
+        if self._inspection is not None:
+            await self._inspection.close()
 
     def _end(self, error: RingcastError, how: str) -> None:
         if self._closing is not None:

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
+from typing import Any
 
 from ringcast.model import Address
 from ringcast.runtime.driver import Driver
@@ -49,3 +50,39 @@ def _missing_ack(driver: Driver, member: Address) -> str:
     heard = driver.heard.get(member)
     last = "never heard" if heard is None else f"last heard {(driver.now_ns() - heard) / 1e9:.1f} s ago"
     return f"{member} has acked up to {acked} of {driver.node.group.outgoing.window.high} ({last})"
+
+
+def status_of(group: str, driver: Driver, waiting: list[Waiting], explanation: str) -> dict[str, Any]:
+    """What `ringcast status` shows."""
+    node = driver.node
+    return {
+        "group": group,
+        "me": str(node.me),
+        "view": str(node.view.id),
+        "members": [str(member) for member in node.view.members],
+        "coordinator": str(node.view.coordinator),
+        "windows": {"send": _send_window(driver), "receive": _receive_windows(driver)},
+        "waiting": [asdict(wait) for wait in waiting],
+        "explanation": explanation,
+        "drops": dict(driver.drops),
+        "retransmitted": node.group.repaired,
+        "transport": driver.transport.counters.as_dict(),
+    }
+
+
+def _send_window(driver: Driver) -> dict[str, int]:
+    window = driver.node.group.outgoing.window
+    marks = {name: getattr(window, name) for name in ("low", "high", "occupancy", "bytes", "max_bytes")}
+    return marks | {"capacity": driver.node.group.capacity, "own_unread": driver.node.group.own_unread}
+
+
+def _receive_windows(driver: Driver) -> dict[str, dict[str, int]]:
+    return {
+        str(member): {
+            "ready": incoming.window.ready,
+            "taken": incoming.window.taken,
+            "highest": incoming.window.highest,
+            "held": incoming.window.occupancy,
+        }
+        for member, incoming in driver.node.group.incoming.items()
+    }

@@ -1,0 +1,5 @@
+"""`python -m ringcast`: the same as the command `ringcast`."""
+
+from ringcast.cli import main
+
+main()
