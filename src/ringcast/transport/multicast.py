@@ -9,6 +9,7 @@ from __future__ import annotations
 import ipaddress
 import socket
 import struct
+from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -18,6 +19,8 @@ from ringcast.transport.endpoint import Endpoint, reason
 
 _MULTICAST_ALL = 49  # IP_MULTICAST_ALL and IPV6_MULTICAST_ALL: 0 = only groups that this very socket joined
 _MULTICAST_ALL_6 = 29
+
+Setting = tuple[int, int, int | bytes]
 
 
 @dataclass(frozen=True, slots=True)
@@ -39,36 +42,51 @@ class MulticastGroup:
 
 def prepare_sender(sock: socket.socket, cast: MulticastGroup, interface: str) -> None:
     """Let the unicast socket send to the group through the interface, with copies for others on this host."""
-    try:
-        if cast.group.family == socket.AF_INET:
-            sock.setsockopt(socket.IPPROTO_IP, socket.IP_MULTICAST_IF, socket.inet_aton(interface))
-            sock.setsockopt(socket.IPPROTO_IP, socket.IP_MULTICAST_TTL, cast.hops)
-            sock.setsockopt(socket.IPPROTO_IP, socket.IP_MULTICAST_LOOP, 1)
-        else:
-            sock.setsockopt(socket.IPPROTO_IPV6, socket.IPV6_MULTICAST_IF, interface_index(interface))
-            sock.setsockopt(socket.IPPROTO_IPV6, socket.IPV6_MULTICAST_HOPS, cast.hops)
-            sock.setsockopt(socket.IPPROTO_IPV6, socket.IPV6_MULTICAST_LOOP, 1)
-    except OSError as error:
-        raise TransportError(f"cannot multicast to {cast.group} on interface {interface}: {reason(error)}") from None
+    if cast.group.family == socket.AF_INET:
+        settings: list[Setting] = [
+            (socket.IPPROTO_IP, socket.IP_MULTICAST_IF, socket.inet_aton(interface)),
+            (socket.IPPROTO_IP, socket.IP_MULTICAST_TTL, cast.hops),
+            (socket.IPPROTO_IP, socket.IP_MULTICAST_LOOP, 1),
+        ]
+    else:
+        settings = [
+            (socket.IPPROTO_IPV6, socket.IPV6_MULTICAST_IF, interface_index(interface)),
+            (socket.IPPROTO_IPV6, socket.IPV6_MULTICAST_HOPS, cast.hops),
+            (socket.IPPROTO_IPV6, socket.IPV6_MULTICAST_LOOP, 1),
+        ]
+    _apply(sock, settings, f"cannot multicast to {cast.group} on interface {interface}")
 
 
 def group_socket(cast: MulticastGroup, interface: str) -> socket.socket:
     """A socket that receives what is sent to the group, and nothing else."""
+    if cast.group.family == socket.AF_INET:
+        membership = socket.inet_aton(cast.group.host) + socket.inet_aton(interface)
+        settings: list[Setting] = [
+            (socket.IPPROTO_IP, socket.IP_ADD_MEMBERSHIP, membership),
+            (socket.IPPROTO_IP, _MULTICAST_ALL, 0),
+        ]
+    else:
+        packed = ipaddress.IPv6Address(cast.group.host.partition("%")[0]).packed
+        membership = packed + struct.pack("@I", interface_index(interface))
+        settings = [
+            (socket.IPPROTO_IPV6, socket.IPV6_JOIN_GROUP, membership),
+            (socket.IPPROTO_IPV6, _MULTICAST_ALL_6, 0),
+        ]
     sock = bound_socket(socket.SOCK_DGRAM, cast.group, shared=True)
     try:
-        if cast.group.family == socket.AF_INET:
-            membership = socket.inet_aton(cast.group.host) + socket.inet_aton(interface)
-            sock.setsockopt(socket.IPPROTO_IP, socket.IP_ADD_MEMBERSHIP, membership)
-            sock.setsockopt(socket.IPPROTO_IP, _MULTICAST_ALL, 0)
-        else:
-            packed = ipaddress.IPv6Address(cast.group.host.partition("%")[0]).packed
-            membership = packed + struct.pack("@I", interface_index(interface))
-            sock.setsockopt(socket.IPPROTO_IPV6, socket.IPV6_JOIN_GROUP, membership)
-            sock.setsockopt(socket.IPPROTO_IPV6, _MULTICAST_ALL_6, 0)
-    except OSError as error:
+        _apply(sock, settings, f"cannot join {cast.group} on interface {interface}")
+    except TransportError:
         sock.close()
-        raise TransportError(f"cannot join {cast.group} on interface {interface}: {reason(error)}") from None
+        raise
     return sock
+
+
+def _apply(sock: socket.socket, settings: Sequence[Setting], task: str) -> None:
+    try:
+        for level, option, value in settings:
+            sock.setsockopt(level, option, value)
+    except OSError as error:
+        raise TransportError(f"{task}: {reason(error)}") from None
 
 
 def interface_index(address: str) -> int:
