@@ -227,3 +227,12 @@ def test_a_run_for_repair_is_what_is_held_from_its_first_on(first: int, last: in
     window.advance_stable(2)
     assert window.get_run(first, last) == held
     assert window.holds(first) == (first in (3, 4, 5, 8, 9))
+
+
+def test_what_lies_behind_a_gap_is_listed_within_a_bound() -> None:
+    window = window_with((1, 3), (5, 6), 9, (12, 14))
+    assert window.beyond(10) == ((5, 6), (9, 9), (12, 14))
+    assert window.beyond(2) == ((5, 6), (9, 9))
+    assert window.beyond(0) == ()
+    add(window, 4)
+    assert window.beyond(10) == ((9, 9), (12, 14))
