@@ -18,6 +18,7 @@ It is no protocol: it neither acks nor asks, it says what is missing and how far
 
 from __future__ import annotations
 
+from itertools import islice
 from typing import Generic, NamedTuple, TypeVar
 
 from ringcast.window.ranges import Ranges
@@ -175,6 +176,10 @@ class ReceiveWindow(Generic[T]):
             found.append((gap_first, gap_last))
             max_messages -= gap_last - gap_first + 1
         return found
+
+    def beyond(self, max_ranges: int) -> tuple[tuple[int, int], ...]:
+        """What is held behind a gap, oldest first, in at most so many ranges."""
+        return tuple(islice(self._beyond_gap, max_ranges))
 
     def holds(self, seqno: int) -> bool:
         return self.freed < seqno <= self.ready or seqno in self._beyond_gap
