@@ -3,7 +3,7 @@
 The send window is recomputed from SEND and PURGE and compared with what the member claims; a receive window reports
 what it holds with every DELIVER and WINDOW (value, other = capacity). The multicast's capacity is agreed with the view;
 a ring is not shrunk while it holds anything, so a smaller agreement binds from the moment when the window is empty.
-Other streams have the capacity of the config (`stream_capacity`).
+Other streams have the capacity of the config (`stream_capacity`, or `control_capacity` if that is more).
 """
 
 from __future__ import annotations
@@ -61,7 +61,8 @@ class BoundChecker:
 
     def _on_start(self, member: Address, index: int, event: Event, state: _Member) -> None:
         config = detail_of(detail_of(event.detail).get("config"))
-        state.stream_capacity = int(config.get("stream_capacity") or 0)
+        streams = (config.get(name) or 0 for name in ("stream_capacity", "control_capacity"))
+        state.stream_capacity = max(map(int, streams))
         self._agree(state, int(config.get("capacity") or 0))
 
     def _on_view(self, member: Address, index: int, event: Event, state: _Member) -> None:

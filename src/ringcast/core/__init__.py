@@ -3,6 +3,7 @@
 from ringcast.core.control import (
     Announce,
     Answer,
+    AreYouThere,
     Ask,
     Behind,
     Busy,
@@ -25,7 +26,20 @@ from ringcast.core.control import (
     ViewAck,
     ViewRefusal,
 )
-from ringcast.core.effects import Cast, Deliver, Drop, Effect, Excluded, Freed, Install, Left, Lost, Probe, Unicast
+from ringcast.core.effects import (
+    Beat,
+    Cast,
+    Deliver,
+    Drop,
+    Effect,
+    Excluded,
+    Freed,
+    Install,
+    Left,
+    Lost,
+    Probe,
+    Unicast,
+)
 from ringcast.core.node import Node
 from ringcast.core.packets import Ack, Channel, Highest, Loose, Packet, Piece, Request, Reset, Run, Tag, Unrepairable
 
@@ -33,7 +47,9 @@ __all__ = [
     "Ack",
     "Announce",
     "Answer",
+    "AreYouThere",
     "Ask",
+    "Beat",
     "Behind",
     "Busy",
     "Cancel",

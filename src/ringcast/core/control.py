@@ -63,10 +63,11 @@ class Hello:
 
 @dataclass(frozen=True, slots=True)
 class Announce:
-    """I am here: in this view, or still looking for one."""
+    """I am here: in this view, or still looking for one and knowing these who look too."""
 
     view: ViewId | None
     coordinator: Address | None
+    known: tuple[Address, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -75,6 +76,11 @@ class Heartbeat:
 
     view: ViewId | None
     progress: int
+
+
+@dataclass(frozen=True, slots=True)
+class AreYouThere:
+    """The direct question before a suspicion; answered with a heartbeat."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -250,6 +256,15 @@ class ViewAnswer:
 
 
 @dataclass(frozen=True, slots=True)
+class Sighted:
+    """I heard this outsider, in this view; you lead, so look into it."""
+
+    peer: Address
+    view: ViewId
+    coordinator: Address | None
+
+
+@dataclass(frozen=True, slots=True)
 class MergeReq:
     """Take part in this merge, for these members that share your view. Nothing is held yet."""
 
@@ -317,6 +332,7 @@ Control = (
     Hello
     | Announce
     | Heartbeat
+    | AreYouThere
     | Join
     | Leave
     | Busy
@@ -337,6 +353,7 @@ Control = (
     | Alive
     | AskView
     | ViewAnswer
+    | Sighted
     | MergeReq
     | MergeRsp
     | MergeCall

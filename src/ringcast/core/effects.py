@@ -73,6 +73,12 @@ class Lost(NamedTuple):
     reason: str
 
 
+class Beat(NamedTuple):
+    """From now on send heartbeats to these; for a driver that does so from a thread of its own."""
+
+    peers: tuple[Address, ...]
+
+
 class Left(NamedTuple):
     """This member is out, as it asked to be. Not clean: a limit was reached, and nobody confirmed it."""
 
@@ -85,4 +91,4 @@ class Excluded(NamedTuple):
     view: ViewId
 
 
-Effect = Cast | Unicast | Probe | Deliver | Install | Freed | Drop | Lost | Left | Excluded | Event
+Effect = Cast | Unicast | Probe | Deliver | Install | Freed | Drop | Lost | Beat | Left | Excluded | Event

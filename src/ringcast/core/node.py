@@ -1,37 +1,55 @@
 """One member: the one place where its organs meet. Facts go in, a list of effects comes out, readable top to bottom.
 
-Organs know nothing of each other; this file routes packets to them, keeps their one timer, and turns a send into
-runs. Pure: no IO, no clock, no randomness of its own. `deadline_ns` says when `on_time` wants to be called.
+Organs know nothing of each other; this file routes packets to them, keeps their one timer, and turns a send into runs.
+Pure: no IO, no clock, no randomness of its own. `deadline_ns` says when `on_time` wants to be called; any fact may make
+it earlier. A node is made with a fixed view, which nobody changes but `on_view`; or with `Node.joining`: then it finds
+or founds a group, and its `society` (membership, failure detection, merge) is at work.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections import deque
+from collections.abc import Callable, Iterable, Mapping
 
+from ringcast.core.control_line import ControlLine, Decode, Encode
 from ringcast.core.effects import Deliver, Drop, Effect
-from ringcast.core.multicast import GroupStream, PeerStreams, largest_item, pieces_of
-from ringcast.core.packets import Ack, Channel, Highest, Packet, Request, Reset, Run, Unrepairable
+from ringcast.core.membership import Chance
+from ringcast.core.multicast import GroupStream, PeerStreams, largest_item, pieces_of, run_budget
+from ringcast.core.packets import Ack, Channel, Highest, Loose, Packet, Request, Reset, Run, Unrepairable
+from ringcast.core.society import Society
 from ringcast.errors import ConfigError, UsageError
-from ringcast.model import Address, Config, View
+from ringcast.model import Address, Config, View, ViewId
 
 
 class Node:
-    """A member of a group with a given view."""
+    """A member of a group, or a process on its way into one."""
 
     def __init__(
-        self, me: Address, config: Config, view: View, offsets: Mapping[Address, int], *, multicasts: bool = False
+        self,
+        me: Address,
+        config: Config,
+        view: View | None = None,
+        offsets: Mapping[Address, int] | None = None,
+        *,
+        multicasts: bool = False,
     ) -> None:
-        if me not in view:
+        if view is not None and me not in view:
             raise UsageError(f"{me} is not in its own view {view}")
         self.me = me
         self.config = config
-        self.group = GroupStream(me, config, view, offsets, multicasts=multicasts)
-        self.peers = PeerStreams(Channel.PEER, me, config, config.stream_capacity)
-        self.largest_whole = largest_item(self.group.outgoing.budget)
+        self.multicasts = multicasts  # the transport reaches everybody with one packet
+        self._budget = run_budget(config.frame_bytes, me, ViewId(0, me))
+        self.largest_whole = largest_item(self._budget)
         if self.largest_whole < 64:
             raise ConfigError(
                 f"frame_bytes {config.frame_bytes} leaves no room for messages beside the addresses; use more"
             )
+        self.peers = PeerStreams(Channel.PEER, me, config, config.stream_capacity)
+        self.society: Society | None = None
+        self._group: GroupStream | None = None
+        if view is not None:
+            self._group = GroupStream(me, config, view, offsets or {}, multicasts=multicasts)
+        self._early: deque[tuple[Address, Run]] = deque(maxlen=config.early_packets)  # runs before the first view
         self._next_interval_ns: int | None = None
         self._on: dict[type, Callable[..., list[Effect]]] = {
             Run: self._on_run,
@@ -40,24 +58,79 @@ class Node:
             Highest: self._on_highest,
             Unrepairable: self._on_unrepairable,
             Reset: self._on_reset,
+            Loose: self._on_loose,
         }
+
+    @classmethod
+    def joining(
+        cls,
+        me: Address,
+        config: Config,
+        chance: Chance,
+        encode: Encode,
+        decode: Decode,
+        *,
+        expect: int = 0,
+        observer: bool = False,
+        with_state: bool = False,
+        multicasts: bool = False,
+        beats: bool = True,
+    ) -> Node:
+        """A process without a group. `beats`: it sends its heartbeats itself; else the driver does, as `Beat` says."""
+        node = cls(me, config, multicasts=multicasts)
+        line = ControlLine(me, config, node._budget, encode, decode)
+        node.society = Society(node, chance, line, expect=expect, observer=observer, with_state=with_state, beats=beats)
+        return node
+
+    # ---- life
+
+    @property
+    def group(self) -> GroupStream:
+        if self._group is None:
+            raise UsageError(f"{self.me} is in no group yet")
+        return self._group
+
+    @property
+    def has_group(self) -> bool:
+        return self._group is not None
 
     @property
     def view(self) -> View:
         return self.group.view
 
     def begin(self, now_ns: int) -> list[Effect]:
-        return self.group.begin(now_ns)
+        return self.group.begin(now_ns) if self.society is None else self.society.begin(now_ns)
+
+    def on_discovered(self, now_ns: int, endpoints: Iterable[str]) -> list[Effect]:
+        """Somebody may be found at these endpoints."""
+        return [] if self.society is None else self.society.on_discovered(now_ns, endpoints)
+
+    def leave(self, now_ns: int) -> list[Effect]:
+        """The application goes. `Left` follows, when all have what was sent, or at the limit."""
+        return [] if self.society is None else self.society.leave(now_ns)
+
+    def on_view(self, now_ns: int, view: View, offsets: Mapping[Address, int]) -> list[Effect]:
+        """Install a view: digest first, then view, then release of held sends."""
+        self._wake_by(now_ns)
+        if self._group is not None:
+            return self._group.on_view(now_ns, view, offsets)
+        self._group = GroupStream(self.me, self.config, view, offsets, multicasts=self.multicasts)
+        out = self._group.begin(now_ns)
+        while self._early:
+            sender, run = self._early.popleft()
+            out += self._group.on_run(now_ns, sender, run)
+        return out
 
     # ---- the application sends
 
     def room(self) -> int:
-        """How many small messages may be multicast now."""
-        return self.group.room()
+        """How many small messages may be multicast now; none before the first view and while a roll call runs."""
+        return 0 if self._group is None else self._group.room()
 
     def fit(self, sizes: list[int]) -> int:
         """How many of the leading messages of these sizes may be multicast now, as whole messages."""
-        return self.group.outgoing.window.fit(sizes[: self.room()])
+        room = self.room()
+        return self.group.outgoing.window.fit(sizes[:room]) if room else 0
 
     def send(self, now_ns: int, payloads: list[bytes], sizes: list[int]) -> list[Effect]:
         """Multicast messages that each fit a frame; `fit` said that there is room for all of them."""
@@ -75,7 +148,7 @@ class Node:
     def send_large(self, now_ns: int, payload: bytes) -> list[Effect]:
         """Multicast one message in pieces; `may_send_large` said yes."""
         self._wake_by(now_ns)
-        items = pieces_of(payload, self.group.outgoing.budget)
+        items = pieces_of(payload, self._budget)
         return self.group.send(now_ns, items, list(map(len, items)), [payload])
 
     def may_send_to(self, peers: list[Address], nbytes: int) -> bool:
@@ -85,7 +158,7 @@ class Node:
         """One message to some peers, on the stream of each; `may_send_to` said yes."""
         self._wake_by(now_ns)
         whole = len(payload) <= self.largest_whole
-        return self.peers.send(now_ns, peers, [payload] if whole else pieces_of(payload, self.group.outgoing.budget))
+        return self.peers.send(now_ns, peers, [payload] if whole else pieces_of(payload, self._budget))
 
     # ---- the application reads
 
@@ -100,48 +173,68 @@ class Node:
     def on_packet(self, now_ns: int, sender: Address, packet: Packet) -> list[Effect]:
         if self._next_interval_ns is None:
             self._wake_by(now_ns)
-        return self._on[type(packet)](now_ns, sender, packet)
+        out = self._on[type(packet)](now_ns, sender, packet)
+        return out if self.society is None else self.society.after_packet(now_ns, sender, out)
 
     def _on_run(self, now_ns: int, sender: Address, run: Run) -> list[Effect]:
-        return self._streams(run).on_run(now_ns, sender, run)
+        if run.channel is Channel.GROUP:
+            if self._group is None:
+                self._early.append((sender, run))
+                return []
+            return self._group.on_run(now_ns, sender, run)
+        if run.channel is Channel.CONTROL and self.society is not None:
+            return self.society.on_run(now_ns, sender, run)
+        return self.peers.on_run(now_ns, sender, run)
 
     def _on_ack(self, now_ns: int, sender: Address, ack: Ack) -> list[Effect]:
-        return self._streams(ack).on_ack(now_ns, sender, ack)
+        streams = self._streams(ack)
+        return [] if streams is None else streams.on_ack(now_ns, sender, ack)
 
     def _on_request(self, now_ns: int, sender: Address, request: Request) -> list[Effect]:
-        return self._streams(request).on_request(now_ns, sender, request)
+        streams = self._streams(request)
+        return [] if streams is None else streams.on_request(now_ns, sender, request)
 
     def _on_highest(self, now_ns: int, sender: Address, highest: Highest) -> list[Effect]:
-        return self._streams(highest).on_highest(now_ns, sender, highest)
+        streams = self._streams(highest)
+        return [] if streams is None else streams.on_highest(now_ns, sender, highest)
 
     def _on_unrepairable(self, now_ns: int, sender: Address, packet: Unrepairable) -> list[Effect]:
-        return self._streams(packet).on_unrepairable(sender, packet)
+        streams = self._streams(packet)
+        return [] if streams is None else streams.on_unrepairable(sender, packet)
 
     def _on_reset(self, now_ns: int, sender: Address, reset: Reset) -> list[Effect]:
-        if reset.channel is Channel.GROUP:
+        streams = self._streams(reset)
+        if not isinstance(streams, PeerStreams):
             return [Drop("a reset of the multicast", sender)]
-        return self.peers.on_reset(now_ns, sender, reset)
+        return streams.on_reset(now_ns, sender, reset)
 
-    def _streams(self, packet: Packet) -> GroupStream | PeerStreams:
-        return self.group if packet.channel is Channel.GROUP else self.peers
+    def _on_loose(self, now_ns: int, sender: Address, packet: Loose) -> list[Effect]:
+        return [] if self.society is None else self.society.on_message(now_ns, sender, packet.message)
 
-    # ---- views
-
-    def on_view(self, now_ns: int, view: View, offsets: Mapping[Address, int]) -> list[Effect]:
-        self._wake_by(now_ns)
-        return self.group.on_view(now_ns, view, offsets)
+    def _streams(self, packet: Packet) -> GroupStream | PeerStreams | None:
+        if packet.channel is Channel.GROUP:
+            return self._group
+        if packet.channel is Channel.CONTROL and self.society is not None:
+            return self.society.line.streams
+        return self.peers
 
     # ---- time
 
     def deadline_ns(self) -> int | None:
-        return self._next_interval_ns
+        if self.society is None:
+            return self._next_interval_ns
+        due = [self._next_interval_ns, self.society.deadline_ns()]
+        return min((deadline for deadline in due if deadline is not None), default=None)
 
     def on_time(self, now_ns: int) -> list[Effect]:
         """Called at or after the deadline. Quiet when idle: without work there is no deadline."""
+        out = [] if self.society is None else self.society.on_time(now_ns)
         if self._next_interval_ns is None or now_ns < self._next_interval_ns:
-            return []
-        out = self.group.on_interval(now_ns) + self.peers.on_interval(now_ns)
-        idle = self.group.is_idle and self.peers.is_idle
+            return out
+        parts = [part for part in (self._group, self.peers, self.society) if part is not None]
+        for part in parts:
+            out += part.on_interval(now_ns)
+        idle = all(part.is_idle for part in parts)
         self._next_interval_ns = None if idle else now_ns + self.config.xmit_interval_ns
         return out
 
@@ -149,6 +242,12 @@ class Node:
         if self._next_interval_ns is None:
             self._next_interval_ns = now_ns + self.config.xmit_interval_ns
 
+    wake = _wake_by
+
     def check(self) -> None:
-        self.group.check()
+        """Every invariant; the simulator calls this after every input."""
+        if self._group is not None:
+            self._group.check()
         self.peers.check()
+        if self.society is not None:
+            self.society.check()

@@ -44,6 +44,13 @@ class Config:
     when_full: Literal["wait", "raise"] = "wait"
     receive_buffer_bytes: int = _range(16 * MIB, 4 * KIB, 1 << 30)  # asked of the kernel; it may give less
     send_buffer_bytes: int = _range(4 * MIB, 4 * KIB, 1 << 30)
+    # joining and leaving
+    discovery_ns: int = _range(100 * MS, 1 * MS, 60 * SECOND)  # how often a joiner looks around
+    found_after_ns: int = _range(1 * SECOND, 1 * MS, 600 * SECOND)  # nobody has a group for this long: found one
+    expect_ns: int = _range(10 * SECOND, 1 * MS, 3600 * SECOND)  # the same, when others are expected
+    join_retry_ns: int = _range(1 * SECOND, 1 * MS, 600 * SECOND)  # no answer to a join or leave: ask again
+    busy_pause_ns: int = _range(50 * MS, 1 * MS, 60 * SECOND)  # BUSY: ask again
+    leave_ns: int = _range(10 * SECOND, 1 * MS, 3600 * SECOND)  # nobody confirms a leave: go anyway
     # view handler (seed 004)
     gather_ns: int = _range(20 * MS, 0, 10 * SECOND)  # requests that come this close together share a view
     request_capacity: int = _range(1024, 1, 1 << 16)  # requests waiting at a coordinator; more are told BUSY
@@ -152,6 +159,12 @@ _PROFILES: dict[str, Config] = {
         xmit_interval_ns=10 * MS,
         frame_bytes=2_000,
         window_bytes=64 * KIB,
+        discovery_ns=20 * MS,
+        found_after_ns=100 * MS,
+        expect_ns=2 * SECOND,
+        join_retry_ns=200 * MS,
+        busy_pause_ns=20 * MS,
+        leave_ns=5 * SECOND,
         gather_ns=10 * MS,
         resumer_ns=2 * SECOND,
         state_patience_ns=1 * SECOND,

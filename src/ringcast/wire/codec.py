@@ -9,8 +9,9 @@ from __future__ import annotations
 
 import struct
 
-from ringcast.core import Ack, Channel, Drop, Highest, Packet, Request, Reset, Run, Tag, Unrepairable
+from ringcast.core import Ack, Channel, Drop, Highest, Loose, Packet, Request, Reset, Run, Tag, Unrepairable
 from ringcast.model import Address
+from ringcast.wire.control import decode_control, encode_control
 from ringcast.wire.header import (
     HEAD_BYTES,
     AddressBook,
@@ -25,7 +26,7 @@ from ringcast.wire.header import (
 from ringcast.wire.limits import MAX_RANGES, MAX_SEQNO
 from ringcast.wire.runs import pack_run, pack_tag, read_run, read_tag
 
-_RUN, _ACK, _REQUEST, _HIGHEST, _UNREPAIRABLE, _RESET = range(1, 7)
+_RUN, _ACK, _REQUEST, _HIGHEST, _UNREPAIRABLE, _RESET, _LOOSE = range(1, 8)
 _KINDS: dict[type, int] = {
     Run: _RUN,
     Ack: _ACK,
@@ -33,6 +34,7 @@ _KINDS: dict[type, int] = {
     Highest: _HIGHEST,
     Unrepairable: _UNREPAIRABLE,
     Reset: _RESET,
+    Loose: _LOOSE,
 }
 
 _CHANNEL = struct.Struct("<B")
@@ -59,6 +61,8 @@ class Codec:
     def encode(self, packet: Packet, to: Address | None = None) -> bytes:
         """A frame for everybody, or for this one process and none that comes after it."""
         head = self._heads[type(packet)] if to is None else self._head_to(type(packet), to)
+        if type(packet) is Loose:
+            return head + encode_control(packet.message)
         tag = self._pack_tag(packet.tag)
         if type(packet) is Run:
             return b"".join([head, *pack_run(packet, self.me, tag)])
@@ -103,6 +107,8 @@ class Codec:
             sender, at = self._book.read_address(frame, HEAD_BYTES)
             if kind == _RUN:
                 return sender, read_run(self._book, sender, frame, at)
+            if kind == _LOOSE:
+                return _read_loose(sender, frame[at:])
             return sender, self._read(kind, frame, at)
         except Malformed as why:
             return Drop(str(why), sender)
@@ -140,6 +146,11 @@ class Codec:
         if any(first > last or first < 1 for first, last in ranges):
             raise Malformed("a request with an empty range")
         return Request(channel, tag, origin, ranges)
+
+
+def _read_loose(sender: Address, data: bytes) -> tuple[Address, Loose] | Drop:
+    message = decode_control(data)
+    return Drop(message.reason, sender) if isinstance(message, Drop) else (sender, Loose(message))
 
 
 def _numbers(frame: bytes, at: int, count: int) -> tuple[int, ...]:

@@ -13,6 +13,7 @@ import msgspec
 from ringcast.core import (
     Announce,
     Answer,
+    AreYouThere,
     Ask,
     Behind,
     Busy,
@@ -46,6 +47,7 @@ _NUMBERS: dict[int, type] = {
     7: Elsewhere,
     8: Suspicion,
     9: Stranger,
+    10: AreYouThere,
     16: Ask,
     17: Answer,
     18: Behind,

@@ -17,23 +17,37 @@ from ringcast.core.membership.decisions import (
     WatchLeader,
 )
 from ringcast.core.membership.handler import ViewHandler
+from ringcast.core.membership.joining import Chance
+from ringcast.core.membership.membership import Membership
 from ringcast.core.membership.requests import Request, RequestKind
 from ringcast.core.membership.rules import Phase
+from ringcast.core.membership.steps import Adopt, FillTo, Hold, Release, Ring, Say, Step, Steps, Tell
 
 __all__ = [
     "AcceptMerge",
+    "Adopt",
     "CancelHeld",
+    "Chance",
     "Decision",
+    "FillTo",
+    "Hold",
+    "Membership",
     "Phase",
     "RejectMerge",
+    "Release",
     "Request",
     "RequestKind",
     "ResumeCause",
     "Resumed",
+    "Ring",
+    "Say",
     "Settled",
     "StartMerge",
     "StartViewChange",
+    "Step",
+    "Steps",
     "Suspension",
+    "Tell",
     "TellBusy",
     "TellRollCall",
     "UnwatchLeader",

@@ -18,11 +18,11 @@ from ringcast.model import Address, Event
 class ResumeCause(StrEnum):
     """Why a suspension ended; `case` is the number in seed 004."""
 
-    VIEW_INSTALLED = "view installed"
-    VIEW_FAILED = "view installation failed"
-    MERGE_ENDED = "merge ended"
-    MERGE_VIEW = "merge view came"
-    LEADER_GONE = "merge leader gone"
+    VIEW_INSTALLED = "view-installed"
+    VIEW_FAILED = "view-failed"
+    MERGE_ENDED = "merge-ended"
+    MERGE_VIEW = "merge-view"
+    LEADER_GONE = "leader-gone"
     RESUMER = "resumer"
 
     @property

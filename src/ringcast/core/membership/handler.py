@@ -37,6 +37,9 @@ from ringcast.model import Address, Config, Event, Kind, View
 
 Decisions = list[Decision]
 
+# The words of the trace for what suspended the handler.
+_CAUSES = {Phase.CHANGING: "view", Phase.LEADING: "merge", Phase.FOLLOWING: "merge-request"}
+
 
 class ViewHandler:
     """One member's handler. Only its coordinator (or who acts as one) brings it requests."""
@@ -215,8 +218,9 @@ class ViewHandler:
         self._suspensions += 1
         self.suspension = Suspension(self._suspensions, phase, requests, merge_id, leader)
         self.resumer.arm(now_ns)
-        detail = {"cause": str(phase), "merge_id": None if merge_id is None else str(merge_id)}
-        return [Event(Kind.SUSPEND, now_ns, peer=leader, value=self._suspensions, detail=detail)]
+        detail = {"cause": _CAUSES[phase], "merge_id": None if merge_id is None else str(merge_id)}
+        due_ns = self.resumer.deadline_ns or 0
+        return [Event(Kind.SUSPEND, now_ns, peer=leader, value=self._suspensions, other=due_ns, detail=detail)]
 
     def _resume(self, now_ns: int, cause: ResumeCause, with_view: bool | None = None) -> Decisions:
         ended = self.suspension
@@ -225,7 +229,7 @@ class ViewHandler:
         self.resumer.disarm()
         if with_view is None:
             with_view = cause in (ResumeCause.VIEW_INSTALLED, ResumeCause.MERGE_VIEW)
-        detail = {"cause": str(cause), "with_view": with_view}
+        detail = {"cause": str(cause), "has_view": with_view}
         event = Event(Kind.RESUME, now_ns, peer=ended.leader, value=ended.number, other=cause.case, detail=detail)
         out: Decisions = [event, Resumed(ended, cause)]
         if ended.leader is not None:

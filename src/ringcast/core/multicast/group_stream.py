@@ -11,12 +11,15 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
+from ringcast.core.control import Holding, Source
 from ringcast.core.effects import Cast, Deliver, Drop, Effect, Freed, Install, Lost, Unicast
 from ringcast.core.multicast.incoming import Incoming
 from ringcast.core.multicast.outgoing import Outgoing
 from ringcast.core.multicast.packing import ranges_budget
+from ringcast.core.multicast.repairs import Repairs
+from ringcast.core.multicast.standstill import Standstill
 from ringcast.core.packets import Ack, Channel, Highest, Request, Run, Unrepairable
-from ringcast.model import Address, Config, Event, Kind, View
+from ringcast.model import Address, Config, Entry, Event, Kind, View
 
 GROUP = Channel.GROUP
 
@@ -48,6 +51,10 @@ class GroupStream:
         self.ordinal = 0
         self.repaired = 0  # messages sent again
         self.incoming: dict[Address, Incoming] = {}
+        self.standstill: Standstill | None = None  # while a roll call runs
+        self._repairs = Repairs(me, config.frame_bytes)
+        self._departed: dict[Address, Incoming] = {}  # until every member has shown the view without them
+        self._unshown: dict[Address, None] = {}
         self._early: list[tuple[Address, Run]] = []
         for member in view.members:
             if member != me:
@@ -75,8 +82,10 @@ class GroupStream:
 
     def room(self) -> int:
         """Messages that may be sent now (bytes permitting): the window's room, and our own reader's."""
+        if self.standstill is not None:
+            return 0
         room = self.outgoing.window.room()
-        return min(room, self.capacity - self.own_unread) if self.config.self_delivery else room
+        return max(0, min(room, self.capacity - self.own_unread)) if self.config.self_delivery else room
 
     def send(
         self, now_ns: int, items: list[bytes], sizes: list[int], payloads: list[bytes] | None = None
@@ -137,6 +146,8 @@ class GroupStream:
         incoming = self.incoming.get(run.origin)
         if incoming is None:
             return [Drop("a run from a stranger", run.origin, len(run.items))]
+        if self.standstill is not None and sender in self.standstill.going:
+            return [Drop("a run of a member that is going away", run.origin, len(run.items))]
         out: list[Effect] = []
         admitted = incoming.on_run(run)
         if admitted.new:
@@ -190,6 +201,8 @@ class GroupStream:
     def on_ack(self, now_ns: int, sender: Address, ack: Ack) -> list[Effect]:
         if self.outgoing.acks.get(sender) is None:
             return [Drop("an ack from a stranger", sender)]
+        if self._unshown and ack.tag == self.view.id:
+            self.on_shown(sender)
         out: list[Effect] = [Event(Kind.ACK, now_ns, self.view.id, sender, value=ack.upto)]
         self._purge(now_ns, out, self.outgoing.on_ack(sender, ack.upto))
         return out
@@ -198,7 +211,7 @@ class GroupStream:
         if sender not in self.view:
             return [Drop("a request from a stranger", sender)]
         if request.origin != self.me:
-            return [Drop("a request for somebody else's messages", sender)]
+            return self._repair_for(now_ns, sender, request)
         low = self.outgoing.window.low
         if request.ranges and request.ranges[0][0] <= low:
             return [
@@ -210,6 +223,18 @@ class GroupStream:
             self.repaired += len(run.items)
             out.append(Event(Kind.REPAIR, now_ns, self.view.id, sender, 0, run.first, len(run.items)))
             out.append(Cast(run) if self.multicasts else Unicast(sender, run))
+        return out
+
+    def _repair_for(self, now_ns: int, asker: Address, request: Request) -> list[Effect]:
+        """Somebody else's messages, from what this member holds of them (G5)."""
+        held = self.incoming.get(request.origin) or self._departed.get(request.origin)
+        if held is None:
+            return [Drop("a request for a stranger's messages", asker)]
+        out: list[Effect] = []
+        for run in self._repairs.answer(asker, request, held.window, self.view.id):
+            self.repaired += len(run.items)
+            out.append(Event(Kind.REPAIR, now_ns, self.view.id, asker, 0, run.first, len(run.items)))
+            out.append(Unicast(asker, run))
         return out
 
     def on_highest(self, now_ns: int, sender: Address, highest: Highest) -> list[Effect]:
@@ -240,23 +265,91 @@ class GroupStream:
 
     @property
     def is_idle(self) -> bool:
-        return self.outgoing.is_idle and all(incoming.is_idle for incoming in self.incoming.values())
+        return (
+            self.standstill is None
+            and self.outgoing.is_idle
+            and all(incoming.is_idle for incoming in self.incoming.values())
+        )
 
     def on_interval(self, now_ns: int) -> list[Effect]:
         out: list[Effect] = []
+        self._repairs.on_interval()
         for incoming in self.incoming.values():
             for answer in incoming.on_interval():
                 out += self._answer(now_ns, incoming, answer)
+        out += self._ask_holders(now_ns)
         highest = self.outgoing.on_interval()
         if highest is not None:
             out.append(Cast(highest))
         return out
+
+    # ---- a roll call
+
+    def entry(self) -> Entry:
+        """This member's own digest entry: said by itself, exact while it stands still."""
+        window = self.outgoing.window
+        return Entry(window.low, window.high, window.high)
+
+    def holding(self, origin: Address) -> Holding:
+        window = self.incoming[origin].window
+        return Holding(origin, window.freed, window.ready, window.beyond(self.config.request_ranges))
+
+    def delivered(self, origin: Address) -> int:
+        return self.outgoing.window.high if origin == self.me else self.incoming[origin].window.handed
+
+    @property
+    def is_filled(self) -> bool:
+        return self.standstill is not None and self.standstill.is_filled
+
+    def hold(self, going: tuple[Address, ...]) -> None:
+        """Send nothing new and hand out nothing more until `release` or a view."""
+        self.standstill = Standstill(self.incoming, going)
+
+    def fill(self, now_ns: int, cuts: Mapping[Address, int], sources: tuple[Source, ...]) -> list[Effect]:
+        """Hand out what is here up to the cut, and ask for the rest at once."""
+        assert self.standstill is not None
+        self.standstill.fill_to(cuts, sources)
+        out: list[Effect] = []
+        for incoming in self.incoming.values():
+            self._hand_out(now_ns, out, incoming)
+            request = None if incoming.origin in self.standstill.going else incoming.request_now()
+            if request is not None:
+                out += self._answer(now_ns, incoming, request)
+        return out + self._ask_holders(now_ns)
+
+    def _ask_holders(self, now_ns: int) -> list[Effect]:
+        if self.standstill is None:
+            return []
+        out: list[Effect] = []
+        for holder, request in self.standstill.requests(self.view.id):
+            out.append(Unicast(holder, request))
+            out += [
+                Event(Kind.REQUEST, now_ns, self.view.id, holder, 0, first, last - first + 1)
+                for first, last in request.ranges
+            ]
+        return out
+
+    def release(self, now_ns: int) -> list[Effect]:
+        """The roll call ended without a view: everything goes on as before."""
+        if self.standstill is None:
+            return []
+        self.standstill.end()
+        self.standstill = None
+        out: list[Effect] = []
+        for incoming in self.incoming.values():
+            self._hand_out(now_ns, out, incoming)
+        return [*out, Freed()]
 
     # ---- views
 
     def on_view(self, now_ns: int, view: View, offsets: Mapping[Address, int]) -> list[Effect]:
         """Digest first, then view: `offsets` are the starting points of members that are new to us."""
         previous, self.view = self.view, view
+        if self.standstill is not None:
+            self.standstill.end()
+            self.standstill = None
+        self._departed = {m: stream for m, stream in self.incoming.items() if m not in view}
+        self._unshown = dict.fromkeys(m for m in view.members if m != self.me) if self._departed else {}
         self.capacity = view.capacity or self.capacity
         self.window_bytes = view.window_bytes or self.window_bytes
         self.incoming = {m: self.incoming[m] for m in view.members if m in self.incoming}
@@ -277,6 +370,13 @@ class GroupStream:
         for sender, run in early:
             out += self.on_run(now_ns, sender, run)
         return out
+
+    def on_shown(self, member: Address) -> None:
+        """This member has shown the view; when all have, what departed members sent is of no use to anybody."""
+        if self._unshown:
+            self._unshown.pop(member, None)
+            if not self._unshown:
+                self._departed.clear()
 
     def _told_view(
         self, now_ns: int, previous: View | None, new: Mapping[Address, Incoming] | list[Address]
@@ -306,4 +406,4 @@ class GroupStream:
         self.outgoing.check()
         for incoming in self.incoming.values():
             incoming.window.check()
-        assert 0 <= self.own_unread <= self.capacity, (self.own_unread, self.capacity)
+        assert self.own_unread >= 0, self.own_unread

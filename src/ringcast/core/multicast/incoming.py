@@ -38,6 +38,7 @@ class Incoming:
         self.max_ranges = max_ranges
         self.max_requested = max_requested
         self.window: ReceiveWindow[bytes] = ReceiveWindow(capacity, offset, retain)
+        self.ceiling: int | None = None  # nothing above it is handed out while a roll call runs
         self._assembly = Assembly(max_message_bytes)
         self._pieces = 0  # pieces in the window that were not handed out yet
         self._acked = offset
@@ -60,9 +61,9 @@ class Incoming:
             self._pieces += 1
         return admitted
 
-    def take_ready(self, upto: int | None = None) -> tuple[int, int, list[bytes], int]:
+    def take_ready(self) -> tuple[int, int, list[bytes], int]:
         """(first seqno, seqnos handed out, complete messages, messages dropped as too large)."""
-        first, items = self.window.take_ready(upto)
+        first, items = self.window.take_ready(self.ceiling)
         if not items or (not self._pieces and self._assembly.is_empty):
             return first, len(items), items, 0
         self._pieces -= sum(type(item) is Piece for item in items)
@@ -102,6 +103,10 @@ class Incoming:
         if request is not None:
             out.append(request)
         return out
+
+    def request_now(self) -> Request | None:
+        """Everything known to be missing, without waiting for the next interval."""
+        return self._request(None)
 
     def _request(self, upto: int | None) -> Request | None:
         if not self._ask_again:

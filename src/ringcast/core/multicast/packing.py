@@ -11,7 +11,7 @@ from bisect import bisect_right
 from itertools import accumulate
 
 from ringcast.core.packets import Piece, Tag
-from ringcast.model import MAX_ENDPOINT, MAX_NAME, Address
+from ringcast.model import MAX_ENDPOINT, MAX_NAME, Address, ViewId
 
 FIXED_BYTES = 48  # everything in the frame of a run that is not an address or an item
 ITEM_BYTES = 2  # an item's place in the length table
@@ -24,6 +24,11 @@ def run_budget(frame_bytes: int, me: Address, tag: Tag) -> int:
     """How many bytes of items (with their places in the length table) a frame can carry."""
     creator = 0 if isinstance(tag, int) else tag.creator.wire_bytes
     return frame_bytes - FIXED_BYTES - 2 * me.wire_bytes - creator
+
+
+def foreign_budget(frame_bytes: int, me: Address, origin: Address, tag: ViewId) -> int:
+    """The same for a run of somebody else's messages."""
+    return frame_bytes - FIXED_BYTES - me.wire_bytes - origin.wire_bytes - tag.creator.wire_bytes
 
 
 def ranges_budget(frame_bytes: int, me: Address, origin: Address) -> int:

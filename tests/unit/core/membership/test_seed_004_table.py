@@ -137,4 +137,4 @@ def test_the_trace_names_suspension_cause_and_case() -> None:
     handler.on_merge_req(5, L, THEIRS)
     resume = next(d for d in handler.on_suspect(7, L) if isinstance(d, Event))
     assert (resume.kind, resume.t_ns, resume.peer, resume.value, resume.other) == (Kind.RESUME, 7, L, 1, 3)
-    assert resume.detail == {"cause": "merge leader gone", "with_view": False}
+    assert resume.detail == {"cause": "leader-gone", "has_view": False}

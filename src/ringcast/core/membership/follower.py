@@ -1,0 +1,187 @@
+"""The roll call, at a member: promise, answer, fill up, take the view (DESIGN section 4).
+
+A member has one promise at a time; a greater id replaces it, a smaller one is refused. From its answer until the view
+or the cancel it sends nothing new and delivers nothing above the cut, so the cut is exact (G5). A view that does not
+belong to the promise, or whose cut is not where this member stands, is refused with an answer; a view that is not
+greater, or without this member, is discarded (V18). A promise that ends without a view ends for good.
+
+The coordinator follows its own roll call through this very file. Not the streams: they are asked through `Streams`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Protocol
+
+from ringcast.core.control import (
+    Answer,
+    Ask,
+    Behind,
+    Cancel,
+    Fill,
+    Filled,
+    Holding,
+    NewView,
+    Refusal,
+    RollCallId,
+    ViewAck,
+    ViewRefusal,
+)
+from ringcast.core.membership.steps import Adopt, FillTo, Hold, Release, Say, Steps
+from ringcast.model import Address, Config, Entry, Event, Kind, View
+
+
+class Streams(Protocol):
+    """What a member says about its streams when it is asked."""
+
+    def entry(self) -> Entry: ...
+
+    def holding(self, origin: Address) -> Holding: ...
+
+    def delivered(self, origin: Address) -> int:
+        """How far the application was given this origin's messages; for oneself, how far one has sent."""
+        ...
+
+    @property
+    def is_filled(self) -> bool: ...
+
+
+@dataclass(slots=True)
+class Promise:
+    id: RollCallId
+    asker: Address
+    until_ns: int
+    is_filling: bool = False
+    has_filled: bool = False
+
+
+class Follower:
+    """This member's promise, and the view it holds it in."""
+
+    def __init__(
+        self, me: Address, config: Config, view: View, streams: Streams, may_lead: Callable[[Address], bool]
+    ) -> None:
+        self.me = me
+        self.config = config
+        self.view = view
+        self.promise: Promise | None = None
+        self.known: NewView | None = None  # how the current view was told to us
+        self.highest = view.id.number  # of any view we heard of
+        self._streams = streams
+        self._may_lead = may_lead  # "X is my coordinator, or I suspect everybody before X"
+
+    # ---- questions
+
+    def on_ask(self, now_ns: int, asker: Address, ask: Ask) -> Steps:
+        base = ask.id.base
+        self.highest = max(self.highest, base.number)
+        if base < self.view.id:
+            return self._ahead(now_ns, asker, ask.id)
+        if base > self.view.id:
+            return [Say(asker, Behind(ask.id, self.view.id))]
+        if asker not in self.view or self.view.rank(asker) != ask.id.rank or not self._may_lead(asker):
+            return self._refuse(now_ns, asker, ask.id, f"{asker} does not lead here")
+        if self.promise is not None and ask.id < self.promise.id:
+            return self._refuse(now_ns, asker, ask.id, f"promised to {self.promise.id}")
+        return self._answer(now_ns, asker, ask)
+
+    def _ahead(self, now_ns: int, asker: Address, roll_call: RollCallId) -> Steps:
+        """The asker is behind: give it our view if it is in it; else it is left to merge."""
+        if asker in self.view and self.known is not None:
+            return [Say(asker, self.known)]
+        return self._refuse(now_ns, asker, roll_call, f"already in {self.view.id}", gone=asker not in self.view)
+
+    def _answer(self, now_ns: int, asker: Address, ask: Ask) -> Steps:
+        self.promise = Promise(ask.id, asker, now_ns + self.config.resumer_ns)
+        answer = Answer(
+            ask.id,
+            self._streams.entry(),
+            tuple(self._streams.holding(member) for member in ask.going if member in self.view and member != self.me),
+            self.highest,
+            self.config.capacity,
+            self.config.window_bytes,
+        )
+        return [self._event(now_ns, "promise", ask.id), Hold(ask.going), Say(asker, answer)]
+
+    def _refuse(self, now_ns: int, asker: Address, roll_call: RollCallId, why: str, gone: bool = False) -> Steps:
+        return [self._event(now_ns, "refuse", roll_call, why), Say(asker, Refusal(roll_call, why, gone))]
+
+    # ---- filling up
+
+    def on_fill(self, now_ns: int, asker: Address, fill: Fill) -> Steps:
+        promise = self.promise
+        if promise is None or promise.id != fill.id or len(fill.cuts) != len(self.view.members):
+            return []  # A promise that was replaced or ended; the asker has heard of it, or begins again.
+        cuts = dict(zip(self.view.members, fill.cuts, strict=True))
+        if any(self._streams.delivered(member) > cut for member, cut in cuts.items()):
+            return self._refuse(now_ns, asker, fill.id, "already beyond the cut")
+        promise.is_filling = True
+        return [FillTo(cuts, fill.sources)]
+
+    def on_progress(self) -> Steps:
+        """Something was received; call it after every fact while filling."""
+        promise = self.promise
+        if promise is None or not promise.is_filling or promise.has_filled or not self._streams.is_filled:
+            return []
+        promise.has_filled = True
+        return [Say(promise.asker, Filled(promise.id))]
+
+    # ---- the end of a promise
+
+    def on_cancel(self, now_ns: int, asker: Address, cancel: Cancel) -> Steps:
+        promise = self.promise
+        if promise is None or promise.asker != asker or promise.id > cancel.id:
+            return []
+        return self.release(now_ns)
+
+    def release(self, now_ns: int) -> Steps:
+        promise, self.promise = self.promise, None
+        return [] if promise is None else [self._event(now_ns, "release", promise.id), Release()]
+
+    def on_view(self, now_ns: int, sender: Address, message: NewView) -> Steps:
+        self.highest = max(self.highest, message.id.number)
+        if message.id == self.view.id:
+            return [Say(sender, ViewAck(message.id))]
+        if message.id < self.view.id or self.me not in message.members:
+            return []
+        wrong = self._mismatch(sender, message)
+        if wrong is not None:
+            return [
+                self._event(now_ns, "refuse", message.roll_call, wrong),
+                Say(sender, ViewRefusal(message.id, wrong)),
+            ]
+        self.promise = None
+        return [Adopt(message), Say(sender, ViewAck(message.id))]
+
+    def _mismatch(self, sender: Address, message: NewView) -> str | None:
+        """Why this view cannot follow ours."""
+        promise = self.promise
+        if promise is None:
+            return "nothing was promised"
+        if message.roll_call != promise.id and sender != promise.asker and promise.asker != self.me:
+            return f"promised to {promise.id}"
+        if message.roll_call.base != self.view.id or len(message.cuts) != len(self.view.members):
+            return f"it follows {message.roll_call.base}, this member is in {self.view.id}"
+        cuts = zip(self.view.members, message.cuts, strict=True)
+        beside = [member for member, cut in cuts if self._streams.delivered(member) != cut]
+        return f"not at its cut of {beside[0]}" if beside else None
+
+    def on_adopted(self, view: View, message: NewView | None) -> None:
+        self.view = view
+        self.known = message
+        self.promise = None
+        self.highest = max(self.highest, view.id.number)
+
+    # ---- time
+
+    def deadline_ns(self) -> int | None:
+        return None if self.promise is None else self.promise.until_ns
+
+    def on_time(self, now_ns: int) -> Steps:
+        """The last resort: nobody ended the promise, so it ends here, and a late view will be refused."""
+        return self.release(now_ns) if self.promise is not None and now_ns >= self.promise.until_ns else []
+
+    def _event(self, now_ns: int, step: str, roll_call: RollCallId, why: str = "") -> Event:
+        detail = {"step": step, "id": str(roll_call)} | ({"why": why} if why else {})
+        return Event(Kind.ROLL_CALL, now_ns, self.view.id, value=roll_call.attempt, detail=detail)

@@ -1,0 +1,171 @@
+"""How a process without a group gets into one: look around, ask the coordinator, or found the group.
+
+    look ──heard of a group──► ask its coordinator ──view──► member
+      │                          │ BUSY, silence: ask again after a random pause; twice silent: look again
+      └──nobody has one, and I am the lowest of those who look──► found it (a view of one)
+
+`expect=n` founds as soon as n are known and otherwise waits longer, so that a concurrent start makes one group; if it
+makes two anyway, merge heals that. Everything said here is idempotent: duplicates, late and lost answers do no harm.
+Bounded: at most `known_peers` endpoints and addresses are remembered. Not discovery: endpoints come in as facts.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import NamedTuple, Protocol
+
+from ringcast.core.control import Announce, Hello, Join
+from ringcast.core.membership.steps import Ring, Say, Steps, Tell
+from ringcast.model import Address, Config
+
+GOSSIP = 64  # addresses passed on in one announcement
+
+
+class Chance(Protocol):
+    """An injected source of randomness."""
+
+    def random(self) -> float: ...
+
+
+class Heard(NamedTuple):
+    announce: Announce
+    until_ns: int  # forgotten then, unless it is heard again
+
+
+class Joiner:
+    """One process on its way into a group."""
+
+    def __init__(
+        self,
+        me: Address,
+        config: Config,
+        chance: Chance,
+        *,
+        expect: int = 0,
+        observer: bool = False,
+        with_state: bool = False,
+    ) -> None:
+        self.me = me
+        self.config = config
+        self.expect = expect
+        self.request = Join(observer, with_state, config.capacity, config.window_bytes)
+        self.target: Address | None = None  # whom we asked
+        self.tries = 0  # without any answer from it
+        self._chance = chance
+        self._endpoints: dict[str, None] = {}
+        self._heard: dict[Address, Heard] = {}
+        self._look_ns: int | None = None
+        self._ask_ns: int | None = None
+        self._found_ns = 0
+        self._found_anyway_ns = 0
+
+    def begin(self, now_ns: int) -> Steps:
+        patience = self.config.expect_ns if self.expect > 1 else self.config.found_after_ns
+        self._found_ns = now_ns + patience
+        self._found_anyway_ns = self._found_ns + 2 * self.config.found_after_ns
+        self._look_ns = now_ns
+        return self.on_time(now_ns)
+
+    # ---- what is heard
+
+    def on_discovered(self, now_ns: int, endpoints: Iterable[str]) -> Steps:
+        new = [endpoint for endpoint in endpoints if self._remember(endpoint)]
+        return [Ring(endpoint, Hello()) for endpoint in new]
+
+    def _remember(self, endpoint: str) -> bool:
+        if endpoint in self._endpoints or endpoint == self.me.endpoint:
+            return False
+        if len(self._endpoints) >= self.config.known_peers:
+            return False
+        self._endpoints[endpoint] = None
+        return True
+
+    def on_hello(self, now_ns: int, sender: Address) -> Steps:
+        """Another one is looking; answer, so that the two know each other."""
+        self._hear(now_ns, sender, Announce(None, None))
+        return [Tell(sender, self.announcement())]
+
+    def announcement(self) -> Announce:
+        looking = [who for who, heard in self._heard.items() if heard.announce.view is None]
+        return Announce(None, None, tuple(looking[:GOSSIP]))
+
+    def on_announce(self, now_ns: int, sender: Address, announce: Announce) -> Steps:
+        self._hear(now_ns, sender, announce)
+        out: Steps = []
+        for address in announce.known:
+            if address != self.me and self._remember(address.endpoint):
+                out.append(Tell(address, Hello()))
+        return out + self._ask_if_possible(now_ns)
+
+    def _hear(self, now_ns: int, sender: Address, announce: Announce) -> None:
+        if sender == self.me or (sender not in self._heard and len(self._heard) >= self.config.known_peers):
+            return
+        for other in [other for other in self._heard if sender.is_successor_of(other)]:
+            del self._heard[other]
+        self._heard[sender] = Heard(announce, now_ns + 5 * self.config.discovery_ns)
+        self._remember(sender.endpoint)
+
+    # ---- asking
+
+    def _ask_if_possible(self, now_ns: int) -> Steps:
+        if self.target is not None:
+            return []
+        coordinators = [h.announce.coordinator for h in self._heard.values() if h.announce.coordinator is not None]
+        return self._ask(now_ns, min(coordinators)) if coordinators else []
+
+    def _ask(self, now_ns: int, coordinator: Address) -> Steps:
+        self.target = coordinator
+        self.tries += 1
+        self._ask_ns = now_ns + self._pause(self.config.join_retry_ns)
+        return [Say(coordinator, self.request)]
+
+    def on_busy(self, now_ns: int, sender: Address) -> Steps:
+        if sender == self.target:
+            self.tries = 0
+            self._ask_ns = now_ns + self._pause(self.config.busy_pause_ns)
+        return []
+
+    def on_elsewhere(self, now_ns: int, sender: Address, coordinator: Address) -> Steps:
+        if sender != self.target or coordinator == sender:
+            return []
+        self.tries = 0
+        return self._ask(now_ns, coordinator)
+
+    def _pause(self, pause_ns: int) -> int:
+        return int(pause_ns * (0.5 + self._chance.random()))
+
+    # ---- founding
+
+    def may_found(self, now_ns: int) -> bool:
+        """Nobody has a group, and it is on us to begin one."""
+        if self.target is not None:
+            return False
+        looking = [who for who, heard in self._heard.items() if heard.announce.view is None]
+        is_time = now_ns >= self._found_ns or (self.expect > 1 and len(looking) + 1 >= self.expect)
+        return (is_time and all(self.me < who for who in looking)) or now_ns >= self._found_anyway_ns
+
+    # ---- time
+
+    def deadline_ns(self) -> int | None:
+        due = [self._look_ns, self._ask_ns, self._found_ns if self.target is None else None]
+        return min(deadline for deadline in due if deadline is not None)
+
+    def on_time(self, now_ns: int) -> Steps:
+        out: Steps = []
+        if self._look_ns is not None and now_ns >= self._look_ns:
+            self._look_ns = now_ns + self.config.discovery_ns
+            self._heard = {who: heard for who, heard in self._heard.items() if heard.until_ns > now_ns}
+            out += [Ring(endpoint, Hello()) for endpoint in self._endpoints]
+        if self._ask_ns is not None and now_ns >= self._ask_ns and self.target is not None:
+            out += self._ask_again(now_ns, self.target)
+        if now_ns >= self._found_ns:
+            self._found_ns = now_ns + self.config.discovery_ns
+        return out
+
+    def _ask_again(self, now_ns: int, target: Address) -> Steps:
+        if self.tries < 2:
+            return self._ask(now_ns, target)
+        # It is gone, or no longer leads: forget what pointed to it, and look again.
+        self._heard = {who: heard for who, heard in self._heard.items() if heard.announce.coordinator != target}
+        self.target, self._ask_ns, self.tries = None, None, 0
+        return self._ask_if_possible(now_ns)

@@ -1,0 +1,193 @@
+"""Leading the group: requests go to the view handler, its batches become view changes (seed 004).
+
+Every member has this part; it stands idle unless the member leads. One view change at a time; the attempts of roll
+calls on one base view are counted here, because a later one must have a greater id than every one before it.
+Decisions of the handler that concern a merge are passed on.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import replace
+
+from ringcast.core.control import Answer, Behind, Busy, Filled, Join, NewView, Refusal, ViewAck, ViewRefusal
+from ringcast.core.effects import Left
+from ringcast.core.membership.decisions import CancelHeld, Decision, Settled, StartViewChange, TellBusy, TellRollCall
+from ringcast.core.membership.follower import Follower
+from ringcast.core.membership.handler import ViewHandler
+from ringcast.core.membership.requests import Request, RequestKind
+from ringcast.core.membership.roll_call import RollCall
+from ringcast.core.membership.steps import Complete, Failed, Say, Steps
+from ringcast.core.membership.suspicions import Suspicions
+from ringcast.core.membership.view_change import ViewChange
+from ringcast.model import Address, Config, Event, Kind, ViewId
+
+
+class Leading:
+    """The coordinator's half of a member."""
+
+    def __init__(self, me: Address, config: Config, follower: Follower, suspicions: Suspicions) -> None:
+        self.me = me
+        self.config = config
+        self.handler = ViewHandler(me, config)
+        self.change: ViewChange | None = None
+        self._follower = follower
+        self._suspicions = suspicions
+        self._attempts: tuple[ViewId | None, int] = (None, 0)  # how often we called the roll, on which view
+        self.routes: dict[type, Callable[..., Steps]] = {
+            Answer: self._on_answer,
+            Behind: self._on_behind,
+            Refusal: self._on_refusal,
+            Filled: self._on_filled,
+            ViewAck: self._on_view_ack,
+            ViewRefusal: self._on_view_refusal,
+        }
+
+    @property
+    def is_mine(self) -> bool:
+        return self._suspicions.leader(self._follower.view) == self.me
+
+    # ---- requests
+
+    def on_join(self, now_ns: int, sender: Address, join: Join) -> Steps:
+        kind = RequestKind.JOIN_WITH_STATE if join.with_state else RequestKind.JOIN
+        return self.decide(now_ns, self.handler.on_request(now_ns, Request(kind, sender, join)))
+
+    def on_leave(self, now_ns: int, sender: Address) -> Steps:
+        kind = RequestKind.COORD_LEAVE if sender == self.me else RequestKind.LEAVE
+        return self.decide(now_ns, self.handler.on_request(now_ns, Request(kind, sender)))
+
+    def on_suspects(self, now_ns: int) -> Steps:
+        """Everybody we suspect shall go: said again and again, until a view without them."""
+        out: Steps = []
+        for member in list(self._suspicions.members):
+            out += self.decide(now_ns, self.handler.on_suspect(now_ns, member))
+        return out
+
+    def on_joiner_gone(self, now_ns: int, member: Address) -> Steps:
+        return [] if self.change is None else self.change.on_suspect(now_ns, member)
+
+    # ---- the handler's decisions
+
+    def decide(self, now_ns: int, decisions: list[Decision]) -> Steps:
+        out: Steps = []
+        for decision in decisions:
+            match decision:
+                case StartViewChange():
+                    out += self._start(now_ns, decision)
+                case TellBusy():
+                    out.append(Say(decision.request.member, Busy()))
+                case Settled():
+                    known = self._follower.known
+                    out += [] if known is None else [Say(decision.request.member, known)]
+                case TellRollCall():
+                    out += [] if self.change is None else self.change.on_suspect(now_ns, decision.suspect)
+                case CancelHeld() if self.change is not None and self.change.ticket == decision.suspension.number:
+                    out += self._give_up(now_ns, self.change)
+                case Event(kind=Kind.RESUME):
+                    out.append(self._naming_cancelled(decision))
+                case _:
+                    out.append(decision)
+        return out
+
+    def _naming_cancelled(self, resume: Event) -> Event:
+        """The recording says who is sent a cancel (G7)."""
+        is_ours = self.change is not None and self.change.ticket == resume.value
+        cancelled = self.change.roll_call.cancelled if self.change is not None and is_ours else []
+        return replace(resume, detail={**(resume.detail or {}), "cancelled": cancelled})
+
+    def _start(self, now_ns: int, start: StartViewChange) -> Steps:
+        view = self._follower.view
+        roll_call = RollCall(
+            self.me,
+            self.config,
+            view,
+            self._next_attempt(view.id),
+            going=tuple(self._suspicions.members),
+            leaving=tuple(r.member for r in start.requests if r.kind in (RequestKind.LEAVE, RequestKind.COORD_LEAVE)),
+            known=self._follower.known,
+        )
+        self.change = ViewChange(self.me, self.config, start.ticket, start.requests, roll_call)
+        return roll_call.begin(now_ns) if self.is_mine else self._fail(now_ns, self.change)
+
+    def _next_attempt(self, base: ViewId) -> int:
+        attempt = self._attempts[1] + 1 if self._attempts[0] == base else 1
+        self._attempts = (base, attempt)
+        return attempt
+
+    def _give_up(self, now_ns: int, change: ViewChange) -> Steps:
+        """The end without a view: a cancel to all who were asked (G7). A view that spreads goes on."""
+        if change.view is not None:
+            return []
+        self.change = None
+        self._attempts = (change.roll_call.base.id, change.roll_call.id.attempt)
+        return change.roll_call.cancel(now_ns)
+
+    def _fail(self, now_ns: int, change: ViewChange) -> Steps:
+        return self.decide(now_ns, self.handler.on_change_ended(now_ns, change.ticket, installed=False))
+
+    # ---- the roll call
+
+    def _on_answer(self, now_ns: int, sender: Address, answer: Answer) -> Steps:
+        return [] if self.change is None else self.change.roll_call.on_answer(now_ns, sender, answer)
+
+    def _on_behind(self, now_ns: int, sender: Address, behind: Behind) -> Steps:
+        return [] if self.change is None else self.change.roll_call.on_behind(sender, behind)
+
+    def _on_refusal(self, now_ns: int, sender: Address, refusal: Refusal) -> Steps:
+        return [] if self.change is None else self.change.roll_call.on_refusal(now_ns, sender, refusal)
+
+    def _on_filled(self, now_ns: int, sender: Address, filled: Filled) -> Steps:
+        return [] if self.change is None else self.change.roll_call.on_filled(sender, filled)
+
+    def on_complete(self, now_ns: int, complete: Complete) -> Steps:
+        """Everybody is at the cut: the view is composed, installed here, then told."""
+        change = self.change
+        if change is None:
+            return []
+        if not change.roll_call.staying and not change.joiners:
+            return [Left(clean=True)]
+        message = change.compose(complete)
+        here: Steps = [Say(self.me, message)] if self.me in message.members else []
+        return [*here, *change.roll_call.dismiss(now_ns), *change.spread(now_ns, message)]
+
+    def on_failed(self, now_ns: int, failed: Failed) -> Steps:
+        return [] if self.change is None else self._fail(now_ns, self.change)
+
+    # ---- the view
+
+    def on_view(self, now_ns: int, message: NewView) -> Steps:
+        """A view was installed here. If it is not ours, our own roll call is overtaken."""
+        out = self.decide(now_ns, self.handler.on_view(now_ns, message.view))
+        if self.change is not None and self.change.roll_call.id != message.roll_call:
+            out += self._fail(now_ns, self.change)
+        return out + (self.on_suspects(now_ns) if self.is_mine else [])
+
+    def _on_view_ack(self, now_ns: int, sender: Address, ack: ViewAck) -> Steps:
+        change = self.change
+        is_ours = change is not None and change.view is not None and change.view.id == ack.view
+        return change.on_shown(sender) if is_ours and change is not None else []
+
+    def _on_view_refusal(self, now_ns: int, sender: Address, refusal: ViewRefusal) -> Steps:
+        if self.change is None:
+            return []
+        if self.change.view is None:  # It would not take the base view from us: it is not with us any more.
+            return self.change.on_suspect(now_ns, sender)
+        return self.change.on_view_refusal(sender, refusal)
+
+    def on_spread(self, now_ns: int) -> Steps:
+        change, self.change = self.change, None
+        if change is None:
+            return []
+        if change.view is not None and self.me not in change.view:
+            return [Left(clean=True)]
+        return self.decide(now_ns, self.handler.on_change_ended(now_ns, change.ticket, installed=True))
+
+    # ---- time
+
+    def deadlines(self) -> list[int | None]:
+        return [self.handler.deadline_ns(), None if self.change is None else self.change.deadline_ns()]
+
+    def on_time(self, now_ns: int) -> Steps:
+        out = self.decide(now_ns, self.handler.on_time(now_ns))
+        return out + (self.change.on_time(now_ns) if self.change is not None else [])

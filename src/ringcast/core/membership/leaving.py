@@ -1,0 +1,41 @@
+"""How a member gets out: ask whoever leads, again and again, until a view without it comes or the limit ends it.
+
+What was sent before is not lost: the leaver answers the roll call like anybody, so all fill up to its last message.
+A member that leads asks itself; the request takes the same way. Not the hand-over: that is the view's order.
+"""
+
+from __future__ import annotations
+
+from ringcast.core.control import Leave
+from ringcast.core.membership.joining import Chance
+from ringcast.core.membership.steps import Say, Steps
+from ringcast.model import Address, Config
+
+
+class Leaver:
+    """One member on its way out."""
+
+    def __init__(self, now_ns: int, config: Config, chance: Chance) -> None:
+        self.config = config
+        self.limit_ns = now_ns + config.leave_ns
+        self._chance = chance
+        self._ask_ns = now_ns
+
+    def ask(self, now_ns: int, leader: Address | None) -> Steps:
+        self._ask_ns = now_ns + self._pause(self.config.join_retry_ns)
+        return [] if leader is None else [Say(leader, Leave())]
+
+    def on_busy(self, now_ns: int) -> None:
+        self._ask_ns = now_ns + self._pause(self.config.busy_pause_ns)
+
+    def _pause(self, pause_ns: int) -> int:
+        return int(pause_ns * (0.5 + self._chance.random()))
+
+    def is_due(self, now_ns: int) -> bool:
+        return now_ns >= self._ask_ns
+
+    def is_over(self, now_ns: int) -> bool:
+        return now_ns >= self.limit_ns
+
+    def deadline_ns(self) -> int:
+        return min(self._ask_ns, self.limit_ns)

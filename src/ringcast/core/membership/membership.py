@@ -1,0 +1,287 @@
+"""This member's part in deciding who is in the group: joiner, follower, leader, leaver, often several at once.
+
+Messages and suspicions come in, steps go out; the node carries them out. Each part keeps its own state in its own
+file; here they meet, and nothing is kept but which of them there are:
+
+    Joiner      looks for a group               Follower   answers roll calls, takes views
+    Suspicions  who is suspected, who leads     Leading    requests, roll calls, views (seed 004)
+    Leaver      asks to go
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+
+from ringcast.core.control import (
+    Announce,
+    Ask,
+    Busy,
+    Cancel,
+    Control,
+    Elsewhere,
+    Fill,
+    Hello,
+    Join,
+    Leave,
+    NewView,
+    RollCallId,
+    Stranger,
+    ViewAck,
+)
+from ringcast.core.effects import Excluded, Left
+from ringcast.core.membership.follower import Follower, Streams
+from ringcast.core.membership.joining import Chance, Joiner
+from ringcast.core.membership.leading import Leading
+from ringcast.core.membership.leaving import Leaver
+from ringcast.core.membership.steps import (
+    Adopt,
+    Complete,
+    Failed,
+    Say,
+    Spread,
+    Step,
+    Steps,
+    Suspect,
+    Tell,
+)
+from ringcast.core.membership.suspicions import Suspicions
+from ringcast.model import Address, Config, Event, Kind, View, ViewId
+
+
+class Membership:
+    """Who is in the group, as this member sees it."""
+
+    def __init__(
+        self,
+        me: Address,
+        config: Config,
+        chance: Chance,
+        *,
+        expect: int = 0,
+        observer: bool = False,
+        with_state: bool = False,
+    ) -> None:
+        self.me = me
+        self.config = config
+        self.suspicions = Suspicions(me)
+        self.joiner: Joiner | None = Joiner(me, config, chance, expect=expect, observer=observer, with_state=with_state)
+        self.follower: Follower | None = None
+        self.leading: Leading | None = None
+        self.leaver: Leaver | None = None
+        self.is_over = False
+        self._excluded = False
+        self._chance = chance
+        self._routes: dict[type, Callable[..., Steps]] = {
+            Hello: self._on_hello,
+            Announce: self._on_announce,
+            Join: self._on_join,
+            Leave: self._on_leave,
+            Busy: self._on_busy,
+            Elsewhere: self._on_elsewhere,
+            Stranger: self._on_stranger,
+            Ask: self._on_ask,
+            Fill: self._on_fill,
+            Cancel: self._on_cancel,
+            NewView: self._on_new_view,
+        }
+
+    @property
+    def view(self) -> View | None:
+        return None if self.follower is None else self.follower.view
+
+    @property
+    def leader(self) -> Address | None:
+        return None if self.follower is None else self.suspicions.leader(self.follower.view)
+
+    def on_message(self, now_ns: int, sender: Address, message: Control) -> Steps:
+        if self.is_over:
+            return []
+        route = self._routes.get(type(message))
+        if route is None and self.leading is not None:
+            route = self.leading.routes.get(type(message))
+        return [] if route is None else route(now_ns, sender, message)
+
+    # ---- joining
+
+    def begin(self, now_ns: int) -> Steps:
+        return [] if self.joiner is None else self.joiner.begin(now_ns) + self._found_if_due(now_ns)
+
+    def on_discovered(self, now_ns: int, endpoints: Iterable[str]) -> Steps:
+        return [] if self.joiner is None else self.joiner.on_discovered(now_ns, endpoints)
+
+    def _on_hello(self, now_ns: int, sender: Address, hello: Hello) -> Steps:
+        if self.joiner is not None:
+            return self.joiner.on_hello(now_ns, sender) + self._found_if_due(now_ns)
+        return [] if self.view is None else [Tell(sender, Announce(self.view.id, self.leader))]
+
+    def _on_announce(self, now_ns: int, sender: Address, announce: Announce) -> Steps:
+        if self.joiner is None:
+            return []
+        return self.joiner.on_announce(now_ns, sender, announce) + self._found_if_due(now_ns)
+
+    def _found_if_due(self, now_ns: int) -> Steps:
+        """The first member: a view of one, told by itself to itself."""
+        if self.joiner is None or not self.joiner.may_found(now_ns):
+            return []
+        limits = self.joiner.request
+        observers = (self.me,) if limits.observer else ()
+        nothing_before = RollCallId(ViewId(0, self.me), 0, 0)
+        first = ViewId(1, self.me)
+        alone = NewView(
+            nothing_before, first, (self.me,), observers, (), limits.capacity, limits.window_bytes, (0,), ()
+        )
+        return [Say(self.me, alone)]
+
+    def _on_join(self, now_ns: int, sender: Address, join: Join) -> Steps:
+        view, leading = self.view, self.leading
+        if view is None or leading is None:
+            return [Say(sender, Busy())]
+        if not leading.is_mine:
+            return self._elsewhere(sender)
+        out: Steps = []
+        for old in [member for member in view.members if sender.is_successor_of(member)]:
+            out += self.suspect(now_ns, old, f"{sender} runs in its place")  # The process before is gone for good.
+        return out + leading.on_join(now_ns, sender, join)
+
+    def _elsewhere(self, asker: Address) -> Steps:
+        return [] if self.leader is None else [Say(asker, Elsewhere(self.leader))]
+
+    def _on_busy(self, now_ns: int, sender: Address, busy: Busy) -> Steps:
+        if self.leaver is not None:
+            self.leaver.on_busy(now_ns)
+        return [] if self.joiner is None else self.joiner.on_busy(now_ns, sender)
+
+    def _on_elsewhere(self, now_ns: int, sender: Address, elsewhere: Elsewhere) -> Steps:
+        return [] if self.joiner is None else self.joiner.on_elsewhere(now_ns, sender, elsewhere.coordinator)
+
+    # ---- leaving
+
+    def leave(self, now_ns: int) -> Steps:
+        """The application goes; what it sent before is not lost."""
+        if self.view is None or len(self.view.members) == 1:
+            return self.end(clean=True)
+        if self.leaver is None:
+            self.leaver = Leaver(now_ns, self.config, self._chance)
+        return self.leaver.ask(now_ns, self.leader)
+
+    def _on_leave(self, now_ns: int, sender: Address, leave: Leave) -> Steps:
+        if self.leading is None:
+            return []
+        return self.leading.on_leave(now_ns, sender) if self.leading.is_mine else self._elsewhere(sender)
+
+    def end(self, clean: bool) -> Steps:
+        self.is_over = True
+        return [Left(clean)]
+
+    # ---- suspicion
+
+    def suspect(self, now_ns: int, member: Address, why: str) -> Steps:
+        """From the failure detector, or of a member that did not do what it must. Level-triggered: say it again."""
+        view, leading = self.view, self.leading
+        if view is None or leading is None or member == self.me:
+            return []
+        if member not in view:
+            return leading.on_joiner_gone(now_ns, member)
+        out: Steps = []
+        if self.suspicions.add(member, why):
+            out.append(Event(Kind.SUSPECT, now_ns, view.id, member, detail={"why": why}))
+        return out + leading.on_suspects(now_ns) if leading.is_mine else out
+
+    def withdraw(self, member: Address) -> None:
+        """It was heard again."""
+        self.suspicions.withdraw(member)
+
+    def _on_stranger(self, now_ns: int, sender: Address, stranger: Stranger) -> Steps:
+        """It goes on in a later view without us; if it led us, we lead ourselves."""
+        view = self.view
+        if view is None or sender not in view or stranger.view <= view.id:
+            return []
+        out: Steps = []
+        if sender == self.leader and not self._excluded:
+            self._excluded = True
+            out.append(Excluded(stranger.view))
+        return out + self.suspect(now_ns, sender, f"is in {stranger.view}, without this member")
+
+    # ---- roll calls and views, at a member
+
+    def _on_ask(self, now_ns: int, sender: Address, ask: Ask) -> Steps:
+        return [] if self.follower is None else self.follower.on_ask(now_ns, sender, ask)
+
+    def _on_fill(self, now_ns: int, sender: Address, fill: Fill) -> Steps:
+        return [] if self.follower is None else self.follower.on_fill(now_ns, sender, fill)
+
+    def _on_cancel(self, now_ns: int, sender: Address, cancel: Cancel) -> Steps:
+        return [] if self.follower is None else self.follower.on_cancel(now_ns, sender, cancel)
+
+    def on_progress(self) -> Steps:
+        """Call after every fact while this member fills up to a cut."""
+        return [] if self.follower is None else self.follower.on_progress()
+
+    def _on_new_view(self, now_ns: int, sender: Address, message: NewView) -> Steps:
+        if self.follower is None:
+            taken: Steps = [Adopt(message), Say(sender, ViewAck(message.id))]
+            return taken if self.me in message.members else []
+        if self.leaver is not None and self.me not in message.members and message.id > self.follower.view.id:
+            return self.end(clean=True)
+        return self.follower.on_view(now_ns, sender, message)
+
+    def on_adopted(self, now_ns: int, message: NewView, streams: Streams) -> Steps:
+        """The node has installed this view; every part learns of it, in this order."""
+        view = message.view
+        if self.follower is None or self.leading is None:
+            self.joiner = None
+            self.follower = Follower(self.me, self.config, view, streams, self._may_lead)
+            self.leading = Leading(self.me, self.config, self.follower, self.suspicions)
+        self.follower.on_adopted(view, message)
+        self.suspicions.on_view(view)
+        self._excluded = False
+        out = self.leading.on_view(now_ns, message)
+        return out + ([] if self.leaver is None else self.leave(now_ns))
+
+    def _may_lead(self, member: Address) -> bool:
+        return self.follower is not None and self.suspicions.may_lead(self.follower.view, member)
+
+    # ---- what the parts say to each other
+
+    def on_step(self, now_ns: int, step: Step) -> Steps:
+        """A step that is for membership itself."""
+        if self.leading is None:
+            return []
+        match step:
+            case Complete():
+                return self._noticing_end(self.leading.on_complete(now_ns, step))
+            case Failed():
+                return self.leading.on_failed(now_ns, step)
+            case Spread():
+                return self._noticing_end(self.leading.on_spread(now_ns))
+            case Suspect():
+                return self.suspect(now_ns, step.member, step.why)
+            case _:
+                return []
+
+    def _noticing_end(self, steps: Steps) -> Steps:
+        self.is_over = self.is_over or any(isinstance(step, Left) for step in steps)
+        return steps
+
+    # ---- time
+
+    def deadline_ns(self) -> int | None:
+        if self.is_over:
+            return None
+        parts = [self.joiner, self.follower, self.leaver]
+        due = [part.deadline_ns() for part in parts if part is not None]
+        due += [] if self.leading is None else self.leading.deadlines()
+        return min((deadline for deadline in due if deadline is not None), default=None)
+
+    def on_time(self, now_ns: int) -> Steps:
+        if self.is_over:
+            return []
+        if self.joiner is not None:
+            return self.joiner.on_time(now_ns) + self._found_if_due(now_ns)
+        out: Steps = [] if self.follower is None else self.follower.on_time(now_ns)
+        out += [] if self.leading is None else self.leading.on_time(now_ns)
+        if self.leaver is not None and self.leaver.is_over(now_ns):
+            return [*out, *self.end(clean=False)]
+        if self.leaver is not None and self.leaver.is_due(now_ns):
+            out += self.leaver.ask(now_ns, self.leader)
+        return out

@@ -1,0 +1,197 @@
+"""The roll call, at the coordinator: ask, collect answers, let everybody fill up to the cut (DESIGN section 4).
+
+    ask → answer (all hold) → fill → filled → complete
+      ↑______ again, attempt + 1: somebody dropped out; no answer of an earlier attempt counts
+
+Invariants: every member of the base view is asked or going; an answer counts for one attempt only; a roll call that
+does not end in a view sends a cancel to all who were asked. Who is silent in two attempts is suspected.
+Not the view: what follows from a complete roll call (a view, a merge answer) is decided by whoever began it.
+"""
+
+from __future__ import annotations
+
+from ringcast.core.control import Answer, Ask, Behind, Cancel, Fill, Filled, NewView, Refusal, RollCallId
+from ringcast.core.membership.cut import agreed_cut
+from ringcast.core.membership.steps import Complete, Failed, Say, Steps, Suspect
+from ringcast.model import Address, Config, Event, Kind, View
+
+STRIKES = 2  # silent attempts before a member is suspected
+
+
+class RollCall:
+    """One change of the view, from the first question until everybody is filled up."""
+
+    def __init__(
+        self,
+        me: Address,
+        config: Config,
+        base: View,
+        attempt: int,
+        *,
+        going: tuple[Address, ...] = (),
+        leaving: tuple[Address, ...] = (),
+        purpose: str = "view",
+        known: NewView | None = None,
+    ) -> None:
+        self.me = me
+        self.config = config
+        self.base = base
+        self.purpose = purpose
+        self.id = RollCallId(base.id, base.rank(me), attempt)
+        self.going: dict[Address, None] = dict.fromkeys(m for m in going if m in base and m != me)
+        self.leaving = tuple(m for m in leaving if m in base)
+        self.deadline_ns: int | None = None
+        self._known = known  # how the base view was told, for members that missed it
+        self._asked_ever: dict[Address, None] = {}
+        self._answers: dict[Address, Answer] = {}
+        self._filled: dict[Address, None] = {}
+        self._is_filling = False
+        self._strikes: dict[Address, int] = {}
+
+    # ---- who
+
+    @property
+    def asked(self) -> list[Address]:
+        """Ourselves last: what we answer ourselves comes back at once, when all others have been asked."""
+        return [m for m in self.base.members if m not in self.going and m != self.me] + [self.me]
+
+    @property
+    def staying(self) -> list[Address]:
+        """In the order of the view: it decides who leads next."""
+        return [m for m in self.base.members if m not in self.going and m not in self.leaving]
+
+    @property
+    def awaited(self) -> list[Address]:
+        """Who is still to answer, or to fill up."""
+        if self._is_filling:
+            return [member for member in self.staying if member not in self._filled]
+        return [member for member in self.asked if member not in self._answers]
+
+    # ---- begin, begin again, end
+
+    def begin(self, now_ns: int) -> Steps:
+        return self._ask(now_ns, "start")
+
+    def again(self, now_ns: int, *dropped: Address) -> Steps:
+        """Attempt + 1, with these among the going-away; nothing that was answered counts any more."""
+        self.going.update(dict.fromkeys(member for member in dropped if member != self.me))
+        self.id = self.id._replace(attempt=self.id.attempt + 1)
+        return self._ask(now_ns, "again")
+
+    def _ask(self, now_ns: int, step: str) -> Steps:
+        self._answers.clear()
+        self._filled.clear()
+        self._is_filling = False
+        self.deadline_ns = now_ns + self.config.roll_call_ns - self.config.fill_ns
+        asked = self.asked
+        self._asked_ever.update(dict.fromkeys(asked))
+        question = Ask(self.id, tuple(self.going), self.leaving)
+        detail = {"purpose": self.purpose, "asked": asked, "going": list(self.going)}
+        return [self._event(now_ns, step, **detail), *(Say(member, question) for member in asked)]
+
+    def cancel(self, now_ns: int, outcome: str = "cancelled") -> Steps:
+        """The end without a view: all who hold are told (G7)."""
+        return [self._event(now_ns, "end", outcome=outcome), *self._cancels(list(self._asked_ever))]
+
+    def dismiss(self, now_ns: int) -> Steps:
+        """The end with a view: those who dropped out on the way hold for nothing."""
+        return [self._event(now_ns, "end", outcome="installed"), *self._cancels(list(self.going))]
+
+    def _cancels(self, members: list[Address]) -> Steps:
+        return [Say(member, Cancel(self.id)) for member in members if member in self._asked_ever]
+
+    @property
+    def cancelled(self) -> list[Address]:
+        return list(self._asked_ever)
+
+    # ---- answers
+
+    def on_answer(self, now_ns: int, sender: Address, answer: Answer) -> Steps:
+        if answer.id != self.id or self._is_filling or sender in self.going or sender not in self.base:
+            return []
+        self._answers[sender] = answer
+        if self.awaited:
+            return []
+        return self._fill(now_ns)
+
+    def _fill(self, now_ns: int) -> Steps:
+        self._is_filling = True
+        self.deadline_ns = now_ns + self.config.fill_ns
+        cuts, sources = {}, []
+        for member in self.base.members:
+            answer = self._answers.get(member)
+            if answer is not None:
+                cuts[member] = answer.entry.delivered
+                continue
+            held = {
+                who: holding
+                for who, answer in self._answers.items()
+                for holding in answer.holdings
+                if holding.origin == member
+            }
+            cuts[member], found = agreed_cut(member, held)
+            sources += found
+        self._cuts = tuple(cuts.values())
+        order = Fill(self.id, self._cuts, tuple(sources))
+        out: Steps = [self._event(now_ns, "fill", cuts=list(self._cuts))]
+        out += [Say(member, order) for member in self.asked if member not in self.leaving]
+        return out if self.staying else [*out, self._complete()]
+
+    def on_filled(self, sender: Address, filled: Filled) -> Steps:
+        if filled.id != self.id or not self._is_filling or sender not in self.staying:
+            return []
+        self._filled[sender] = None
+        return [] if self.awaited else [self._complete()]
+
+    def _complete(self) -> Complete:
+        self.deadline_ns = None
+        answers = self._answers
+        return Complete(
+            {member: answer.entry.delivered for member, answer in answers.items()},
+            self._cuts,
+            max(answer.number for answer in answers.values()),
+            min(answers[member].capacity for member in self.staying or self.asked),
+            min(answers[member].window_bytes for member in self.staying or self.asked),
+        )
+
+    # ---- those who do not answer
+
+    def on_behind(self, sender: Address, behind: Behind) -> Steps:
+        """It is in an earlier view: it gets ours and its cut first, then the question again."""
+        if behind.id != self.id or sender not in self.awaited or self._known is None:
+            return []
+        return [Say(sender, self._known), Say(sender, Ask(self.id, tuple(self.going), self.leaving))]
+
+    def on_refusal(self, now_ns: int, sender: Address, refusal: Refusal) -> Steps:
+        if refusal.id != self.id or sender in self.going or sender not in self.base:
+            return []
+        if refusal.gone:  # It is in a later view without us: left to merge.
+            return [Suspect(sender, refusal.why), *self.again(now_ns, sender)]
+        if sender in self._answers:  # It could not fill up to the cut: its answer is void.
+            return self.again(now_ns)
+        return [Failed(f"{sender} refuses: {refusal.why}")]
+
+    def on_suspect(self, now_ns: int, member: Address) -> Steps:
+        """Stop waiting for it, at once. A leaver that crashed is going-away like anybody."""
+        if member in self.going or member not in self.base or self.deadline_ns is None:
+            return []
+        return self.again(now_ns, member)
+
+    def on_time(self, now_ns: int) -> Steps:
+        if self.deadline_ns is None or now_ns < self.deadline_ns:
+            return []
+        out: Steps = []
+        for member in self.awaited:
+            self._strikes[member] = self._strikes.get(member, 0) + 1
+        silent = [m for m in self.awaited if self._strikes[m] >= STRIKES and m != self.me]
+        out += [Suspect(member, f"silent in {STRIKES} attempts of roll call {self.id}") for member in silent]
+        return out + self.again(now_ns, *silent)
+
+    def _event(self, now_ns: int, step: str, **detail: object) -> Event:
+        return Event(
+            Kind.ROLL_CALL,
+            now_ns,
+            self.base.id,
+            value=self.id.attempt,
+            detail={"step": step, "id": str(self.id)} | detail,
+        )

@@ -1,0 +1,106 @@
+"""What the organs of membership order the node to do. The node carries the steps out in order.
+
+Not effects: a driver never sees them. They exist so that membership needs to know neither streams nor windows.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import NamedTuple
+
+from ringcast.core.control import Control, NewView, Source
+from ringcast.core.effects import Drop, Excluded, Left
+from ringcast.core.membership.decisions import Decision
+from ringcast.model import Address
+
+
+class Say(NamedTuple):
+    """Reliably, on the control stream; to oneself at once, without a wire."""
+
+    to: Address
+    message: Control
+
+
+class Tell(NamedTuple):
+    """Once, alone; it may be lost."""
+
+    to: Address
+    message: Control
+
+
+class Ring(NamedTuple):
+    """Once, to an endpoint whose address is not known yet."""
+
+    endpoint: str
+    message: Control
+
+
+class Hold(NamedTuple):
+    """Send nothing new, hand out nothing more, take from these only repairs."""
+
+    going: tuple[Address, ...]
+
+
+class FillTo(NamedTuple):
+    """Get, and hand out, everything up to the cut of each origin, and nothing above it."""
+
+    cuts: dict[Address, int]
+    sources: tuple[Source, ...]
+
+
+class Release(NamedTuple):
+    """The promise is over without a view: send and hand out again."""
+
+
+class Adopt(NamedTuple):
+    """Install this view: digest first, then view, then release."""
+
+    message: NewView
+
+
+class Suspect(NamedTuple):
+    """This member did not do what it must; raise a suspicion of it."""
+
+    member: Address
+    why: str
+
+
+@dataclass(frozen=True, slots=True)
+class Complete:
+    """Everybody who goes on has answered and is filled up: what the next view needs to know."""
+
+    entries: dict[Address, int]  # how far the streams of those who answered have come, said by themselves
+    cuts: tuple[int, ...]  # of every member of the base view, in its order
+    number: int  # the highest view number in any answer
+    capacity: int
+    window_bytes: int
+
+
+class Failed(NamedTuple):
+    """The roll call cannot end in a view."""
+
+    why: str
+
+
+class Spread(NamedTuple):
+    """Everybody who must know the view has shown it, or is suspected for not doing so."""
+
+
+Step = (
+    Say
+    | Tell
+    | Ring
+    | Hold
+    | FillTo
+    | Release
+    | Adopt
+    | Suspect
+    | Complete
+    | Failed
+    | Spread
+    | Drop
+    | Left
+    | Excluded
+    | Decision
+)
+Steps = list[Step]

@@ -1,0 +1,46 @@
+"""Whom this member suspects, and who therefore leads.
+
+A member leads if it is the coordinator of the view, or if every one before it that could lead is suspected. Observers
+never lead. Ordered, so that what follows from it repeats. Not a detector: suspicions come in as facts.
+"""
+
+from __future__ import annotations
+
+from ringcast.model import Address, View
+
+
+class Suspicions:
+    """Suspected members of the current view, with the reason."""
+
+    def __init__(self, me: Address) -> None:
+        self.me = me
+        self.members: dict[Address, str] = {}
+
+    def __contains__(self, member: object) -> bool:
+        return member in self.members
+
+    def add(self, member: Address, why: str) -> bool:
+        """True if this is new."""
+        if member == self.me or member in self.members:
+            return False
+        self.members[member] = why
+        return True
+
+    def withdraw(self, member: Address) -> bool:
+        return self.members.pop(member, None) is not None
+
+    def on_view(self, view: View) -> None:
+        self.members = {member: why for member, why in self.members.items() if member in view}
+
+    def may_lead(self, view: View, member: Address) -> bool:
+        """Is this our coordinator, or do we suspect everybody before it?"""
+        if member not in view or member in view.observers:
+            return False
+        return not any(self._could_lead(view, before) for before in view.members[: view.rank(member)])
+
+    def leader(self, view: View) -> Address | None:
+        """Who leads, as far as we know; None if only observers are left."""
+        return next((member for member in view.members if self._could_lead(view, member)), None)
+
+    def _could_lead(self, view: View, member: Address) -> bool:
+        return member not in view.observers and member not in self.members

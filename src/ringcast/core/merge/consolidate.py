@@ -1,0 +1,69 @@
+"""The arithmetic of a merge: one digest and one view out of what the roll calls gave (seed 000).
+
+Consolidation is a join on a lattice, so the order in which subgroups are heard cannot matter (G9). A MergeView has the
+leader's subgroup first, then the others in the order given; its number is one more than the highest anybody knows.
+Not a decision: whether a merge is complete enough to be consolidated is the leader's (leader.py).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+
+from ringcast.model import Address, Digest, Entry, View, ViewId
+
+
+@dataclass(frozen=True, slots=True)
+class Aggregate:
+    """What one subgroup's roll call gave: entries from the members themselves (G8)."""
+
+    members: tuple[Address, ...]
+    digest: Digest
+    number: int
+    capacity: int
+    window_bytes: int
+    observers: tuple[Address, ...] = ()
+
+
+def consolidate(digests: Iterable[Digest]) -> tuple[Digest, tuple[Address, ...]]:
+    """The join of all, and the members of which more than one side spoke (seed 000: log a warning)."""
+    whole = Digest()
+    overlap: dict[Address, None] = {}
+    for digest in digests:
+        overlap |= dict.fromkeys(whole.overlap(digest))
+        whole = whole.merge(digest)
+    return whole, tuple(overlap)
+
+
+def merge_view(leader: Address, aggregates: Sequence[Aggregate]) -> View:
+    """The common view; a member that stands in two subgroups counts for the first."""
+    subgroups: list[tuple[Address, ...]] = []
+    seen: dict[Address, None] = {}
+    for aggregate in aggregates:
+        subgroup = tuple(member for member in aggregate.members if member not in seen)
+        seen |= dict.fromkeys(subgroup)
+        if subgroup:
+            subgroups.append(subgroup)
+    observers = dict.fromkeys(member for aggregate in aggregates for member in aggregate.observers if member in seen)
+    return View(
+        ViewId(1 + max(aggregate.number for aggregate in aggregates), leader),
+        tuple(seen),
+        tuple(observers),
+        tuple(subgroups),
+        min(aggregate.capacity for aggregate in aggregates),
+        min(aggregate.window_bytes for aggregate in aggregates),
+    )
+
+
+def entry_after_merge(own: bool, local: Entry | None, digest: Entry, same_view: bool) -> Entry:
+    """Where a member's window for one sender goes on (G10): at `local` untouched, or reset to `digest`.
+
+    Our own entry is never overwritten, and a higher or equal local one is kept: what was delivered is not delivered
+    again, what is buffered beyond is not thrown away. Members that answered from the same view were never apart, so
+    between them nothing is reset either; retransmission gives what is in flight.
+    """
+    if local is None:
+        return digest
+    if own or same_view or local.delivered >= digest.delivered:
+        return local
+    return digest

@@ -1,0 +1,117 @@
+"""What the merge organs decide, as values; the node turns them into effects. Trace events stand in the same lists."""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+from ringcast.core.control import (
+    CancelMerge,
+    MergeCall,
+    MergeDigest,
+    MergeId,
+    MergeReq,
+    MergeRsp,
+    MergeView,
+    Sighted,
+)
+from ringcast.core.merge.parties import Party
+from ringcast.model import Address, Digest, Event, View
+
+MergeMessage = MergeReq | MergeRsp | MergeCall | MergeDigest | MergeView | CancelMerge | Sighted
+
+
+class Send(NamedTuple):
+    """On the control stream to this peer. To ourselves: handle it at once, after the orders before it."""
+
+    to: Address
+    message: MergeMessage
+
+
+# ---- detection
+
+
+class AnnounceTo(NamedTuple):
+    """Tell our view id to whoever is at these endpoints (and by multicast, if the transport has it)."""
+
+    endpoints: tuple[str, ...]
+
+
+class ReadView(NamedTuple):
+    """Ask this peer for its real view."""
+
+    peer: Address
+
+
+class RaiseMerge(NamedTuple):
+    """The seed's MERGE event: there are other partitions, and we are to lead."""
+
+    parties: tuple[Party, ...]
+
+
+class SuspectDissenter(NamedTuple):
+    """A member of our view lives, but has had another view for longer than `view_limit`."""
+
+    peer: Address
+
+
+class Excluded(NamedTuple):
+    """Our coordinator (or everybody, if we coordinate) goes on in this view, without us."""
+
+    view: View
+
+
+Detection = AnnounceTo | ReadView | RaiseMerge | SuspectDissenter | Excluded | Send | Event
+
+
+# ---- leading
+
+
+class Propose(NamedTuple):
+    """Ask the view handler whether this merge may start; if so call `begin`."""
+
+    merge_id: MergeId
+
+
+class MergeEnded(NamedTuple):
+    """Our merge is over; tell the view handler (case #2)."""
+
+    merge_id: MergeId
+    installed: bool
+    why: str
+
+
+class Overlap(NamedTuple):
+    """More than one side spoke of these members; the maximum was taken (seed 000 asks for a warning)."""
+
+    members: tuple[Address, ...]
+
+
+Leading = Propose | Send | MergeEnded | Overlap | Event
+
+
+# ---- taking part
+
+
+class HoldRollCall(NamedTuple):
+    """Hold the roll call of this merge among these members (those whose own view id is ours)."""
+
+    merge_id: MergeId
+    members: tuple[Address, ...]
+
+
+class SpreadView(NamedTuple):
+    """Install the MergeView here and spread it among the members that answered our roll call."""
+
+    merge_id: MergeId
+    view: View
+    digest: Digest
+
+
+class MergeOver(NamedTuple):
+    """The merge in which we took part is over without a view; tell the view handler (case #2), release what is held."""
+
+    merge_id: MergeId
+    why: str
+
+
+Taking = HoldRollCall | SpreadView | MergeOver | Send | Event

@@ -1,0 +1,233 @@
+"""The merge leader: asks every party, lets each hold its roll call, and makes one view of the answers (seed 000).
+
+    idle --begin--> ASKING --all accepted--> CALLING --all digests--> SPREADING --own view--> idle
+
+A refusal, a limit, a missing digest or the death of a coordinator ends the attempt at once: CANCEL_MERGE to all who
+were asked (whole or cancelled, G9), then a pause. While ASKING, nothing is held anywhere, and we yield to a lower leader.
+Not here: whether a merge may start at all (the view handler), who is a party (parties.py), the sums (consolidate.py).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, field
+from enum import StrEnum
+
+from ringcast.core.control import CancelMerge, MergeCall, MergeDigest, MergeId, MergeReq, MergeRsp, MergeView
+from ringcast.core.merge.chance import Chance
+from ringcast.core.merge.consolidate import Aggregate, consolidate, merge_view
+from ringcast.core.merge.decisions import Leading, MergeEnded, Overlap, Propose, Send
+from ringcast.core.merge.parties import Party
+from ringcast.core.merge.patience import Patience
+from ringcast.core.merge.pause import Pause
+from ringcast.model import Address, Config, Digest, Event, Kind, View, ViewId
+
+Decisions = list[Leading]
+
+
+class Step(StrEnum):
+    ASKING = "asking"
+    CALLING = "calling"
+    SPREADING = "spreading"
+
+
+@dataclass(slots=True)
+class Attempt:
+    """One merge under way. `awaited` is an ordered set: who still owes the answer of this step."""
+
+    merge_id: MergeId
+    parties: dict[Address, Party]  # by coordinator, our own first
+    step: Step
+    deadline_ns: int
+    awaited: dict[Address, None]
+    aggregates: dict[Address, Aggregate] = field(default_factory=dict)
+    outcome: ViewId | None = None
+
+
+class MergeLeader:
+    def __init__(self, me: Address, config: Config, chance: Chance) -> None:
+        self.me = me
+        self.config = config
+        self.attempt: Attempt | None = None
+        self.pause = Pause(config.merge_pause_ns, config.merge_pause_max_ns, chance)
+        self.patience = Patience(config.merge_patience)
+        self._proposed: tuple[MergeId, list[Party]] | None = None
+        self._merges = 0
+
+    # ---- starting
+
+    def on_raised(self, now_ns: int, parties: Sequence[Party]) -> Decisions:
+        """Detection raised MERGE. During an attempt or a pause nothing comes of it: it will be raised again."""
+        if self.attempt is not None or now_ns < self.pause.until_ns:
+            return []
+        admitted = self.patience.admit(self.me, parties)
+        if len(admitted) < 2 or all(party.coordinator != self.me for party in admitted):
+            return []
+        self._merges += 1
+        merge_id = MergeId(self.me, self._merges)
+        self._proposed = (merge_id, admitted)
+        return [Propose(merge_id)]
+
+    def begin(self, now_ns: int, merge_id: MergeId) -> Decisions:
+        """The view handler has started this merge."""
+        if self._proposed is None or self._proposed[0] != merge_id:
+            return [MergeEnded(merge_id, False, "it was not proposed")]
+        parties = sorted(self._proposed[1], key=lambda party: (party.coordinator != self.me, party.coordinator))
+        self._proposed = None
+        by_coordinator = {party.coordinator: party for party in parties}
+        deadline = now_ns + self.config.merge_ask_ns
+        self.attempt = Attempt(merge_id, by_coordinator, Step.ASKING, deadline, dict.fromkeys(by_coordinator))
+        asked = [
+            Send(party.coordinator, MergeReq(merge_id, party.view.id, party.members))
+            for party in _self_last(self.me, parties)
+        ]
+        return [self._traced(now_ns, "asking", {"parties": [list(party.members) for party in parties]}), *asked]
+
+    # ---- answers
+
+    def on_merge_rsp(self, now_ns: int, sender: Address, answer: MergeRsp) -> Decisions:
+        attempt = self._awaiting(Step.ASKING, sender, answer.merge_id)
+        if attempt is None:
+            return []
+        if not answer.accepted:
+            return self._fail(now_ns, f"{sender} refused: {answer.why}", [sender])
+        del attempt.awaited[sender]
+        return [] if attempt.awaited else self._call(now_ns, attempt)
+
+    def _call(self, now_ns: int, attempt: Attempt) -> Decisions:
+        attempt.step, attempt.deadline_ns = Step.CALLING, now_ns + self.config.merge_ns
+        attempt.awaited = dict.fromkeys(attempt.parties)
+        calls = [Send(to, MergeCall(attempt.merge_id)) for to in self._addressees(attempt)]
+        return [self._traced(now_ns, "calling"), *calls]
+
+    def on_merge_digest(self, now_ns: int, sender: Address, answer: MergeDigest) -> Decisions:
+        attempt = self._awaiting(Step.CALLING, sender, answer.merge_id)
+        if attempt is None:
+            return []
+        if answer.missing or len(answer.members) != len(answer.entries) or sender not in answer.members:
+            names = ", ".join(map(str, answer.missing)) or "its own"
+            return self._fail(now_ns, f"{sender} has no digest for {names}", answer.missing or [sender])
+        attempt.aggregates[sender] = _aggregate(attempt.parties[sender], answer)
+        del attempt.awaited[sender]
+        events: Decisions = [
+            Event(Kind.DIGEST, now_ns, peer=member, detail={"origin": member, "via": sender})
+            for member in answer.members
+        ]
+        return events if attempt.awaited else events + self._consolidate(now_ns, attempt)
+
+    def _consolidate(self, now_ns: int, attempt: Attempt) -> Decisions:
+        aggregates = [attempt.aggregates[coordinator] for coordinator in attempt.parties]
+        digest, overlap = consolidate(aggregate.digest for aggregate in aggregates)
+        view = merge_view(self.me, aggregates)
+        missing = digest.missing(view.members)
+        if missing:
+            return self._fail(now_ns, f"no digest for {', '.join(map(str, missing))}", missing)
+        attempt.step, attempt.deadline_ns = Step.SPREADING, now_ns + self.config.merge_ask_ns
+        attempt.outcome = view.id
+        spread = [Send(to, _merge_view(attempt.merge_id, view, digest)) for to in self._addressees(attempt)]
+        warning = [Overlap(overlap)] if overlap else []
+        return [self._traced(now_ns, "spreading", {"view": view.id, "overlap": list(overlap)}), *warning, *spread]
+
+    def on_view(self, now_ns: int, view: View) -> Decisions:
+        """A view was installed here; if it is ours, the merge is complete."""
+        attempt = self.attempt
+        if attempt is None or view.id != attempt.outcome:
+            return []
+        self.attempt = None
+        self.pause.on_success()
+        self.patience.on_attempt(())
+        done = self._event(now_ns, attempt.merge_id, "complete", {"view": view.id})
+        return [done, MergeEnded(attempt.merge_id, True, "complete")]
+
+    # ---- failing
+
+    def on_gone(self, now_ns: int, peer: Address) -> Decisions:
+        """A coordinator whose answer we await is suspected."""
+        attempt = self.attempt
+        if attempt is None or attempt.step is Step.SPREADING or peer not in attempt.awaited:
+            return []
+        return self._fail(now_ns, f"{peer} is suspected", [peer])
+
+    def on_other_merge(self, now_ns: int, other: MergeId) -> Decisions:
+        """Another leader asks us. Call this before the view handler decides: we may yield, and then it can accept."""
+        attempt = self.attempt
+        if attempt is None or attempt.step is not Step.ASKING or other.leader >= self.me:
+            return []
+        return self._end(now_ns, f"yielded to {other}")
+
+    def on_cancelled(self, now_ns: int, merge_id: MergeId, why: str) -> Decisions:
+        """The view handler ended the suspension first (the Resumer, case #4)."""
+        if self.attempt is None or self.attempt.merge_id != merge_id:
+            return []
+        return self._fail(now_ns, why, self.attempt.awaited)
+
+    def _fail(self, now_ns: int, why: str, missing: Iterable[Address]) -> Decisions:
+        self.patience.on_attempt([member for member in missing if member != self.me])
+        self.pause.on_failure(now_ns)
+        return self._end(now_ns, why)
+
+    def _end(self, now_ns: int, why: str) -> Decisions:
+        attempt = self.attempt
+        assert attempt is not None
+        cancels = [Send(to, CancelMerge(attempt.merge_id, why)) for to in self._addressees(attempt) if to != self.me]
+        ended = self._traced(now_ns, "cancelled", {"why": why})
+        self.attempt = None
+        return [ended, *cancels, MergeEnded(attempt.merge_id, False, why)]
+
+    # ---- time
+
+    def deadline_ns(self) -> int | None:
+        return None if self.attempt is None else self.attempt.deadline_ns
+
+    def on_time(self, now_ns: int) -> Decisions:
+        attempt = self.attempt
+        if attempt is None or now_ns < attempt.deadline_ns:
+            return []
+        if attempt.step is Step.SPREADING:
+            return self._fail(now_ns, "our own subgroup did not install the view", ())
+        late = list(attempt.awaited)
+        return self._fail(now_ns, f"no answer from {', '.join(map(str, late))} while {attempt.step}", late)
+
+    # ---- small things
+
+    def _awaiting(self, step: Step, sender: Address, merge_id: MergeId) -> Attempt | None:
+        """The attempt, if this answer belongs to it, to this step, and is still owed."""
+        attempt = self.attempt
+        if attempt is None or attempt.merge_id != merge_id or attempt.step is not step:
+            return None
+        return attempt if sender in attempt.awaited else None
+
+    def _addressees(self, attempt: Attempt) -> list[Address]:
+        return [party.coordinator for party in _self_last(self.me, list(attempt.parties.values()))]
+
+    def _traced(self, now_ns: int, step: str, detail: dict[str, object] | None = None) -> Event:
+        assert self.attempt is not None
+        return self._event(now_ns, self.attempt.merge_id, step, detail or {})
+
+    def _event(self, now_ns: int, merge_id: MergeId, step: str, detail: dict[str, object]) -> Event:
+        return Event(Kind.MERGE, now_ns, peer=self.me, detail={"step": step, "merge_id": str(merge_id), **detail})
+
+
+def _self_last(me: Address, parties: list[Party]) -> list[Party]:
+    """Our own answer is at hand at once: the others shall be asked before we act on it."""
+    return sorted(parties, key=lambda party: party.coordinator == me)
+
+
+def _aggregate(party: Party, answer: MergeDigest) -> Aggregate:
+    digest = Digest(dict(zip(answer.members, answer.entries, strict=True)))
+    observers = tuple(m for m in party.view.observers if m in answer.members)
+    return Aggregate(answer.members, digest, answer.number, answer.capacity, answer.window_bytes, observers)
+
+
+def _merge_view(merge_id: MergeId, view: View, digest: Digest) -> MergeView:
+    entries = tuple(digest[member] for member in view.members)
+    return MergeView(
+        merge_id,
+        view.id,
+        view.members,
+        view.observers,
+        view.subgroups,
+        view.capacity,
+        view.window_bytes,
+        entries,
+    )

@@ -1,0 +1,172 @@
+"""Taking part in a merge, as a coordinator that answers a leader or as a member that answers its coordinator.
+
+Invariants: one merge at a time, at every member; a merge id is armed once in its life, so nothing that arrives late can
+bring an old merge back; a merge is over with a view, a cancel, the end of the view handler's suspension, or its limit.
+Not here: whether a coordinator may accept at all (the view handler), how a roll call is held.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from enum import StrEnum
+
+from ringcast.core.control import MergeCall, MergeDigest, MergeId, MergeReq, MergeRsp, MergeView
+from ringcast.core.merge.decisions import HoldRollCall, MergeOver, Send, SpreadView, Taking
+from ringcast.model import Address, Config, Digest, Entry, Event, Kind, View
+
+MAX_LEADERS = 1024
+
+Decisions = list[Taking]
+
+
+class Part(StrEnum):
+    ACCEPTED = "accepted"  # a coordinator: nothing is held yet
+    CALLING = "calling"  # a coordinator: its roll call runs
+    ANSWERED = "answered"  # a coordinator: its digest is with the leader
+    MEMBER = "member"  # asked by its coordinator's roll call
+
+
+@dataclass(slots=True)
+class Merge:
+    """The merge this member is in."""
+
+    merge_id: MergeId
+    part: Part
+    members: tuple[Address, ...]
+    deadline_ns: int
+
+
+class ArmedOnce:
+    """Which merge ids were used up: a leader numbers its merges upwards, so one number for each leader is enough."""
+
+    def __init__(self) -> None:
+        self._highest: dict[Address, int] = {}
+
+    def is_used(self, merge_id: MergeId) -> bool:
+        return merge_id.number <= self._highest.get(merge_id.leader, 0)
+
+    def use(self, merge_id: MergeId) -> None:
+        number = max(merge_id.number, self._highest.pop(merge_id.leader, 0))
+        self._highest[merge_id.leader] = number
+        if len(self._highest) > MAX_LEADERS:
+            del self._highest[next(iter(self._highest))]
+
+
+class MergeParticipant:
+    def __init__(self, me: Address, config: Config) -> None:
+        self.me = me
+        self.limit_ns = config.resumer_ns
+        self.merge: Merge | None = None
+        self._armed = ArmedOnce()
+
+    # ---- a coordinator and its leader
+
+    def objection(self, sender: Address, request: MergeReq, view: View) -> str | None:
+        """Why this MERGE-REQ cannot be accepted, whatever the view handler thinks; None if it can."""
+        if request.merge_id.leader != sender:
+            return f"merge {request.merge_id} is not {sender}'s"
+        if request.view != view.id:
+            return f"{self.me} is in view {view.id}, not {request.view}"
+        if self.me not in request.members or any(member not in view for member in request.members):
+            return f"these are not members of {self.me}'s view {view.id}"
+        return self._objection(request.merge_id)
+
+    def _objection(self, merge_id: MergeId) -> str | None:
+        if self.merge is not None and self.merge.merge_id == merge_id:
+            return None
+        if self.merge is not None:
+            return f"{self.me} is in merge {self.merge.merge_id}"
+        return f"merge {merge_id} is over" if self._armed.is_used(merge_id) else None
+
+    def on_accepted(self, now_ns: int, request: MergeReq) -> Decisions:
+        """The view handler accepted it: first or again, the answer is the same."""
+        answer = Send(request.merge_id.leader, MergeRsp(request.merge_id, True))
+        if self.merge is not None:
+            return [answer]
+        self._enter(now_ns, request.merge_id, Part.ACCEPTED, request.members)
+        return [self._event(now_ns, request.merge_id, "accepted"), answer]
+
+    def on_merge_call(self, now_ns: int, sender: Address, call: MergeCall) -> Decisions:
+        merge = self._in(call.merge_id, Part.ACCEPTED)
+        if merge is None or call.merge_id.leader != sender:
+            return []
+        merge.part = Part.CALLING
+        return [self._event(now_ns, merge.merge_id, "calling"), HoldRollCall(merge.merge_id, merge.members)]
+
+    def on_roll_call_ended(
+        self, now_ns: int, merge_id: MergeId, entries: Mapping[Address, Entry], number: int, limits: tuple[int, int]
+    ) -> Decisions:
+        """What our roll call gave, complete or not; the leader learns who is missing. `limits` = capacity, bytes."""
+        merge = self._in(merge_id, Part.CALLING)
+        if merge is None:
+            return []
+        merge.part = Part.ANSWERED
+        members = tuple(member for member in merge.members if member in entries)
+        missing = tuple(member for member in merge.members if member not in entries)
+        digest = MergeDigest(merge_id, members, tuple(entries[m] for m in members), missing, number, *limits)
+        return [self._event(now_ns, merge_id, "answered"), Send(merge_id.leader, digest)]
+
+    def on_merge_view(self, now_ns: int, sender: Address, outcome: MergeView) -> Decisions:
+        merge = self._in(outcome.merge_id, Part.ANSWERED)
+        if merge is None or outcome.merge_id.leader != sender or self.me not in outcome.members:
+            return []
+        if len(outcome.entries) != len(outcome.members):
+            return []
+        digest = Digest(dict(zip(outcome.members, outcome.entries, strict=True)))
+        return [self._event(now_ns, merge.merge_id, "spreading"), SpreadView(merge.merge_id, outcome.view, digest)]
+
+    def on_cancel(self, now_ns: int, sender: Address, merge_id: MergeId, why: str) -> Decisions:
+        """The leader gave up; a cancel that overtakes its request uses the id up."""
+        if merge_id.leader != sender:
+            return []
+        self._armed.use(merge_id)
+        return self._over(now_ns, merge_id, why)
+
+    # ---- a member and its coordinator
+
+    def on_asked(self, now_ns: int, merge_id: MergeId) -> str | None:
+        """Our coordinator's roll call is for this merge. Why we do not answer it; None = we are in it now."""
+        why = self._objection(merge_id)
+        if why is None and self.merge is None:
+            self._enter(now_ns, merge_id, Part.MEMBER, ())
+        return why
+
+    # ---- the end
+
+    def on_view(self, now_ns: int, view: View) -> None:
+        """Whatever view was installed here, the merge before it is over."""
+        self.merge = None
+
+    def on_released(self, merge_id: MergeId) -> None:
+        """The view handler resumed, or our coordinator cancelled its roll call."""
+        if self.merge is not None and self.merge.merge_id == merge_id:
+            self.merge = None
+
+    def deadline_ns(self) -> int | None:
+        return None if self.merge is None else self.merge.deadline_ns
+
+    def on_time(self, now_ns: int) -> Decisions:
+        if self.merge is None or now_ns < self.merge.deadline_ns:
+            return []
+        return self._over(now_ns, self.merge.merge_id, "it took too long")
+
+    # ---- small things
+
+    def _enter(self, now_ns: int, merge_id: MergeId, part: Part, members: tuple[Address, ...]) -> None:
+        self._armed.use(merge_id)
+        self.merge = Merge(merge_id, part, members, now_ns + self.limit_ns)
+
+    def _in(self, merge_id: MergeId, part: Part) -> Merge | None:
+        merge = self.merge
+        return merge if merge is not None and merge.merge_id == merge_id and merge.part is part else None
+
+    def _over(self, now_ns: int, merge_id: MergeId, why: str) -> Decisions:
+        if self.merge is None or self.merge.merge_id != merge_id:
+            return []
+        self.merge = None
+        return [self._event(now_ns, merge_id, "over", why), MergeOver(merge_id, why)]
+
+    def _event(self, now_ns: int, merge_id: MergeId, step: str, why: str = "") -> Event:
+        detail = {"step": step, "merge_id": str(merge_id), "why": why}
+        return Event(Kind.MERGE, now_ns, peer=merge_id.leader, detail=detail)

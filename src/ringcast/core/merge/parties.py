@@ -1,0 +1,67 @@
+"""Who takes part in a merge, and who leads it: pure functions of the views that members really have.
+
+A party is the members that share a view, asked through one of them. A member stands in one party only: from every view
+those are taken out whose own view is another (`A: ABC, B: BC, C: BC` shrinks A's to A). Members of whom no view is
+known stay where the latest view has them; the roll call will tell.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Mapping
+from dataclasses import dataclass
+
+from ringcast.model import Address, View, ViewId
+
+Views = Mapping[Address, View]  # whose view -> that view; the order repeats
+
+
+@dataclass(frozen=True, slots=True)
+class Party:
+    coordinator: Address  # who is asked for all of them
+    view: View
+    members: tuple[Address, ...]  # in the order of the view
+
+    def __str__(self) -> str:
+        return f"{self.coordinator}:{','.join(map(str, self.members))}"
+
+
+def sanitised(views: Views) -> dict[Address, tuple[Address, ...]]:
+    """Each view without the members whose own view is known to be another."""
+    return {
+        holder: tuple(m for m in view.members if m not in views or views[m].id == view.id)
+        for holder, view in views.items()
+    }
+
+
+def coordinators(views: Views) -> list[Address]:
+    """The actual ones: first in their own view."""
+    return [holder for holder, view in views.items() if view.coordinator == holder]
+
+
+def choose_leader(views: Views) -> Address:
+    """Lowest of the actual coordinators; if there is none (cyclic views) of the living view creators; else of all."""
+    creators = [view.id.creator for view in views.values() if view.id.creator in views]
+    return min(coordinators(views) or creators or views)
+
+
+def parties_of(views: Views, silent: Collection[Address] = ()) -> list[Party]:
+    """One party for each view, without those that were asked and stayed silent."""
+    remaining = sanitised(views)
+    latest: dict[Address, ViewId] = {}
+    for view in views.values():
+        for member in view.members:
+            latest[member] = max(view.id, latest.get(member, view.id))
+    parties: dict[ViewId, Party] = {}
+    for holder, view in views.items():
+        if view.id not in parties:
+            members = tuple(
+                m for m in remaining[holder] if m in views or (m not in silent and latest[m] == view.id)
+            )
+            parties[view.id] = Party(_spokesman(view, members, views), view, members)
+    return list(parties.values())
+
+
+def _spokesman(view: View, members: tuple[Address, ...], views: Views) -> Address:
+    """The view's coordinator if it answered for it, else the first that did; an observer only if there is no other."""
+    answered = [m for m in members if m in views]
+    return next((m for m in answered if m not in view.observers), answered[0])

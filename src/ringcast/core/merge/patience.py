@@ -1,0 +1,44 @@
+"""Who failed too often lately: one sick member must not stop all healing.
+
+The seed cancels a merge when anybody is missing; done for ever, that would keep everybody apart. So whoever was missing
+in `patience` of the last 2·`patience` attempts is left out of the next. An attempt without it counts too, and so its
+failures age: after a while it is asked again.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection
+
+from ringcast.core.merge.parties import Party
+from ringcast.model import Address
+
+
+class Patience:
+    def __init__(self, patience: int) -> None:
+        self.patience = patience
+        self._attempts = 0
+        self._missed: dict[Address, list[int]] = {}  # the numbers of the attempts in which it was missing
+
+    def on_attempt(self, missing: Collection[Address]) -> None:
+        self._attempts += 1
+        for member in missing:
+            self._missed.setdefault(member, []).append(self._attempts)
+        recent = self._attempts - 2 * self.patience
+        aged = {m: [number for number in numbers if number > recent] for m, numbers in self._missed.items()}
+        self._missed = {m: numbers for m, numbers in aged.items() if numbers}
+
+    def has_run_out(self, member: Address) -> bool:
+        return len(self._missed.get(member, ())) >= self.patience
+
+    def admit(self, me: Address, parties: Collection[Party]) -> list[Party]:
+        """The parties for the next attempt; all of them again if otherwise nobody would be left to merge with."""
+        out = [self._trim(me, party) for party in parties if party.coordinator == me or self._is_wanted(party)]
+        return out if len(out) > 1 else [self._trim(me, party) for party in parties]
+
+    def _is_wanted(self, party: Party) -> bool:
+        return not self.has_run_out(party.coordinator)
+
+    def _trim(self, me: Address, party: Party) -> Party:
+        kept = (me, party.coordinator)
+        members = tuple(m for m in party.members if m in kept or not self.has_run_out(m))
+        return Party(party.coordinator, party.view, members)

@@ -1,0 +1,271 @@
+"""What a member does as one among others: membership, failure detection and the control line, brought together.
+
+Organs decide, as steps and decisions; here each is carried out, depth first and in order, so that a coordinator has
+installed a view before its message to anybody else exists. A word to oneself takes no wire. Exists only in a node
+that joins by itself; a node with a fixed view needs none of this.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping
+from typing import Any, Protocol
+
+from ringcast.core.control import AreYouThere, Control, Heartbeat, NewView, Stranger, Suspicion
+from ringcast.core.control_line import ControlLine
+from ringcast.core.effects import Beat, Drop, Effect, Excluded, Left, Probe, Unicast
+from ringcast.core.failure import AskIfAlive, AssureAlive, FailureDetector, HeartbeatTo, SlowPeer, Unsuspect
+from ringcast.core.failure import Decision as Finding
+from ringcast.core.failure import Suspect as Suspected
+from ringcast.core.membership import (
+    Adopt,
+    Chance,
+    FillTo,
+    Hold,
+    Membership,
+    Release,
+    Ring,
+    Say,
+    Steps,
+    Tell,
+)
+from ringcast.core.multicast import GroupStream
+from ringcast.core.packets import Loose, Run
+from ringcast.model import Address, Config, Event, View
+
+
+class Body(Protocol):
+    """The node whose social half this is."""
+
+    me: Address
+    config: Config
+
+    @property
+    def has_group(self) -> bool: ...
+
+    @property
+    def group(self) -> GroupStream: ...
+
+    def on_view(self, now_ns: int, view: View, offsets: Mapping[Address, int]) -> list[Effect]: ...
+
+    def wake(self, now_ns: int) -> None: ...
+
+
+class Society:
+    """One member's organs of membership, and how they move its streams."""
+
+    def __init__(
+        self,
+        body: Body,
+        chance: Chance,
+        line: ControlLine,
+        *,
+        expect: int,
+        observer: bool,
+        with_state: bool,
+        beats: bool,
+    ) -> None:
+        self.me = body.me
+        self.config = body.config
+        self.line = line
+        self.membership = Membership(
+            self.me, self.config, chance, expect=expect, observer=observer, with_state=with_state
+        )
+        self.detector = FailureDetector(self.me, self.config)
+        self.progress = 0  # turns of the core loop, told in heartbeats
+        self._body = body
+        self._beats = beats
+        self._beat_to: tuple[Address, ...] = ()
+        self._beat_ns: int | None = None
+        self._do: dict[type, Callable[[int, Any], list[Effect]]] = {
+            Say: self._say,
+            Tell: self._tell,
+            Ring: self._ring,
+            Hold: self._hold,
+            FillTo: self._fill,
+            Release: self._release,
+            Adopt: self._adopt,
+            Left: self._pass_on,
+            Excluded: self._pass_on,
+            Drop: self._pass_on,
+            Event: self._pass_on,
+            # what the failure detector found
+            AskIfAlive: self._ask_if_alive,
+            AssureAlive: self._assure_alive,
+            Suspected: self._suspected,
+            Unsuspect: self._unsuspect,
+            HeartbeatTo: self._heartbeat_to,
+            SlowPeer: self._nothing,
+        }
+
+    @property
+    def view(self) -> View | None:
+        return self._body.group.view if self._body.has_group else None
+
+    # ---- facts
+
+    def begin(self, now_ns: int) -> list[Effect]:
+        return self.carry_out(now_ns, self.membership.begin(now_ns))
+
+    def on_discovered(self, now_ns: int, endpoints: Iterable[str]) -> list[Effect]:
+        return self.carry_out(now_ns, self.membership.on_discovered(now_ns, endpoints))
+
+    def leave(self, now_ns: int) -> list[Effect]:
+        return self.carry_out(now_ns, self.membership.leave(now_ns))
+
+    def on_run(self, now_ns: int, sender: Address, run: Run) -> list[Effect]:
+        """Control messages, as they came."""
+        out, messages = self.line.on_run(now_ns, sender, run)
+        for message in messages:
+            out += self.on_message(now_ns, sender, message)
+        return out
+
+    def on_message(self, now_ns: int, sender: Address, message: Control) -> list[Effect]:
+        match message:
+            case Heartbeat():
+                found = self.detector.on_heartbeat(now_ns, sender, message.progress)
+                return self.carry_out(now_ns, found) + self._on_claim(now_ns, sender, message)
+            case AreYouThere():
+                return [Unicast(sender, Loose(self.heartbeat()))]
+            case Suspicion():
+                return self.carry_out(now_ns, self.detector.on_told(now_ns, sender, message.members))
+            case _:
+                return self.carry_out(now_ns, self.membership.on_message(now_ns, sender, message))
+
+    def _on_claim(self, now_ns: int, sender: Address, heartbeat: Heartbeat) -> list[Effect]:
+        """A heartbeat names the sender's view: a member has shown it, a stranger learns that it is none of us."""
+        view = self.view
+        if view is None or heartbeat.view is None:
+            return []
+        if sender in view:
+            if heartbeat.view == view.id:
+                self._body.group.on_shown(sender)
+            return []
+        return [Unicast(sender, Loose(Stranger(view.id)))] if heartbeat.view < view.id else []
+
+    def after_packet(self, now_ns: int, sender: Address, out: list[Effect]) -> list[Effect]:
+        """Whatever it was: its sender lives, and it may have filled us up."""
+        heard = self.detector.on_heard(now_ns, sender)
+        if heard:
+            out = out + self.carry_out(now_ns, heard)
+        return out + self._progress(now_ns) if self._is_filling else out
+
+    @property
+    def _is_filling(self) -> bool:
+        return self._body.has_group and self._body.group.is_filled
+
+    def _progress(self, now_ns: int) -> list[Effect]:
+        return self.carry_out(now_ns, self.membership.on_progress())
+
+    # ---- steps
+
+    def carry_out(self, now_ns: int, steps: Steps | list[Finding]) -> list[Effect]:
+        out: list[Effect] = []
+        for step in steps:
+            do = self._do.get(type(step))
+            if do is not None:
+                out += do(now_ns, step)
+            else:
+                out += self.carry_out(now_ns, self.membership.on_step(now_ns, step))  # type: ignore[arg-type]
+        return out
+
+    def _say(self, now_ns: int, step: Say) -> list[Effect]:
+        if step.to == self.me:
+            return self.on_message(now_ns, self.me, step.message)
+        said = self.line.say(now_ns, step.to, step.message)
+        self._body.wake(now_ns)
+        if said is None:
+            full = Drop("the control ring to a peer is full", step.to)
+            return [full, *self.carry_out(now_ns, self.detector.on_unreachable(now_ns, step.to))]
+        return said
+
+    def _tell(self, now_ns: int, step: Tell) -> list[Effect]:
+        return [Unicast(step.to, Loose(step.message))]
+
+    def _ring(self, now_ns: int, step: Ring) -> list[Effect]:
+        return [Probe(step.endpoint, Loose(step.message))]
+
+    def _hold(self, now_ns: int, step: Hold) -> list[Effect]:
+        self._body.wake(now_ns)
+        self._body.group.hold(step.going)
+        return []
+
+    def _fill(self, now_ns: int, step: FillTo) -> list[Effect]:
+        out = self._body.group.fill(now_ns, step.cuts, step.sources)
+        return out + self._progress(now_ns)
+
+    def _release(self, now_ns: int, step: object) -> list[Effect]:
+        return self._body.group.release(now_ns)
+
+    def _adopt(self, now_ns: int, step: Adopt) -> list[Effect]:
+        message: NewView = step.message
+        previous, view = self.view, message.view
+        out = self._body.on_view(now_ns, view, dict(zip(message.members, message.offsets, strict=True)))
+        self.line.on_view(previous, view)
+        out += self.carry_out(now_ns, self.detector.on_view(now_ns, view))
+        return out + self.carry_out(now_ns, self.membership.on_adopted(now_ns, message, self._body.group))
+
+    def _pass_on(self, now_ns: int, step: Effect) -> list[Effect]:
+        return [step]
+
+    def _nothing(self, now_ns: int, step: object) -> list[Effect]:
+        return []
+
+    # ---- the failure detector's findings
+
+    def _ask_if_alive(self, now_ns: int, finding: AskIfAlive) -> list[Effect]:
+        return [Unicast(finding.peer, Loose(AreYouThere()))]
+
+    def _assure_alive(self, now_ns: int, finding: AssureAlive) -> list[Effect]:
+        return [Unicast(finding.to, Loose(self.heartbeat()))]
+
+    def _suspected(self, now_ns: int, finding: Suspected) -> list[Effect]:
+        out: list[Effect] = []
+        for member in finding.tell:
+            out += self._say(now_ns, Say(member, Suspicion((finding.peer,))))
+        return out + self.carry_out(now_ns, self.membership.suspect(now_ns, finding.peer, str(finding.reason)))
+
+    def _unsuspect(self, now_ns: int, finding: Unsuspect) -> list[Effect]:
+        self.membership.withdraw(finding.peer)
+        return []
+
+    def _heartbeat_to(self, now_ns: int, finding: HeartbeatTo) -> list[Effect]:
+        self._beat_to = finding.peers
+        if not self._beats:
+            return [Beat(finding.peers)]
+        self._beat_ns = now_ns
+        return []
+
+    def heartbeat(self) -> Heartbeat:
+        return Heartbeat(None if self.view is None else self.view.id, self.progress)
+
+    def _beat(self, now_ns: int) -> list[Effect]:
+        if self._beat_ns is None or now_ns < self._beat_ns:
+            return []
+        self._beat_ns = now_ns + self.config.heartbeat_ns
+        return [Unicast(peer, Loose(self.heartbeat())) for peer in self._beat_to]
+
+    # ---- time
+
+    def deadline_ns(self) -> int | None:
+        if self.membership.is_over:
+            return None
+        due = [self.membership.deadline_ns(), self.detector.deadline_ns(), self._beat_ns]
+        return min((deadline for deadline in due if deadline is not None), default=None)
+
+    def on_time(self, now_ns: int) -> list[Effect]:
+        if self.membership.is_over:
+            return []
+        self.progress += 1
+        out = self._beat(now_ns)
+        out += self.carry_out(now_ns, self.detector.on_time(now_ns))
+        return out + self.carry_out(now_ns, self.membership.on_time(now_ns))
+
+    @property
+    def is_idle(self) -> bool:
+        return self.line.streams.is_idle
+
+    def on_interval(self, now_ns: int) -> list[Effect]:
+        return self.line.on_interval(now_ns, self.view)
+
+    def check(self) -> None:
+        self.line.streams.check()
