@@ -238,17 +238,18 @@ class ReceiveWindow(Generic[T]):
 
     def check(self) -> None:
         """Every invariant of the window; for tests and the simulator."""
-        assert self.freed <= self.handed <= self.ready <= self.highest <= self.freed + self.capacity, self._marks()
-        assert self.taken <= self.handed and self.stable <= self.ready, self._marks()
-        assert self.freed == min(self.stable, self.handed), self._marks()
-        assert self.retain or self.stable == self.taken, self._marks()
-        assert self.limit == (self.ready if self.is_orphaned else self.freed + self.capacity), self._marks()
+        freed, handed, ready, stable, taken = self.freed, self.handed, self.ready, self.stable, self.taken
+        end = freed + self._ring.capacity
+        assert freed <= handed <= ready <= self.highest <= end and taken <= handed and stable <= ready, self._marks()
+        assert freed == (stable if stable < handed else handed), self._marks()
+        assert self.retain or stable == taken, self._marks()
+        assert self.limit == (ready if self.is_orphaned else end), self._marks()
+        assert self._fresh is None or len(self._fresh) == ready - handed, self._marks()
         self._beyond_gap.check()
-        beyond_gap = list(self._beyond_gap)
-        assert not beyond_gap or beyond_gap[0][0] > self.ready + 1, (self.ready, beyond_gap)
-        assert not beyond_gap or beyond_gap[-1][1] <= self.highest, (self.highest, beyond_gap)
-        assert self._fresh is None or len(self._fresh) == self.ready - self.handed, self._marks()
-        assert self.occupancy <= self.capacity, (self.occupancy, self.capacity)
+        if self._beyond_gap.count:
+            beyond_gap = list(self._beyond_gap)
+            assert beyond_gap[0][0] > ready + 1 and beyond_gap[-1][1] <= self.highest, (self._marks(), beyond_gap)
+            assert self.occupancy <= self.capacity, (self.occupancy, self.capacity)
 
     def _marks(self) -> dict[str, int]:
         names = ("freed", "stable", "taken", "handed", "ready", "highest", "limit", "capacity")
