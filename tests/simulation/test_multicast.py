@@ -128,7 +128,7 @@ def test_p13_closing_ends_a_send_that_waits_for_silent_peers() -> None:
     cluster.close("A")
     waits = [event for event in cluster.events("A") if event.kind in (Kind.WAIT_START, Kind.WAIT_END)]
     assert [event.kind for event in waits] == [Kind.WAIT_START, Kind.WAIT_END]
-    assert waits[1].detail == {"how": "ended"}
+    assert waits[1].detail == {"how": "closed"}
 
 
 @pytest.mark.parametrize("capacity", [1, 7, 64, 1000])

@@ -7,6 +7,7 @@ same recordings, byte for byte. The harness keeps a recording of its own for wha
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import replace
 from pathlib import Path
 from random import Random
 
@@ -15,6 +16,7 @@ from ringcast.sim.clock import Clock
 from ringcast.sim.faults import Fault, Faults
 from ringcast.sim.member import Member
 from ringcast.sim.network import Link, Network
+from ringcast.sim.nodes import SCHEME, address_of, fixed_node, joining_node
 from ringcast.trace import FileRecorder, Header, MemoryRecorder, Recording, run_hash
 
 HARNESS = Address("harness", 0, "sim:harness")
@@ -37,8 +39,10 @@ class Cluster:
         configs: Mapping[str, Config] | None = None,
         link: Link | None = None,
         multicasts: bool = False,
+        fixed: bool = True,
         group: str = "sim",
     ) -> None:
+        """`fixed`: everybody is in one view, for ever; otherwise members find each other, come and go."""
         self.seed = seed
         self.group = group
         self.multicasts = multicasts
@@ -51,11 +55,17 @@ class Cluster:
         self._configs = dict(configs or {})
         self._recorders: list[MemoryRecorder] = []
         self._harness = self._recorder(HARNESS)
-        self._begin_fixed(names_of(members) if isinstance(members, int) else list(members))
+        self._incarnations: dict[str, int] = {}
+        names = names_of(members) if isinstance(members, int) else list(members)
+        if fixed:
+            self._begin_fixed(names)
+        else:
+            for name in names:
+                self.start(name, expect=len(names))
 
     def _begin_fixed(self, names: list[str]) -> None:
         """Everybody is in one view from the start; the smallest capacity is agreed, as with any view."""
-        addresses = tuple(Address(name, 1, f"sim:{name}") for name in names)
+        addresses = tuple(address_of(name) for name in names)
         configs = [self.config_of(name) for name in names]
         view = View(
             ViewId(1, addresses[0]),
@@ -64,8 +74,8 @@ class Cluster:
             window_bytes=min(config.window_bytes for config in configs),
         )
         for address in addresses:
-            recorder = self._recorder(address)
-            self.members[address.name] = Member(self, address, self.config_of(address.name), recorder, view, {})
+            node = fixed_node(address, self.config_of(address.name), view, multicasts=self.multicasts)
+            self.members[address.name] = Member(self, node, self._recorder(address))
         for member in self.members.values():
             member.begin()
 
@@ -121,8 +131,32 @@ class Cluster:
             self.clock.run_until(min(end_ns, self.clock.now_ns + look_every_ns))
         return True
 
+    def start(self, name: str, expect: int = 0) -> Member:
+        """A process at this name, the first or the one after it ended: it joins the group, or founds it."""
+        if name in self.members:
+            assert self.members[name].is_over, f"{name} still runs"
+            self.past.append(self.members[name])
+        incarnation = self._incarnations[name] = self._incarnations.get(name, 0) + 1
+        address = address_of(name, incarnation)
+        chance = self.random(name, f"chance/{incarnation}")
+        config = self.config_of(name)
+        node = joining_node(address, config, chance, multicasts=self.multicasts, expect=expect)
+        member = self.members[name] = Member(self, node, self._recorder(address))
+        member.begin([SCHEME + other for other in self.members if other != name])
+        self.faults.refresh()
+        return member
+
+    def leave(self, name: str) -> None:
+        """Ask to leave; the process ends when it is out."""
+        self.members[name].leave()
+
     def crash(self, name: str) -> None:
         self._end(name, "crashed")
+
+    def heal(self, bound_ns: int = 0) -> None:
+        """Nothing is wrong any more: no fault, no loss, nobody crashes. Links keep their delay."""
+        self.network.link = replace(self.network.link, loss=0.0, damage=0.0)
+        self.faults.end_all(bound_ns)
 
     def close(self, name: str) -> None:
         self._end(name, "ended")
@@ -144,9 +178,15 @@ class Cluster:
 
     def is_settled(self) -> bool:
         """Nothing waits to be sent, to be acked or to be read."""
-        return all(
-            not member.application.outbox and not member.application.inbox and member.node.deadline_ns() is None
-            for member in self.alive()
+        return all(_is_settled(member) for member in self.alive())
+
+    def share_a_view(self) -> bool:
+        """All who live are in one view, and nobody else is."""
+        alive = list(self.alive())
+        views = {member.node.view.id for member in alive if member.node.has_group}
+        everybody = sorted(member.address for member in alive)
+        return len(views) == 1 and all(
+            member.node.has_group and sorted(member.node.view.members) == everybody for member in alive
         )
 
     # ---- recordings
@@ -154,9 +194,10 @@ class Cluster:
     def note_fault(self, fault: Fault) -> None:
         self._harness.append(Event(Kind.FAULT, self.clock.now_ns, detail=_detail(fault)))
 
-    def note_heal(self, fault: Fault | None) -> None:
+    def note_heal(self, fault: Fault | None, bound_ns: int = 0) -> None:
+        """A fault ended; or all did, and from now on every wait must end within the bound (G14)."""
         detail = {"what": "all"} if fault is None else _detail(fault)
-        self._harness.append(Event(Kind.HEAL, self.clock.now_ns, detail=detail))
+        self._harness.append(Event(Kind.HEAL, self.clock.now_ns, value=bound_ns, detail=detail))
 
     def close_all(self) -> None:
         """The run is over: every recording ends in good order."""
@@ -184,6 +225,13 @@ class Cluster:
                 else:
                     file.append(event)
             file.close(self.clock.now_ns)
+
+
+def _is_settled(member: Member) -> bool:
+    node, application = member.node, member.application
+    if application.outbox or application.inbox or not node.has_group:
+        return False
+    return node.group.is_idle and node.peers.is_idle
 
 
 def _detail(fault: Fault) -> dict[str, object]:

@@ -69,6 +69,7 @@ KIND_CUTS: Mapping[str, tuple[str, ...]] = {
     "no-requests": ("request",),
     "no-tails": ("highest",),
     "no-control": ("control",),
+    "no-heartbeats": ("heartbeat", "areyouthere"),
 }
 
 # What members do wrong: frozen for a while, not reading, reading slowly (ms per delivery), a wrong clock (ppm).
@@ -90,7 +91,7 @@ class Place(Protocol):
 
     def note_fault(self, fault: Fault) -> None: ...
 
-    def note_heal(self, fault: Fault | None) -> None: ...
+    def note_heal(self, fault: Fault | None, bound_ns: int = 0) -> None: ...
 
 
 class Faults:
@@ -99,6 +100,7 @@ class Faults:
     def __init__(self, place: Place) -> None:
         self._place = place
         self.active: list[Fault] = []
+        self._is_over = False
 
     def plan(self, fault: Fault) -> None:
         """It will begin and end by itself."""
@@ -106,6 +108,8 @@ class Faults:
         self._place.clock.at(fault.until_ns, self.end, fault)
 
     def begin(self, fault: Fault) -> None:
+        if self._is_over:
+            return
         self.active.append(fault)
         self._place.note_fault(fault)
         self.refresh()
@@ -116,10 +120,11 @@ class Faults:
             self._place.note_heal(fault)
             self.refresh()
 
-    def end_all(self) -> None:
-        """From now on nothing is wrong any more (as far as it can be undone)."""
+    def end_all(self, bound_ns: int = 0) -> None:
+        """From now on nothing is wrong any more; what was planned for later does not happen."""
         self.active.clear()
-        self._place.note_heal(None)
+        self._is_over = True
+        self._place.note_heal(None, bound_ns)
         self.refresh()
 
     def refresh(self) -> None:

@@ -1,4 +1,4 @@
-"""A simulated process: the one place of this room where a `core.Node` is built and driven.
+"""A simulated process: the one place of this room where a `core.Node` is driven.
 
 It does what the asyncio driver does, on virtual time: frames in, effects out, one timer; then the application reads and
 sends as far as it may. After every fact that goes into the node, `check()` of every machine in it is called.
@@ -8,24 +8,41 @@ A frozen member does nothing; its socket keeps what arrives, up to its buffer. A
 from __future__ import annotations
 
 from collections import Counter, deque
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable
 from dataclasses import replace
 from typing import Protocol
 
-from ringcast.core import Cast, Deliver, Drop, Effect, Freed, Install, Lost, Node, Unicast
-from ringcast.model import Address, Config, Event, Kind, View
+from ringcast.core import (
+    Beat,
+    Cast,
+    Deliver,
+    Drop,
+    Effect,
+    Excluded,
+    Freed,
+    Install,
+    Left,
+    Lost,
+    Node,
+    Probe,
+    Unicast,
+)
+from ringcast.errors import UsageError
+from ringcast.model import SECOND, Address, Event, Kind, ViewId
 from ringcast.sim.application import Application, Outbound
 from ringcast.sim.clock import Clock, LocalClock
 from ringcast.sim.network import Network
+from ringcast.sim.nodes import name_at
 from ringcast.trace import Recorder
 from ringcast.wire import Codec
+
+JOIN_LIMIT_NS = 60 * SECOND
 
 
 class World(Protocol):
     """What a member needs from the world it lives in."""
 
     group: str
-    multicasts: bool  # the network reaches everybody with one packet
     clock: Clock
     network: Network
 
@@ -33,51 +50,60 @@ class World(Protocol):
 class Member:
     """One process: its node, its application, its clock, its recording."""
 
-    def __init__(
-        self,
-        world: World,
-        address: Address,
-        config: Config,
-        recorder: Recorder,
-        view: View,
-        offsets: Mapping[Address, int],
-    ) -> None:
-        self.address = address
-        self.name = address.name
+    def __init__(self, world: World, node: Node, recorder: Recorder) -> None:
+        self.address = node.me
+        self.name = node.me.name
         self.recorder = recorder
         self.application = Application()
         self.local = LocalClock()
-        self.node = Node(address, config, view, offsets, multicasts=world.multicasts)
+        self.node = node
+        self.excluded: list[ViewId] = []  # later views of the others, without this member
         self.lost: str | None = None  # why it cannot go on in its view, if so
         self.drops: Counter[str] = Counter()
         self.is_frozen = False
         self.is_over = False
+        self._is_leaving = False  # the node is out: the process ends as soon as its effects are carried out
         self.clock_rate = 0  # parts per million that its clock gains or loses
         self._world = world
-        self._codec = Codec(world.group, address)
+        self._codec = Codec(world.group, node.me)
         self._record = recorder.append
         self._buffer: deque[tuple[bytes, bool]] = deque()  # what a frozen member's socket holds
         self._buffered = 0
         self._timer_ns: int | None = None
-        self._waits = 0
+        self._waits: dict[str, int] = {}  # what is waited for, and the number of that wait
+        self._last_wait = 0
         self._waiting: Outbound | None = None  # the message whose send waits for room
         self._next_read_ns: int | None = None
         self._do: dict[type, Callable[..., None]] = {
             Cast: self._cast,
             Unicast: self._unicast,
+            Probe: self._probe,
             Deliver: self._queue,
-            Install: self._queue,
+            Install: self._install,
             Freed: self._ignore,  # the application looks again after every fact anyway
             Drop: self._drop,
             Lost: self._lose,
+            Left: self._leave_world,
+            Excluded: self._note_exclusion,
+            Beat: self._ignore,
             Event: self._note,
         }
 
     # ---- life
 
-    def begin(self) -> None:
+    def begin(self, endpoints: Iterable[str] = ()) -> None:
+        """The process starts; somebody may be found at these endpoints."""
         self._world.network.attach(self.name, self._on_frame)
+        if not self.node.has_group:
+            self._start_wait("join", JOIN_LIMIT_NS)
         self._enter(self.node.begin(self.now_ns))
+        self._enter(self.node.on_discovered(self.now_ns, endpoints))
+
+    def leave(self) -> None:
+        """Ask to be let go; the process ends when it is out."""
+        if not self.is_over and "leave" not in self._waits:
+            self._start_wait("leave", self.node.config.leave_ns)
+            self._enter(self.node.leave(self.now_ns))
 
     @property
     def now_ns(self) -> int:
@@ -89,7 +115,8 @@ class Member:
         if self.is_over:
             return
         self._world.network.detach(self.name)
-        self._end_wait(how)
+        for what in list(self._waits) if how != "crashed" else ():
+            self._end_wait(what, "closed")
         self.is_over = True
         self.application.outbox.clear()
         self.recorder.close(self._world.clock.now_ns, how)
@@ -116,10 +143,20 @@ class Member:
 
     # ---- what the application does
 
+    @property
+    def largest_message(self) -> int:
+        """What may be sent at all: its pieces must fit an empty window together."""
+        config = self.node.config
+        capacity = self.node.group.capacity if self.node.has_group else config.capacity
+        pieces = min(capacity, config.stream_capacity)
+        return min(config.max_message_bytes, pieces * self.node.largest_whole)
+
     def send(self, payload: bytes, to: tuple[Address, ...] = ()) -> None:
         """Queue a message; it goes out at once if there is room, otherwise it waits."""
         if self.is_over:
             return
+        if len(payload) > self.largest_message:
+            raise UsageError(f"a message of {len(payload)} bytes is above the {self.largest_message} that fit a window")
         self.application.outbox.append(Outbound(payload, to))
         self.look()
 
@@ -169,6 +206,8 @@ class Member:
             pass
         self._note_wait()
         self._arm()
+        if self._is_leaving:
+            self.end("left")
 
     def _carry_out(self, effects: list[Effect]) -> None:
         self.node.check()
@@ -246,16 +285,22 @@ class Member:
         head = outbox[0] if outbox else None
         if head is self._waiting:
             return
-        self._end_wait("sent")
+        self._end_wait("send", "done")
+        self._waiting = head
         if head is not None:
-            self._waiting = head
-            self._waits += 1
-            self._note(Event(Kind.WAIT_START, self.now_ns, value=self._waits, detail={"what": "send"}))
+            self._start_wait("send", 0)
 
-    def _end_wait(self, how: str) -> None:
-        if self._waiting is not None:
-            self._waiting = None
-            self._note(Event(Kind.WAIT_END, self.now_ns, value=self._waits, detail={"how": how}))
+    def _start_wait(self, what: str, limit_ns: int) -> None:
+        self._last_wait += 1
+        self._waits[what] = self._last_wait
+        until_ns = self._world.clock.now_ns + limit_ns if limit_ns else 0
+        detail = {"what": what}
+        self._note(Event(Kind.WAIT_START, self.now_ns, value=self._last_wait, other=until_ns, detail=detail))
+
+    def _end_wait(self, what: str, how: str) -> None:
+        number = self._waits.pop(what, None)
+        if number is not None:
+            self._note(Event(Kind.WAIT_END, self.now_ns, value=number, detail={"how": how}))
 
     # ---- effects
 
@@ -271,11 +316,26 @@ class Member:
         assert len(frame) <= self.node.config.frame_bytes, (len(frame), effect.packet)
         self._world.network.transmit(self.name, effect.to.name, effect.packet, frame)
 
-    def _queue(self, effect: Deliver | Install) -> None:
+    def _probe(self, effect: Probe) -> None:
+        frame = self._codec.encode(effect.packet)
+        self._world.network.transmit(self.name, name_at(effect.endpoint), effect.packet, frame)
+
+    def _queue(self, effect: Deliver) -> None:
         self.application.inbox.append(effect)
 
-    def _ignore(self, effect: Freed) -> None:
-        """Nothing to wake: the application looks after every fact."""
+    def _install(self, effect: Install) -> None:
+        self._end_wait("join", "done")
+        self.application.inbox.append(effect)
+
+    def _ignore(self, effect: Freed | Beat) -> None:
+        """Nobody is to be woken, and the node sends its heartbeats itself."""
+
+    def _leave_world(self, effect: Left) -> None:
+        self._end_wait("leave", "done" if effect.clean else "limit")
+        self._is_leaving = True
+
+    def _note_exclusion(self, effect: Excluded) -> None:
+        self.excluded.append(effect.view)
 
     def _drop(self, effect: Drop) -> None:
         self.drops[effect.reason] += effect.count

@@ -13,7 +13,7 @@ from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from random import Random
 
-from ringcast.core import Channel, Packet, Run
+from ringcast.core import Channel, Loose, Packet, Run
 from ringcast.model import MIB, MS, SECOND
 from ringcast.sim.clock import Clock
 
@@ -48,8 +48,10 @@ class Link:
 
 
 def kind_of(packet: Packet) -> str:
-    """The word by which cuts and snares name a packet: data, stream, control, or its type."""
-    return _RUN_KINDS[packet.channel] if type(packet) is Run else type(packet).__name__.lower()
+    """The word by which cuts and snares name a packet: data, stream, control, or the type of what is said."""
+    if type(packet) is Run:
+        return _RUN_KINDS[packet.channel]
+    return type(packet.message if isinstance(packet, Loose) else packet).__name__.lower()
 
 
 class Path:

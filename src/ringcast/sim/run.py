@@ -1,0 +1,117 @@
+"""One seed: options are drawn, a safety phase runs under faults, everything heals, a liveness phase follows, a verdict.
+
+What went wrong is one of: a checker found a violation (G1…G14); an application read what was not sent, or not all of
+it; an invariant broke or something raised, which is a bug whatever the recordings say.
+"""
+
+from __future__ import annotations
+
+import traceback
+from collections import Counter
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from ringcast.checkers import judge
+from ringcast.model import SECOND, Kind
+from ringcast.sim.cluster import Cluster
+from ringcast.sim.contents import strange_contents
+from ringcast.sim.options import Options
+from ringcast.sim.workload import Workload
+
+
+@dataclass(slots=True)
+class Outcome:
+    """What one run showed; small, because thousands travel between processes."""
+
+    seed: int
+    members: int
+    simulated_ns: int = 0
+    events: int = 0
+    deliveries: int = 0
+    is_settled: bool = False
+    faults: dict[str, int] = field(default_factory=dict)
+    examined: dict[str, int] = field(default_factory=dict)
+    violated: dict[str, int] = field(default_factory=dict)
+    sentences: list[str] = field(default_factory=list)  # what went wrong, in words, most telling first
+    trace_hash: str = ""
+
+    @property
+    def is_good(self) -> bool:
+        return not self.sentences
+
+    def to_json(self) -> dict[str, Any]:
+        return {
+            "seed": self.seed,
+            "members": self.members,
+            "simulated_seconds": self.simulated_ns / SECOND,
+            "deliveries": self.deliveries,
+            "faults": self.faults,
+            "sentences": self.sentences,
+        }
+
+
+def simulate(options: Options, record: Path | None = None) -> Outcome:
+    """Run it and judge it."""
+    return run_world(options, record)[0]
+
+
+def run_world(options: Options, record: Path | None = None) -> tuple[Outcome, Cluster]:
+    """The same, and the world as it ended, for those who want to tell its story."""
+    outcome = Outcome(options.seed, options.members)
+    cluster = Cluster(
+        options.members,
+        seed=options.seed,
+        config=options.config,
+        link=options.link,
+        multicasts=options.multicasts,
+    )
+    try:
+        _live_through(cluster, options, outcome)
+    except Exception as error:  # an invariant of ours broke; the recordings up to here may say more
+        where = traceback.extract_tb(error.__traceback__)[-1]
+        outcome.sentences.append(f"{type(error).__name__} in {where.name} (line {where.lineno}): {error}")
+    cluster.close_all()
+    _judge(cluster, outcome)
+    if record is not None:
+        cluster.write_recordings(record)
+    return outcome, cluster
+
+
+def _live_through(cluster: Cluster, options: Options, outcome: Outcome) -> None:
+    heal_ns = options.safety_ns
+    workload = Workload(cluster, options.load, until_ns=heal_ns + SECOND)
+    for name in cluster.names:
+        workload.begin(name)
+    for fault in options.faults:
+        cluster.faults.plan(fault)
+    cluster.clock.run_until(heal_ns)
+    cluster.heal(options.bound_ns)
+    cluster.clock.run_until(heal_ns + options.bound_ns)
+    outcome.is_settled = cluster.is_settled()
+    if not outcome.is_settled:
+        outcome.sentences.append(
+            f"not everything was sent, acked and read {options.bound_ns / SECOND:g} s after the heal"
+        )
+    outcome.sentences += strange_contents(cluster, workload.ledger, is_complete=True)
+    lost = [f"{member.address} is lost: {member.lost}" for member in cluster.alive() if member.lost]
+    outcome.sentences += lost
+
+
+def _judge(cluster: Cluster, outcome: Outcome) -> None:
+    judgement = judge(cluster.recordings())
+    outcome.simulated_ns = cluster.clock.now_ns
+    outcome.events = judgement.events
+    outcome.trace_hash = cluster.trace_hash()
+    faults: Counter[str] = Counter()
+    for recording in cluster.recordings():
+        for event in recording.events:
+            if event.kind is Kind.DELIVER:
+                outcome.deliveries += event.count
+            elif event.kind is Kind.FAULT:
+                faults[str((event.detail or {})["what"])] += 1
+    outcome.faults = dict(sorted(faults.items()))
+    for name, finding in judgement.findings.items():
+        outcome.examined[name] = finding.examined
+        outcome.violated[name] = finding.violation_count
+        outcome.sentences += [f"{name}: {violation.sentence}" for violation in finding.violations[:3]]
