@@ -22,8 +22,8 @@ from ringcast.errors import RingcastError
 from ringcast.lab.pattern import CYCLE, Pattern
 from ringcast.lab.ping import Pinger, percentiles_us
 from ringcast.lab.tally import END, Tally
-from ringcast.model import Batch, profile
-from ringcast.runtime import Group, open_fixed
+from ringcast.model import Batch, Config, profile
+from ringcast.runtime import Group, join, open_fixed
 from ringcast.transport import Datagrams, Endpoint, MulticastGroup, TcpTransport, Transport, UdpTransport
 
 Answer = dict[str, Any]
@@ -46,16 +46,56 @@ class PuppetProcess:
     # ---- commands
 
     async def open(self, order: Answer) -> Answer:
+        """With `members`: a place in a fixed group. Without: join by `seeds`, as `me`, at `bind`."""
         config = profile(order.get("profile", "local"), **order.get("config", {}))
-        me = order["me"]
-        self.transport = make_transport(order, order["members"][me], config.frame_bytes, config.receive_buffer_bytes)
-        self.group = await open_fixed(
-            order["group"], me, order["members"], transport=self.transport, config=config, record=order.get("record")
-        )
+        if "members" in order:
+            self.transport = make_transport(order, order["members"][order["me"]], config)
+            opening = open_fixed(
+                order["group"],
+                order["me"],
+                order["members"],
+                transport=self.transport,
+                config=config,
+                record=order.get("record"),
+            )
+        else:
+            self.transport = make_transport(order, order["bind"], config)
+            opening = self._join(order, config)
+        self.group = await opening
         if order.get("inspect", False):
             await self.group.inspect()
         self._reader = asyncio.create_task(self._read())
         return {"me": list(self.group.me), "receive_buffer": self.transport.receive_buffer}
+
+    async def _join(self, order: Answer, config: Config) -> Group:
+        assert self.transport is not None
+        return await join(
+            order["group"],
+            name=order["me"],
+            seeds=order.get("seeds", ()),
+            transport=self.transport,
+            config=config,
+            expect=order.get("expect", 0),
+            observer=order.get("observer", False),
+            record=order.get("record"),
+            inspect=False,
+            timeout=order.get("timeout", 60.0),
+        )
+
+    async def leave(self, order: Answer) -> Answer:
+        await self._group().leave()
+        return {}
+
+    async def until_view(self, order: Answer) -> Answer:
+        """Wait until the view has exactly these members (names)."""
+        wanted = sorted(order["names"])
+
+        def is_here() -> bool:
+            return sorted(member.name for member in self._group().members) == wanted
+
+        async with self._changed:
+            await self._changed.wait_for(is_here)
+        return {"view": str(self._group().view.id), "coordinator": str(self._group().coordinator)}
 
     async def send(self, order: Answer) -> Answer:
         """`count` messages, or as many as go in `seconds` (at most `rate` a second); ends with a marker and a flush."""
@@ -169,6 +209,8 @@ class PuppetProcess:
                 await self._reading.wait()
             if type(event) is not Batch:
                 self.tally.views.append([str(member) for member in event.view.members])  # type: ignore[union-attr]
+                async with self._changed:
+                    self._changed.notify_all()
                 continue
             if self.pinger is not None and self.pinger.concerns(event):
                 await self.pinger.take(event)
@@ -207,7 +249,7 @@ class PuppetProcess:
         sys.stdout.buffer.flush()
 
 
-def make_transport(order: Answer, at: str, frame_bytes: int, buffer_bytes: int) -> Transport:
+def make_transport(order: Answer, at: str, config: Config) -> Transport:
     """The transport that an order describes: udp (with `multicast` = [group, port, interface]) or tcp."""
     bind = order.get("bind", at)
     if order.get("transport", "udp") == "tcp":
@@ -216,9 +258,9 @@ def make_transport(order: Answer, at: str, frame_bytes: int, buffer_bytes: int) 
     return UdpTransport(
         bind,
         advertise=at,
-        datagrams=Datagrams(frame_bytes, never_split=frame_bytes <= 1_500),
+        datagrams=Datagrams(config.frame_bytes, never_split=config.frame_bytes <= 1_500),
         multicast=None if multicast is None else MulticastGroup(Endpoint(multicast[0], multicast[1]), multicast[2]),
-        receive_buffer_bytes=buffer_bytes,
+        receive_buffer_bytes=config.receive_buffer_bytes,
     )
 
 

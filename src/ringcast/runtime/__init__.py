@@ -4,6 +4,7 @@ from ringcast.runtime.driver import Driver
 from ringcast.runtime.fixed import open_fixed
 from ringcast.runtime.group import Group
 from ringcast.runtime.inspection import ask, find_members
+from ringcast.runtime.joining import Joining, join
 from ringcast.runtime.words import Waiting
 
-__all__ = ["Driver", "Group", "Waiting", "ask", "find_members", "open_fixed"]
+__all__ = ["Driver", "Group", "Joining", "Waiting", "ask", "find_members", "join", "open_fixed"]

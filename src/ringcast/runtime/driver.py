@@ -14,7 +14,8 @@ import time
 from collections import Counter, deque
 from collections.abc import Callable
 
-from ringcast.core import Cast, Deliver, Drop, Effect, Freed, Install, Lost, Node, Unicast
+from ringcast.core import Beat, Cast, Deliver, Drop, Effect, Excluded, Freed, Install, Left, Lost, Node, Probe, Unicast
+from ringcast.errors import RingcastError
 from ringcast.model import Address, Event
 from ringcast.trace import Recorder
 from ringcast.transport import Endpoint, Transport
@@ -22,6 +23,7 @@ from ringcast.wire import Codec
 
 _log = logging.getLogger("ringcast")
 
+MAX_ENDPOINTS = 4_096  # parsed endpoints remembered
 MAX_UNSENT = 4_096  # control and repair frames kept while the socket is busy; beyond it they are dropped, and repaired
 
 
@@ -37,6 +39,8 @@ class Driver:
         self.on_inbox: Callable[[], None] = _nothing
         self.on_freed: Callable[[], None] = _nothing
         self.on_lost: Callable[[str], None] = _say_nothing
+        self.on_left: Callable[[Left], None] = _ignore
+        self.on_excluded: Callable[[Excluded], None] = _ignore
         self._codec = codec
         self._recorder = recorder
         self._frames: list[bytes] = []  # multicasts of the batch in progress
@@ -45,27 +49,41 @@ class Driver:
         self._others: list[Endpoint] = []
         self._endpoints: dict[str, Endpoint] = {}
         self._timer: asyncio.TimerHandle | None = None
+        self._timer_ns = 0
+        self._first_view: asyncio.Future[None] | None = None
         self._freed = False
         self._closed = False
         self._do: dict[type, Callable[..., None]] = {
             Cast: self._cast,
             Unicast: self._unicast,
+            Probe: self._probe,
+            Beat: self._beat,
+            Left: self._left,
+            Excluded: self._excluded,
             Deliver: self._deliver,
             Install: self._install,
             Freed: self._note_freed,
             Drop: self._drop,
             Lost: self._lost,
-            Event: self._ignore if recorder is None else recorder.append,
+            Event: _ignore if recorder is None else recorder.append,
         }
 
     # ---- life
 
-    async def open(self) -> None:
-        self.transport.on_writable = self._on_writable
-        await self.transport.open(self._on_frames)
-
     def begin(self) -> None:
+        """The transport is open: the node may speak."""
+        self.transport.on_writable = self._on_writable
         self.execute(self.node.begin(self.now_ns()))
+
+    async def until_view(self) -> None:
+        """Wait for the first view; raises what made it impossible."""
+        if not self.node.has_group:
+            self._first_view = asyncio.get_running_loop().create_future()
+            await self._first_view
+
+    def fail_view(self, error: RingcastError) -> None:
+        if self._first_view is not None and not self._first_view.done():
+            self._first_view.set_exception(error)
 
     def close(self, how: str = "ended") -> None:
         if self._closed:
@@ -95,7 +113,7 @@ class Driver:
             do[type(effect)](effect)
         self._after()
 
-    def _on_frames(self, frames: list[bytes]) -> None:
+    def on_frames(self, frames: list[bytes]) -> None:
         """Everything that one wake of the transport read."""
         now = self.now_ns()
         do, node, decode, heard = self._do, self.node, self._codec.decode, self.heard
@@ -123,14 +141,19 @@ class Driver:
         if self._freed:
             self._freed = False
             self.on_freed()
-        if self._timer is None and not self._closed:
+        if not self._closed:
             self._set_timer()
 
     def _set_timer(self) -> None:
+        """One timer, at the node's deadline or earlier; one that fires too early finds nothing to do."""
         deadline = self.node.deadline_ns()
-        if deadline is not None:
-            delay = max(0, deadline - self.now_ns()) / 1e9
-            self._timer = asyncio.get_running_loop().call_later(delay, self._on_time)
+        if deadline is None or (self._timer is not None and self._timer_ns <= deadline):
+            return
+        if self._timer is not None:
+            self._timer.cancel()
+        self._timer_ns = deadline
+        delay = max(0, deadline - self.now_ns()) / 1e9
+        self._timer = asyncio.get_running_loop().call_later(delay, self._on_time)
 
     # ---- effects
 
@@ -138,27 +161,37 @@ class Driver:
         self._frames.append(self._codec.encode(effect.packet))
 
     def _unicast(self, effect: Unicast) -> None:
-        to = self._endpoint(effect.to)
-        frame = self._codec.encode(effect.packet, effect.to)
+        self._send(self._endpoint(effect.to.endpoint), self._codec.encode(effect.packet, effect.to))
+
+    def _probe(self, effect: Probe) -> None:
+        self._send(self._endpoint(effect.endpoint), self._codec.encode(effect.packet))
+
+    def _send(self, to: Endpoint, frame: bytes) -> None:
         if self._unsent or not self.transport.send(to, frame):
             if len(self._unsent) < MAX_UNSENT:
                 self._unsent.append((to, frame))
             else:
                 self.drops["the socket was busy for too long"] += 1
 
-    def _endpoint(self, address: Address) -> Endpoint:
-        endpoint = self._endpoints.get(address.endpoint)
+    def _endpoint(self, text: str) -> Endpoint:
+        endpoint = self._endpoints.get(text)
         if endpoint is None:
-            endpoint = self._endpoints[address.endpoint] = Endpoint.parse(address.endpoint)
+            if len(self._endpoints) >= MAX_ENDPOINTS:
+                self._endpoints.clear()
+            endpoint = self._endpoints[text] = Endpoint.parse(text)
         return endpoint
 
     def _deliver(self, effect: Deliver) -> None:
         self.inbox.append(effect)
 
     def _install(self, effect: Install) -> None:
-        self._others = [self._endpoint(member) for member in effect.view.members if member != self.node.me]
+        if self._frames:
+            self._flush_frames()  # What was multicast in the view before goes to the members of that view.
+        self._others = [self._endpoint(member.endpoint) for member in effect.view.members if member != self.node.me]
         self.transport.set_peers(self._others)
         self.inbox.append(effect)
+        if self._first_view is not None and not self._first_view.done():
+            self._first_view.set_result(None)
 
     def _note_freed(self, effect: Freed) -> None:
         self._freed = True
@@ -170,8 +203,15 @@ class Driver:
         _log.error("lost its place: %s", effect.reason)
         self.on_lost(effect.reason)
 
-    def _ignore(self, effect: Event) -> None:
-        """Not recorded."""
+    def _beat(self, effect: Beat) -> None:
+        """Heartbeats go out from a thread; tell it to whom."""
+
+    def _left(self, effect: Left) -> None:
+        self.on_left(effect)
+
+    def _excluded(self, effect: Excluded) -> None:
+        _log.warning("excluded: the others go on in view %s", effect.view)
+        self.on_excluded(effect)
 
     # ---- the socket
 
@@ -204,4 +244,8 @@ def _nothing() -> None:
 
 
 def _say_nothing(reason: str) -> None:
+    pass
+
+
+def _ignore(effect: Effect) -> None:
     pass

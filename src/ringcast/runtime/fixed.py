@@ -44,7 +44,7 @@ async def open_fixed(
         Node(mine, config, view, {}, multicasts=transport.multicasts), Codec(group, mine), transport, recorder
     )
     place = Group(group, driver)
-    await driver.open()
+    await transport.open(driver.on_frames)
     driver.begin()
     return place
 

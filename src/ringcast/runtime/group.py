@@ -9,11 +9,11 @@ Invariant: what `send` accepted is sent before anything that is accepted later; 
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncIterator, Callable, Iterable, Sequence
+from collections.abc import AsyncIterator, Awaitable, Callable, Iterable, Sequence
 from itertools import repeat
 from typing import Any, Literal
 
-from ringcast.core import Channel, Deliver, Install
+from ringcast.core import Channel, Deliver, Install, Left
 from ringcast.errors import GroupClosed, RingcastError, UsageError, WindowFull
 from ringcast.model import Address, Batch, Message, View, ViewChange
 from ringcast.runtime.driver import Driver
@@ -43,9 +43,12 @@ class Group:
         self._reader: asyncio.Future[None] | None = None
         self._closing: RingcastError | None = None
         self._inspection: Inspection | None = None
+        self._left: asyncio.Future[None] | None = None
+        self._endings: list[Callable[[], Awaitable[None]]] = []
         driver.on_inbox = self._wake_reader
         driver.on_freed = self._on_freed
         driver.on_lost = self._on_lost
+        driver.on_left = self._on_left
 
     # ---- who is here
 
@@ -233,7 +236,7 @@ class Group:
 
     def _refill(self) -> None:
         """What may go through the outbox: at most a frame's worth, and nothing while somebody waits in line."""
-        if self._line or self._driver.is_busy or self._closing is not None:
+        if self._line or self._driver.is_busy or self._closing is not None or not self._node.has_group:
             self._slots = self._bytes = 0
             return
         window = self._node.group.outgoing.window
@@ -339,6 +342,31 @@ class Group:
 
     # ---- the end
 
+    def at_end(self, close: Callable[[], Awaitable[None]]) -> None:
+        """Something else that ends with this group."""
+        self._endings.append(close)
+
+    async def leave(self, timeout: float | None = None) -> None:
+        """Go in good order: what was sent reaches the others, they agree on a view without this member, then close.
+
+        Without an agreement within the config's `leave_ns` (or `timeout` seconds, if that is shorter) it goes anyway.
+        """
+        if self._closing is None:
+            self._flush_outbox()
+            left = self._left = asyncio.get_running_loop().create_future()
+            self._driver.execute(self._node.leave(self._driver.now_ns()))
+            if self._node.society is not None:
+                try:
+                    async with asyncio.timeout(timeout):
+                        await left
+                except TimeoutError:
+                    pass
+        await self.close()
+
+    def _on_left(self, left: Left) -> None:
+        if self._left is not None and not self._left.done():
+            self._left.set_result(None)
+
     def _on_lost(self, reason: str) -> None:
         self._end(GroupClosed(f"this member lost its place in the group: {reason}"), "lost")
 
@@ -348,6 +376,8 @@ class Group:
         self._end(GroupClosed(f"the group {self.name!r} was closed"), "ended")
         if self._inspection is not None:
             await self._inspection.close()
+        while self._endings:
+            await self._endings.pop()()
 
     def _end(self, error: RingcastError, how: str) -> None:
         if self._closing is not None:

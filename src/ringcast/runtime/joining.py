@@ -1,0 +1,219 @@
+"""`ringcast.join`: find or found a group, be a member, leave it.
+
+    async with ringcast.join("chat", seeds=["10.0.0.1:7001"]) as group:
+        await group.send(b"hello")
+
+Returns when the first view is there, and leaves at the end of the block: also when the task is cancelled, and on
+SIGTERM if nobody else has asked for that signal.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import random
+import signal
+import time
+from collections.abc import Generator, Iterable
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from ringcast.core import Node
+from ringcast.errors import ConfigError, RingcastError, WaitExpired
+from ringcast.model import Address, Config, check_name, profile
+from ringcast.runtime.discovery import Discovery, StaticDiscovery
+from ringcast.runtime.driver import Driver
+from ringcast.runtime.fixed import within_transport
+from ringcast.runtime.group import Group
+from ringcast.trace import Header, ThreadedRecorder
+from ringcast.transport import Datagrams, TcpTransport, Transport, UdpTransport
+from ringcast.wire import Codec, decode_control, encode_control
+
+MTU_CLASS = 1_500  # frames up to this size promise not to be split on the way
+
+
+@dataclass(slots=True)
+class Place:
+    """Everything `join` was told."""
+
+    group: str
+    name: str | None
+    transport: Transport
+    discovery: Discovery
+    config: Config
+    expect: int
+    observer: bool
+    record: Path | None
+    inspect: bool
+    timeout: float | None
+    searching: asyncio.Task[None] | None = field(default=None)
+
+
+class Joining:
+    """What `join` returns: await it for a Group, or use it as `async with`."""
+
+    def __init__(self, place: Place) -> None:
+        self._place = place
+        self._group: Group | None = None
+
+    def __await__(self) -> Generator[Any, None, Group]:
+        return enter(self._place).__await__()
+
+    async def __aenter__(self) -> Group:
+        self._group = await enter(self._place)
+        _leave_on_sigterm()
+        return self._group
+
+    async def __aexit__(self, *_: object) -> None:
+        assert self._group is not None
+        await self._group.leave()
+
+
+def join(
+    group: str,
+    *,
+    name: str | None = None,
+    bind: str = "127.0.0.1:0",
+    advertise: str | None = None,
+    seeds: Iterable[str] = (),
+    discovery: Discovery | None = None,
+    transport: Transport | str = "udp",
+    config: Config | str = "local",
+    expect: int = 0,
+    observer: bool = False,
+    record: str | Path | None = None,
+    inspect: bool = True,
+    timeout: float | None = 60.0,
+) -> Joining:
+    """Join the group of this name, or found it if nobody has it.
+
+    `seeds` are places where members may be (or give a `discovery`); `bind` is this member's own place, loopback by
+    default, and `advertise` what others should use instead. `expect` waits for that many before founding a group.
+    `config` is a profile's name (local, lan, wan, test) or a Config. `record` is a directory for the recording.
+    """
+    for text in (group, *([name] if name else [])):
+        wrong = check_name(text)
+        if wrong is not None:
+            raise ConfigError(wrong)
+    settings = profile(config) if isinstance(config, str) else config
+    return Joining(
+        Place(
+            group,
+            name,
+            make_transport(transport, bind, advertise, settings) if isinstance(transport, str) else transport,
+            discovery or StaticDiscovery(seeds),
+            settings,
+            expect,
+            observer,
+            None if record is None else Path(record),
+            inspect,
+            timeout,
+        )
+    )
+
+
+def make_transport(kind: str, bind: str, advertise: str | None, config: Config) -> Transport:
+    if kind == "tcp":
+        return TcpTransport(bind, advertise=advertise)
+    if kind != "udp":
+        raise ConfigError(f"transport must be 'udp', 'tcp' or a Transport, got {kind!r}")
+    return UdpTransport(
+        bind,
+        advertise=advertise,
+        datagrams=Datagrams(config.frame_bytes, never_split=config.frame_bytes <= MTU_CLASS),
+        receive_buffer_bytes=config.receive_buffer_bytes,
+        send_buffer_bytes=config.send_buffer_bytes,
+    )
+
+
+async def enter(place: Place) -> Group:
+    """Open, look for others, and wait for the first view."""
+    entry = _Entry()
+    await place.transport.open(entry.on_frames)
+    endpoint = place.transport.local
+    me = Address(place.name or str(endpoint), time.time_ns(), str(endpoint))
+    try:
+        driver = _driver(place, me)
+        entry.driver = driver
+        await place.discovery.open(place.group, endpoint)
+        group = Group(place.group, driver)
+        driver.begin()
+        place.searching = asyncio.create_task(_search(place, driver))
+        group.at_end(lambda: _stop_searching(place))
+        await _first_view(place, driver)
+        if place.inspect:
+            await group.inspect()
+    except BaseException:
+        place.transport.close()
+        await _stop_searching(place)
+        raise
+    return group
+
+
+class _Entry:
+    """Frames that arrive before there is a driver are dropped; they are repeated."""
+
+    driver: Driver | None = None
+
+    def on_frames(self, frames: list[bytes]) -> None:
+        if self.driver is not None:
+            self.driver.on_frames(frames)
+
+
+def _driver(place: Place, me: Address) -> Driver:
+    config = within_transport(place.config, place.transport)
+    node = Node.joining(
+        me,
+        config,
+        random.Random(f"{me.name}/{me.incarnation}"),
+        encode_control,
+        decode_control,
+        expect=place.expect,
+        observer=place.observer,
+        multicasts=place.transport.multicasts,
+    )
+    recorder = None
+    if place.record is not None:
+        header = Header.of(me, place.group, config, clock="monotonic")
+        recorder = ThreadedRecorder(place.record, header, time.monotonic_ns())
+    return Driver(node, Codec(place.group, me), place.transport, recorder)
+
+
+async def _first_view(place: Place, driver: Driver) -> None:
+    try:
+        async with asyncio.timeout(place.timeout):
+            await driver.until_view()
+    except TimeoutError:
+        raise WaitExpired(
+            f"no view of group {place.group!r} within {place.timeout} s: nobody let this member in"
+        ) from None
+
+
+async def _search(place: Place, driver: Driver) -> None:
+    """Ask where others may be: often until there is a view, then rarely, so that a partition that heals is noticed."""
+    while True:
+        try:
+            found = await place.discovery.find()
+            driver.execute(driver.node.on_discovered(driver.now_ns(), [str(endpoint) for endpoint in found]))
+        except RingcastError as error:
+            if not driver.node.has_group:
+                driver.fail_view(error)
+                return
+        await asyncio.sleep(0.2 if not driver.node.has_group else 5.0)
+
+
+async def _stop_searching(place: Place) -> None:
+    if place.searching is not None:
+        place.searching.cancel()
+    await place.discovery.close()
+
+
+def _leave_on_sigterm() -> None:
+    """Turn SIGTERM into a cancellation of this task, so that the block ends and the member leaves."""
+    task = asyncio.current_task()
+    if task is None or signal.getsignal(signal.SIGTERM) is not signal.SIG_DFL:
+        return
+    try:
+        asyncio.get_running_loop().add_signal_handler(signal.SIGTERM, task.cancel)
+    except (RuntimeError, ValueError):
+        return  # Not the main thread: signals are somebody else's business.
