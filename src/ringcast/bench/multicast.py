@@ -31,7 +31,7 @@ class Shape:
     seconds: float = 3.0
     transport: str = "udp"
     ip_multicast: bool = False
-    frame_bytes: int = 60_000
+    frame_bytes: int = 64_000
     record: str | None = None
     loss_percent: int = 0
 

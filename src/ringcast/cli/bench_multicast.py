@@ -19,7 +19,7 @@ from ringcast.lab import namespace
 @click.option("--seconds", default=3.0, show_default=True, help="How long they send, for each form.")
 @click.option("--transport", type=click.Choice(["udp", "tcp", "memory"]), default="udp", show_default=True)
 @click.option("--ip-multicast", is_flag=True, help="One packet for all, inside a network namespace of its own.")
-@click.option("--frame-bytes", default=60_000, show_default=True, help="Largest packet; 1400 is what a LAN carries.")
+@click.option("--frame-bytes", default=64_000, show_default=True, help="Largest packet; 1400 is what a LAN carries.")
 @click.option(
     "--loss-percent", default=0, show_default=True, help="Lose packets at random, by the namespace's firewall."
 )

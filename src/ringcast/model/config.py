@@ -29,7 +29,7 @@ class Config:
 
     capacity: int = _range(16_384, 1, 1 << 20)  # messages in a window (G2)
     window_bytes: int = _range(4 * MIB, 1, 1 << 34)  # bytes in a send window; one message always fits an empty one
-    frame_bytes: int = _range(60_000, 512, 65_000)  # largest packet
+    frame_bytes: int = _range(64_000, 512, 65_000)  # largest packet
     max_message_bytes: int = _range(
         16 * MIB, 1, 1 << 31
     )  # larger messages are refused; above frame_bytes they are fragmented

@@ -151,7 +151,7 @@ class GroupStream:
         out: list[Effect] = []
         admitted = incoming.on_run(run)
         if admitted.new:
-            self._hand_out(now_ns, out, incoming)
+            self._hand_out(now_ns, out, incoming, run)
         if admitted.old or admitted.duplicate:
             out.append(Drop("a duplicate", run.origin, admitted.old + admitted.duplicate))
             if admitted.old and not admitted.new:
@@ -160,12 +160,14 @@ class GroupStream:
             self._beyond(out, incoming, admitted.beyond)
         return out
 
-    def _hand_out(self, now_ns: int, out: list[Effect], incoming: Incoming) -> None:
+    def _hand_out(self, now_ns: int, out: list[Effect], incoming: Incoming, run: Run | None = None) -> None:
         first, count, payloads, too_large = incoming.take_ready()
         if too_large:
             out.append(Drop("a message above max_message_bytes", incoming.origin, too_large))
         if count:
-            delivery = Deliver(incoming.origin, GROUP, payloads, first, count, sum(map(len, payloads)))
+            # Usually what is ready is just the run that came, and its size is known.
+            nbytes = run.nbytes if run is not None and payloads is run.items else sum(map(len, payloads))
+            delivery = Deliver(incoming.origin, GROUP, payloads, first, count, nbytes)
             self._deliver(now_ns, out, delivery, incoming.window.occupancy)
 
     def _beyond(self, out: list[Effect], incoming: Incoming, count: int) -> None:
