@@ -15,7 +15,7 @@ from typing import Any
 import msgspec
 
 from ringcast.model import Address, Event
-from ringcast.trace.block import Columns, decode_block
+from ringcast.trace.block import Columns, decode_block, encode_block
 from ringcast.trace.errors import TraceError
 from ringcast.trace.header import Header, from_plain
 from ringcast.trace.segment import SUFFIX, Frame, read_frames
@@ -59,6 +59,9 @@ class Recording:
 
     def blocks(self) -> Iterator[Columns]:
         """The same as columns, one value per block: for those who want arrays."""
+        if self._events is not None:
+            yield from (decode_block(encode_block(chunk)) for chunk in _chunks(self._events))
+            return
         try:
             for frame in _frames(self.segments):
                 if frame.tag == b"E":
@@ -110,6 +113,10 @@ def read_run(paths: Iterable[Path]) -> list[Recording]:
             raise TraceError(f"two recordings of the same member {recording.member}: judge one run at a time")
         members[recording.member] = recording
     return list(members.values())
+
+
+def _chunks(events: Sequence[Event], size: int = 1 << 13) -> Iterator[Sequence[Event]]:
+    return (events[start : start + size] for start in range(0, len(events), size))
 
 
 def _directories(path: Path) -> list[Path]:

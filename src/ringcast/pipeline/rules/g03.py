@@ -1,0 +1,189 @@
+"""G3, purged means delivered.
+
+Local half, on runs, view by view. For each receiver of the view the running maximum of its ACKs at the place of each
+PURGE must reach what is purged; that is one search per receiver and view. A PURGE that lacks an ack is not yet a
+violation: the receiver may be new and begin above it. Joined half: it does, if the receiver's own OFFSET for this
+view says so; and an ack is true if its receiver took as much (TAKEN, or an OFFSET), judged where that recording is
+whole. Complete: PURGE is the only way out of the send window, and each is looked at for each receiver.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from ringcast.model import Kind
+from ringcast.pipeline.rules.facts import Facts
+from ringcast.pipeline.rules.joined import Tables, found
+from ringcast.pipeline.rules.member import Array, Batch, Installed, Member, View
+
+if TYPE_CHECKING:
+    from pyspark.sql import DataFrame
+
+GUARANTEE = "G3"
+Stream = tuple[int, int]
+
+
+class Local:
+    """Acks and purges of one sender; and, as a receiver, how far it has taken each stream."""
+
+    def __init__(self, member: Member, facts: Facts) -> None:
+        self._me = member
+        self._facts = facts
+        self._views = {view.view: view for view in member.installed}
+        self._before = {
+            after.view: before for before, after in zip(member.installed, member.installed[1:], strict=False)
+        }
+        self._current: View | None = None
+        self._acked: dict[int, int] = {}  # in the multicast, by receiver, as far as it counts in this view
+        self._given: dict[int, int] = {}
+        self._stream_acked: dict[Stream, int] = {}
+        self._highest: dict[Stream, int] = {}
+        self._taken: dict[Stream, int] = {}
+        self._high: dict[int, int] = {}
+
+    def on_batch(self, batch: Batch) -> None:
+        self._note_taken(batch.of(Kind.TAKEN, Kind.OFFSET))
+        flow = batch.of(Kind.SEND, Kind.ACK, Kind.PURGE)
+        multicast = flow.where(flow.stream == 0)
+        change = (np.diff(multicast.epoch) != 0) | (np.diff(multicast.creator) != 0)
+        cuts = np.r_[0, np.flatnonzero(change) + 1, len(multicast)]
+        for start, stop in zip(cuts[:-1].tolist(), cuts[1:].tolist(), strict=True):
+            if start < stop:
+                self._in_view(Batch({name: values[start:stop] for name, values in multicast.columns.items()}))
+        streams = flow.where(flow.stream != 0)
+        for stream in np.unique(streams.stream).tolist():
+            self._other_stream(stream, streams.where(streams.stream == stream))
+
+    def _note_taken(self, events: Batch) -> None:
+        end = np.where(events.kind == Kind.OFFSET, events.value, events.first + events.count - 1)
+        for (sender, stream), upto in _highest_by(events.peer, events.stream, end):
+            self._taken[sender, stream] = max(self._taken.get((sender, stream), 0), upto)
+
+    def _in_view(self, events: Batch) -> None:
+        view = (int(events.epoch[0]), int(events.creator[0]))
+        if view != self._current:
+            self._enter(view)
+        acks, purges = events.of(Kind.ACK), events.of(Kind.PURGE)
+        for (receiver, _), upto in _highest_by(acks.peer, acks.stream, acks.value):
+            self._highest[receiver, 0] = max(self._highest.get((receiver, 0), 0), upto)
+        self._check_sent(events)
+        installed = self._views.get(view)
+        if installed is None:
+            if len(purges):
+                self._facts.lacks(GUARANTEE, f"the view in which {self._me.name(self._me.code)} purged")
+            return
+        self._facts.examined(GUARANTEE, int(purges.count.sum()))
+        for receiver in installed.members:
+            if receiver != self._me.code:
+                self._check_receiver(installed, receiver, acks.where(acks.peer == receiver), purges)
+
+    def _enter(self, view: View) -> None:
+        installed, before = self._views.get(view), self._before.get(view)
+        stayed = set(before.members) if before else set()
+        self._acked = {receiver: upto for receiver, upto in self._acked.items() if receiver in stayed}
+        new = [m for m in installed.members if m not in stayed] if installed else []
+        self._given = dict.fromkeys(new, installed.offset) if installed and installed.offset >= 0 else {}
+        self._current = view
+
+    def _check_receiver(self, installed: Installed, receiver: int, acks: Batch, purges: Batch) -> None:
+        start = max(self._acked.get(receiver, 0), self._given.get(receiver, 0))
+        marks = np.r_[start, np.maximum(np.maximum.accumulate(acks.value), start)] if len(acks) else np.array([start])
+        acked = marks[np.searchsorted(acks.index, purges.index)]
+        for i in np.flatnonzero(acked < purges.value).tolist():
+            before = self._before.get(installed.view)
+            is_new = before is None or receiver not in before.members or installed.is_merge
+            self._note_early(installed.view, receiver, int(acked[i]), purges, i, is_new)
+        if len(acks):
+            self._acked[receiver] = max(self._acked.get(receiver, 0), int(acks.value.max()))
+
+    def _note_early(self, view: View, receiver: int, acked: int, purges: Batch, i: int, is_new: bool) -> None:
+        where = {"epoch": view[0], "creator": view[1], "index": int(purges.index[i])}
+        upto = int(purges.value[i])
+        numbers = {"first": acked, "last": int(is_new), "value": upto}
+        me, them = self._me.name(self._me.code), self._me.name(receiver)
+        sentence = f"{me} purged up to {upto}, but {them} had acked only up to {acked}"
+        self._facts.add("early", member=self._me.code, peer=receiver, sentence=sentence, **where, **numbers)
+
+    def _check_sent(self, events: Batch) -> None:
+        stream = int(events.stream[0])
+        high = self._high.get(stream, 0)
+        is_send = events.kind == Kind.SEND
+        ends = np.where(is_send, events.first + events.count - 1, high)
+        highs: Array = np.maximum(high, np.maximum.accumulate(ends))
+        for i in np.flatnonzero((events.kind == Kind.PURGE) & (events.value > highs)).tolist():
+            name = self._me.name(self._me.code)
+            sentence = f"{name} purged up to {events.value[i]}, but had sent only up to {highs[i]}"
+            self._facts.violation(GUARANTEE, self._me.code, -1, int(events.index[i]), sentence)
+        self._high[stream] = int(highs[-1])
+
+    def _other_stream(self, stream: int, events: Batch) -> None:
+        """A stream to one peer: nobody else acks it, so one running maximum is enough."""
+        self._check_sent(events)
+        purges = (events.kind == Kind.PURGE) & (events.peer >= 0)
+        if not len(events):
+            return
+        peer = int(events.peer[0])
+        start = self._stream_acked.get((peer, stream), 0)
+        acked = np.maximum(start, np.maximum.accumulate(np.where(events.kind == Kind.ACK, events.value, start)))
+        self._facts.examined(GUARANTEE, int(events.count[purges].sum()))
+        for i in np.flatnonzero(purges & (acked < events.value)).tolist():
+            me, them = self._me.name(self._me.code), self._me.name(peer)
+            sentence = f"{me} purged up to {events.value[i]}, but {them} had acked only up to {acked[i]}"
+            self._facts.violation(GUARANTEE, self._me.code, peer, int(events.index[i]), sentence)
+        self._stream_acked[peer, stream] = self._highest[peer, stream] = int(acked[-1])
+
+    def finish(self) -> None:
+        me = self._me.code
+        for (peer, stream), upto in self._highest.items():
+            self._facts.add("acked", member=me, peer=peer, stream=stream, value=upto)
+        for (peer, stream), upto in self._taken.items():
+            self._facts.add("taken", member=me, peer=peer, stream=stream, value=upto)
+
+
+def _highest_by(peers: Array, streams: Array, values: Array) -> list[tuple[Stream, int]]:
+    """The highest value of each (peer, stream)."""
+    if not len(peers):
+        return []
+    order = np.lexsort((values, streams, peers))
+    peers, streams, values = peers[order], streams[order], values[order]
+    last = np.r_[(np.diff(peers) != 0) | (np.diff(streams) != 0), True]
+    pairs = zip(peers[last].tolist(), streams[last].tolist(), strict=True)
+    return list(zip(pairs, values[last].tolist(), strict=True))
+
+
+def joined(tables: Tables) -> list[DataFrame]:
+    """Purges without an ack that no offset excuses; acks that their receiver did not keep."""
+    from pyspark.sql import functions as F
+
+    offsets = tables.control(Kind.OFFSET).where("stream = 0")
+    began = offsets.groupBy(
+        F.col("member").alias("peer"),
+        F.col("peer").alias("member"),
+        F.col("number").alias("epoch"),
+        F.col("number_creator").alias("creator"),
+    ).agg(F.max("value").alias("began"))
+    whole = tables.members.select(F.col("code").alias("peer"), F.col("is_whole").alias("peer_is_whole"))
+    early = tables.fact("early").join(began, ["peer", "member", "epoch", "creator"], how="left")
+    early = early.join(whole, "peer", how="left").where(F.coalesce("began", F.lit(-1)) < F.col("value"))
+    is_unknown = F.col("began").isNull() & (F.col("last") == 1) & ~F.coalesce("peer_is_whole", F.lit(False))
+    unknown = tables.lacking(GUARANTEE, early.where(is_unknown), F.lit("the offset of a new receiver"))
+    return [found(GUARANTEE, early.where(~is_unknown), F.col("sentence")), unknown, _false_acks(tables)]
+
+
+def _false_acks(tables: Tables) -> DataFrame:
+    from pyspark.sql import functions as F
+
+    taken = tables.fact("taken").select(
+        F.col("member").alias("peer"), F.col("peer").alias("member"), "stream", F.col("value").alias("taken")
+    )
+    whole = tables.members.where("is_whole").select(F.col("code").alias("peer"), F.col("label").alias("receiver"))
+    acked = tables.fact("acked").where("peer <> member").join(whole, "peer", how="inner")
+    false = acked.join(taken, ["peer", "member", "stream"], how="left").where(
+        F.coalesce("taken", F.lit(0)) < F.col("value")
+    )
+    said = F.format_string(
+        "%s acked %d, but had taken only up to %d", "receiver", "value", F.coalesce("taken", F.lit(0))
+    )
+    return found(GUARANTEE, false, said)

@@ -1,0 +1,113 @@
+"""One member's side of a run, as the local halves of rules see it: who it is, which views it had, its events in
+arrays."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pyarrow.compute as pc
+import pyarrow.parquet as pq
+
+from ringcast.model import Kind
+from ringcast.pipeline.tables import Dataset
+
+Array = np.ndarray[Any, np.dtype[Any]]
+View = tuple[int, int]
+BATCH_EVENTS = 1 << 20
+
+
+@dataclass(frozen=True, slots=True)
+class Installed:
+    """A view as this member installed it; `offset` = where members new in it begin with our messages (-1 unknown)."""
+
+    view: View
+    index: int
+    members: tuple[int, ...]
+    capacity: int
+    offset: int
+    is_merge: bool
+
+
+@dataclass(frozen=True, slots=True)
+class Member:
+    code: int
+    names: Sequence[str]
+    capacity: int
+    stream_capacity: int
+    delivers_own: bool
+    installed: tuple[Installed, ...]
+
+    def name(self, code: int) -> str:
+        return self.names[code] if 0 <= code < len(self.names) else "somebody without a recording"
+
+
+def load_member(dataset: Dataset, code: int) -> Member:
+    rows = dataset.members()
+    row = rows[code]
+    names = [name_of(r) for r in rows]
+    views = tuple(_installed(code, view) for view in _views(dataset.control(code)))
+    return Member(code, names, row["capacity"], row["stream_capacity"], row["self_delivery"], views)
+
+
+def name_of(row: dict[str, Any]) -> str:
+    """How an address is written, here as everywhere."""
+    from ringcast.model import Address
+
+    return str(Address(row["name"], row["incarnation"], row["endpoint"]))
+
+
+def _views(path: Path) -> list[dict[str, Any]]:
+    table = pq.read_table(path)
+    wanted = pc.and_(pc.equal(table["kind"], int(Kind.VIEW)), pc.is_valid(table["members"]))
+    rows: list[dict[str, Any]] = table.filter(wanted).to_pylist()
+    return rows
+
+
+def _installed(code: int, row: dict[str, Any]) -> Installed:
+    own = [entry["delivered"] for entry in row["digest"] or () if entry["member"] == code]
+    view = (row["number"] or 0, -1 if row["number_creator"] is None else row["number_creator"])
+    members, capacity = tuple(row["members"]), row["capacity"] or 0
+    return Installed(view, row["index"], members, capacity, own[0] if own else -1, bool(row["subgroups"]))
+
+
+@dataclass(frozen=True, slots=True)
+class Batch:
+    """Consecutive events of one member as arrays of equal length."""
+
+    columns: dict[str, Array]
+
+    def __getattr__(self, name: str) -> Array:
+        try:
+            return self.columns[name]
+        except KeyError:
+            raise AttributeError(name) from None
+
+    def __len__(self) -> int:
+        return len(self.columns["kind"])
+
+    def where(self, mask: Array) -> Batch:
+        return Batch({name: values[mask] for name, values in self.columns.items()})
+
+    def of(self, *kinds: Kind) -> Batch:
+        mask = self.columns["kind"] == kinds[0]
+        for kind in kinds[1:]:
+            mask |= self.columns["kind"] == kind
+        return self.where(mask)
+
+
+def batches(path: Path, columns: Sequence[str] | None = None) -> Iterator[Batch]:
+    """A table of a member, a million events at a time; the caller's thread reads."""
+    file = pq.ParquetFile(path)
+    held: list[int] = []
+    rows = 0
+    for group in range(file.num_row_groups):
+        held.append(group)
+        rows += file.metadata.row_group(group).num_rows
+        if rows >= BATCH_EVENTS or group == file.num_row_groups - 1:
+            table = file.read_row_groups(held, columns=columns, use_threads=False)
+            yield Batch({name: table[name].to_numpy() for name in table.column_names})
+            held, rows = [], 0
