@@ -71,7 +71,7 @@ class Run:
                     self.suspended = None
                     assert detail is not None
                     cancelled = any(isinstance(d, CancelHeld) for d in decisions[at:])
-                    assert cancelled == (not detail["with_view"]), "G7: held members must hear of the end"
+                    assert cancelled == (not detail["has_view"]), "G7: held members must hear of the end"
                 case Resumed(_, cause):
                     assert cause.case in (1, 2, 3, 4)
                 case StartViewChange(ticket, requests):

@@ -214,21 +214,6 @@ class ViewRefusal:
     why: str
 
 
-# ---- failure detection: both travel alone, a lost one is asked or answered again
-
-
-@dataclass(frozen=True, slots=True)
-class AskAlive:
-    """Are you there? Whoever hears this answers at once."""
-
-
-@dataclass(frozen=True, slots=True)
-class Alive:
-    """I am, and my core loop has come this far."""
-
-    progress: int
-
-
 # ---- merge (seed 000)
 
 
@@ -295,7 +280,8 @@ class MergeDigest:
 
     merge_id: MergeId
     members: tuple[Address, ...]
-    entries: tuple[Entry, ...]  # aligned with members
+    origins: tuple[Address, ...]  # who said each entry; aligned with members, like the next
+    entries: tuple[Entry, ...]
     missing: tuple[Address, ...]
     number: int  # the highest view number in any answer
     capacity: int
@@ -349,8 +335,6 @@ Control = (
     | NewView
     | ViewAck
     | ViewRefusal
-    | AskAlive
-    | Alive
     | AskView
     | ViewAnswer
     | Sighted

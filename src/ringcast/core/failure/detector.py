@@ -194,7 +194,7 @@ class FailureDetector:
         health.suspect(now_ns, reason)
         # Who found out tells everybody; who was told, or repeats it, tells only whoever has to act.
         tell = self._others(peer) if is_first and not health.was_told else self._acting()
-        event = Event(Kind.SUSPECT, now_ns, peer=peer, detail={"reason": str(reason), "first": is_first})
+        event = Event(Kind.SUSPECT, now_ns, peer=peer, detail={"why": str(reason), "first": is_first})
         out: Decisions = [event, Suspect(peer, reason, tell)]
         if is_first and self._view is not None and peer in self._view:
             out += self._watch_ring(now_ns)

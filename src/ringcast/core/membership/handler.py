@@ -94,7 +94,7 @@ class ViewHandler:
         self.queue.add(request)
         if self._gathered_ns is None:
             self._gathered_ns = now_ns + self.gather_ns
-        return [_requested(now_ns, request, "added"), *self._process_gathered(now_ns)]
+        return [_requested(now_ns, request, "queued"), *self._process_gathered(now_ns)]
 
     def _add_member(self, now_ns: int, request: Request) -> Decisions:
         """The merge leader may be an outsider: then there is nothing to exclude it from."""

@@ -9,8 +9,17 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
+from typing import NamedTuple
 
-from ringcast.model import Address, Digest, Entry, View, ViewId
+from ringcast.core.control import MergeId
+from ringcast.model import Address, Digest, Entry, Event, Kind, View, ViewId
+
+
+class Told(NamedTuple):
+    """An entry, and who said it. Hearsay has no place in a merge: it must be the member itself (G8)."""
+
+    origin: Address
+    entry: Entry
 
 
 @dataclass(frozen=True, slots=True)
@@ -23,6 +32,20 @@ class Aggregate:
     capacity: int
     window_bytes: int
     observers: tuple[Address, ...] = ()
+
+
+def digest_event(now_ns: int, merge_id: MergeId, member: Address, told: Told) -> Event:
+    """An entry entered a consolidation, for the trace."""
+    detail = {"origin": told.origin, "merge_id": str(merge_id), "about": "member"}
+    return Event(
+        Kind.DIGEST,
+        now_ns,
+        peer=member,
+        first=told.entry.low,
+        value=told.entry.delivered,
+        other=told.entry.received,
+        detail=detail,
+    )
 
 
 def consolidate(digests: Iterable[Digest]) -> tuple[Digest, tuple[Address, ...]]:

@@ -54,13 +54,13 @@ class SuspectDissenter(NamedTuple):
     peer: Address
 
 
-class Excluded(NamedTuple):
+class LeftBehind(NamedTuple):
     """Our coordinator (or everybody, if we coordinate) goes on in this view, without us."""
 
     view: View
 
 
-Detection = AnnounceTo | ReadView | RaiseMerge | SuspectDissenter | Excluded | Send | Event
+Detection = AnnounceTo | ReadView | RaiseMerge | SuspectDissenter | LeftBehind | Send
 
 
 # ---- leading

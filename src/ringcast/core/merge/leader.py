@@ -3,7 +3,7 @@
     idle --begin--> ASKING --all accepted--> CALLING --all digests--> SPREADING --own view--> idle
 
 A refusal, a limit, a missing digest or the death of a coordinator ends the attempt at once: CANCEL_MERGE to all who
-were asked (whole or cancelled, G9), then a pause. While ASKING, nothing is held anywhere, and we yield to a lower leader.
+were asked (whole or cancelled, G9), then a pause. While ASKING nothing is held, and we yield to a lower leader.
 Not here: whether a merge may start at all (the view handler), who is a party (parties.py), the sums (consolidate.py).
 """
 
@@ -15,7 +15,7 @@ from enum import StrEnum
 
 from ringcast.core.control import CancelMerge, MergeCall, MergeDigest, MergeId, MergeReq, MergeRsp, MergeView
 from ringcast.core.merge.chance import Chance
-from ringcast.core.merge.consolidate import Aggregate, consolidate, merge_view
+from ringcast.core.merge.consolidate import Aggregate, Told, consolidate, digest_event, merge_view
 from ringcast.core.merge.decisions import Leading, MergeEnded, Overlap, Propose, Send
 from ringcast.core.merge.parties import Party
 from ringcast.core.merge.patience import Patience
@@ -81,7 +81,7 @@ class MergeLeader:
             Send(party.coordinator, MergeReq(merge_id, party.view.id, party.members))
             for party in _self_last(self.me, parties)
         ]
-        return [self._traced(now_ns, "asking", {"parties": [list(party.members) for party in parties]}), *asked]
+        return [self._traced(now_ns, "start", {"parties": [list(party.members) for party in parties]}), *asked]
 
     # ---- answers
 
@@ -98,20 +98,22 @@ class MergeLeader:
         attempt.step, attempt.deadline_ns = Step.CALLING, now_ns + self.config.merge_ns
         attempt.awaited = dict.fromkeys(attempt.parties)
         calls = [Send(to, MergeCall(attempt.merge_id)) for to in self._addressees(attempt)]
-        return [self._traced(now_ns, "calling"), *calls]
+        return [self._traced(now_ns, "call"), *calls]
 
     def on_merge_digest(self, now_ns: int, sender: Address, answer: MergeDigest) -> Decisions:
         attempt = self._awaiting(Step.CALLING, sender, answer.merge_id)
         if attempt is None:
             return []
-        if answer.missing or len(answer.members) != len(answer.entries) or sender not in answer.members:
-            names = ", ".join(map(str, answer.missing)) or "its own"
-            return self._fail(now_ns, f"{sender} has no digest for {names}", answer.missing or [sender])
+        if answer.missing:
+            names = ", ".join(map(str, answer.missing))
+            return self._fail(now_ns, f"{sender} has no digest for {names}", answer.missing)
+        if not _is_firsthand(sender, answer):
+            return self._fail(now_ns, f"{sender} sent what its members did not say themselves", [sender])
         attempt.aggregates[sender] = _aggregate(attempt.parties[sender], answer)
         del attempt.awaited[sender]
+        told = zip(answer.members, answer.origins, answer.entries, strict=True)
         events: Decisions = [
-            Event(Kind.DIGEST, now_ns, peer=member, detail={"origin": member, "via": sender})
-            for member in answer.members
+            digest_event(now_ns, answer.merge_id, member, Told(origin, entry)) for member, origin, entry in told
         ]
         return events if attempt.awaited else events + self._consolidate(now_ns, attempt)
 
@@ -126,7 +128,7 @@ class MergeLeader:
         attempt.outcome = view.id
         spread = [Send(to, _merge_view(attempt.merge_id, view, digest)) for to in self._addressees(attempt)]
         warning = [Overlap(overlap)] if overlap else []
-        return [self._traced(now_ns, "spreading", {"view": view.id, "overlap": list(overlap)}), *warning, *spread]
+        return [self._traced(now_ns, "view", {"view": view.id, "overlap": list(overlap)}), *warning, *spread]
 
     def on_view(self, now_ns: int, view: View) -> Decisions:
         """A view was installed here; if it is ours, the merge is complete."""
@@ -136,15 +138,15 @@ class MergeLeader:
         self.attempt = None
         self.pause.on_success()
         self.patience.on_attempt(())
-        done = self._event(now_ns, attempt.merge_id, "complete", {"view": view.id})
+        done = self._event(now_ns, attempt.merge_id, "end", {"outcome": "installed", "view": view.id})
         return [done, MergeEnded(attempt.merge_id, True, "complete")]
 
     # ---- failing
 
     def on_gone(self, now_ns: int, peer: Address) -> Decisions:
-        """A coordinator whose answer we await is suspected."""
+        """A coordinator that we asked is suspected; even if it has answered, it could not spread the view."""
         attempt = self.attempt
-        if attempt is None or attempt.step is Step.SPREADING or peer not in attempt.awaited:
+        if attempt is None or attempt.step is Step.SPREADING or peer not in attempt.parties:
             return []
         return self._fail(now_ns, f"{peer} is suspected", [peer])
 
@@ -170,7 +172,7 @@ class MergeLeader:
         attempt = self.attempt
         assert attempt is not None
         cancels = [Send(to, CancelMerge(attempt.merge_id, why)) for to in self._addressees(attempt) if to != self.me]
-        ended = self._traced(now_ns, "cancelled", {"why": why})
+        ended = self._traced(now_ns, "end", {"outcome": "cancelled", "why": why})
         self.attempt = None
         return [ended, *cancels, MergeEnded(attempt.merge_id, False, why)]
 
@@ -211,6 +213,11 @@ class MergeLeader:
 def _self_last(me: Address, parties: list[Party]) -> list[Party]:
     """Our own answer is at hand at once: the others shall be asked before we act on it."""
     return sorted(parties, key=lambda party: party.coordinator == me)
+
+
+def _is_firsthand(sender: Address, answer: MergeDigest) -> bool:
+    """Whole, and without hearsay (G8)."""
+    return sender in answer.members and len(answer.members) == len(answer.entries) and answer.members == answer.origins
 
 
 def _aggregate(party: Party, answer: MergeDigest) -> Aggregate:

@@ -12,8 +12,9 @@ from dataclasses import dataclass
 from enum import StrEnum
 
 from ringcast.core.control import MergeCall, MergeDigest, MergeId, MergeReq, MergeRsp, MergeView
+from ringcast.core.merge.consolidate import Told, digest_event
 from ringcast.core.merge.decisions import HoldRollCall, MergeOver, Send, SpreadView, Taking
-from ringcast.model import Address, Config, Digest, Entry, Event, Kind, View
+from ringcast.model import Address, Config, Digest, Event, Kind, View
 
 MAX_LEADERS = 1024
 
@@ -85,27 +86,36 @@ class MergeParticipant:
         if self.merge is not None:
             return [answer]
         self._enter(now_ns, request.merge_id, Part.ACCEPTED, request.members)
-        return [self._event(now_ns, request.merge_id, "accepted"), answer]
+        return [self._event(now_ns, request.merge_id, "accept"), answer]
+
+    def on_refused(self, now_ns: int, sender: Address, merge_id: MergeId, why: str) -> Decisions:
+        """The view handler rejected it, or there was an objection: the leader learns it at once (X5)."""
+        return [self._event(now_ns, merge_id, "refuse", why=why), Send(sender, MergeRsp(merge_id, False, why))]
 
     def on_merge_call(self, now_ns: int, sender: Address, call: MergeCall) -> Decisions:
         merge = self._in(call.merge_id, Part.ACCEPTED)
         if merge is None or call.merge_id.leader != sender:
             return []
         merge.part = Part.CALLING
-        return [self._event(now_ns, merge.merge_id, "calling"), HoldRollCall(merge.merge_id, merge.members)]
+        return [self._event(now_ns, merge.merge_id, "call"), HoldRollCall(merge.merge_id, merge.members)]
 
     def on_roll_call_ended(
-        self, now_ns: int, merge_id: MergeId, entries: Mapping[Address, Entry], number: int, limits: tuple[int, int]
+        self, now_ns: int, merge_id: MergeId, told: Mapping[Address, Told], number: int, limits: tuple[int, int]
     ) -> Decisions:
-        """What our roll call gave, complete or not; the leader learns who is missing. `limits` = capacity, bytes."""
+        """What our roll call gave, complete or not; the leader learns who is missing. `limits` = capacity, bytes.
+
+        An entry that somebody else said counts as missing (G8).
+        """
         merge = self._in(merge_id, Part.CALLING)
         if merge is None:
             return []
         merge.part = Part.ANSWERED
-        members = tuple(member for member in merge.members if member in entries)
-        missing = tuple(member for member in merge.members if member not in entries)
-        digest = MergeDigest(merge_id, members, tuple(entries[m] for m in members), missing, number, *limits)
-        return [self._event(now_ns, merge_id, "answered"), Send(merge_id.leader, digest)]
+        said = {m: told[m] for m in merge.members if m in told and told[m].origin == m}
+        origins, entries = tuple(t.origin for t in said.values()), tuple(t.entry for t in said.values())
+        missing = tuple(member for member in merge.members if member not in said)
+        digest = MergeDigest(merge_id, tuple(said), origins, entries, missing, number, *limits)
+        events = [digest_event(now_ns, merge_id, member, entry) for member, entry in said.items()]
+        return [*events, self._event(now_ns, merge_id, "answer"), Send(merge_id.leader, digest)]
 
     def on_merge_view(self, now_ns: int, sender: Address, outcome: MergeView) -> Decisions:
         merge = self._in(outcome.merge_id, Part.ANSWERED)
@@ -114,7 +124,7 @@ class MergeParticipant:
         if len(outcome.entries) != len(outcome.members):
             return []
         digest = Digest(dict(zip(outcome.members, outcome.entries, strict=True)))
-        return [self._event(now_ns, merge.merge_id, "spreading"), SpreadView(merge.merge_id, outcome.view, digest)]
+        return [self._event(now_ns, merge.merge_id, "view"), SpreadView(merge.merge_id, outcome.view, digest)]
 
     def on_cancel(self, now_ns: int, sender: Address, merge_id: MergeId, why: str) -> Decisions:
         """The leader gave up; a cancel that overtakes its request uses the id up."""
@@ -134,14 +144,17 @@ class MergeParticipant:
 
     # ---- the end
 
-    def on_view(self, now_ns: int, view: View) -> None:
+    def on_view(self, now_ns: int, view: View) -> Decisions:
         """Whatever view was installed here, the merge before it is over."""
-        self.merge = None
+        return (
+            [] if self.merge is None else self._end(now_ns, "installed" if view.is_merge else "failed", "a view came")
+        )
 
-    def on_released(self, merge_id: MergeId) -> None:
+    def on_released(self, now_ns: int, merge_id: MergeId) -> Decisions:
         """The view handler resumed, or our coordinator cancelled its roll call."""
-        if self.merge is not None and self.merge.merge_id == merge_id:
-            self.merge = None
+        if self.merge is None or self.merge.merge_id != merge_id:
+            return []
+        return self._end(now_ns, "cancelled", "released")
 
     def deadline_ns(self) -> int | None:
         return None if self.merge is None else self.merge.deadline_ns
@@ -164,9 +177,16 @@ class MergeParticipant:
     def _over(self, now_ns: int, merge_id: MergeId, why: str) -> Decisions:
         if self.merge is None or self.merge.merge_id != merge_id:
             return []
-        self.merge = None
-        return [self._event(now_ns, merge_id, "over", why), MergeOver(merge_id, why)]
+        return [*self._end(now_ns, "cancelled", why), MergeOver(merge_id, why)]
 
-    def _event(self, now_ns: int, merge_id: MergeId, step: str, why: str = "") -> Event:
-        detail = {"step": step, "merge_id": str(merge_id), "why": why}
+    def _end(self, now_ns: int, outcome: str, why: str) -> Decisions:
+        """The trace tells of merges at coordinators."""
+        ended, self.merge = self.merge, None
+        assert ended is not None
+        if ended.part is Part.MEMBER:
+            return []
+        return [self._event(now_ns, ended.merge_id, "end", outcome=outcome, why=why)]
+
+    def _event(self, now_ns: int, merge_id: MergeId, step: str, **more: str) -> Event:
+        detail = {"step": step, "merge_id": str(merge_id), **more}
         return Event(Kind.MERGE, now_ns, peer=merge_id.leader, detail=detail)

@@ -39,9 +39,10 @@ def coordinators(views: Views) -> list[Address]:
 
 
 def choose_leader(views: Views) -> Address:
-    """Lowest of the actual coordinators; if there is none (cyclic views) of the living view creators; else of all."""
-    creators = [view.id.creator for view in views.values() if view.id.creator in views]
-    return min(coordinators(views) or creators or views)
+    """Lowest of the actual coordinators; if there is none (cyclic views), of the creators that speak for a party."""
+    spokesmen = [party.coordinator for party in parties_of(views)]
+    creators = [view.id.creator for view in views.values() if view.id.creator in spokesmen]
+    return min(coordinators(views) or creators or spokesmen)
 
 
 def parties_of(views: Views, silent: Collection[Address] = ()) -> list[Party]:
@@ -54,9 +55,7 @@ def parties_of(views: Views, silent: Collection[Address] = ()) -> list[Party]:
     parties: dict[ViewId, Party] = {}
     for holder, view in views.items():
         if view.id not in parties:
-            members = tuple(
-                m for m in remaining[holder] if m in views or (m not in silent and latest[m] == view.id)
-            )
+            members = tuple(m for m in remaining[holder] if m in views or (m not in silent and latest[m] == view.id))
             parties[view.id] = Party(_spokesman(view, members, views), view, members)
     return list(parties.values())
 

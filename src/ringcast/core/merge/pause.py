@@ -1,4 +1,4 @@
-"""How long a leader waits after a failed merge: a random, doubling pause, so that two leaders do not collide for ever."""
+"""How long a leader waits after a failed merge: random and doubling, so that two leaders do not collide for ever."""
 
 from __future__ import annotations
 

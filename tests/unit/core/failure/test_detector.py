@@ -107,7 +107,7 @@ def test_the_trace_names_the_suspect_and_the_reason() -> None:
     clock = Clock(A, A, B)
     clock.run(2 * SECOND)
     event = next(d for d in clock.detector.on_time(2 * SECOND + 750 * MS) if isinstance(d, Event))
-    assert (event.kind, event.peer, event.detail) == (Kind.SUSPECT, B, {"reason": "silent", "first": True})
+    assert (event.kind, event.peer, event.detail) == (Kind.SUSPECT, B, {"why": "silent", "first": True})
 
 
 # ---- slow, stalled

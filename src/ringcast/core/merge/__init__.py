@@ -1,0 +1,56 @@
+"""One group again after a partition, without hearsay and without repeating a message (seed 000)."""
+
+from ringcast.core.merge.chance import Chance
+from ringcast.core.merge.consolidate import Aggregate, Told, consolidate, entry_after_merge, merge_view
+from ringcast.core.merge.decisions import (
+    AnnounceTo,
+    Detection,
+    HoldRollCall,
+    Leading,
+    LeftBehind,
+    MergeEnded,
+    MergeOver,
+    Overlap,
+    Propose,
+    RaiseMerge,
+    ReadView,
+    Send,
+    SpreadView,
+    SuspectDissenter,
+    Taking,
+)
+from ringcast.core.merge.detection import MergeDetector
+from ringcast.core.merge.leader import MergeLeader
+from ringcast.core.merge.participant import MergeParticipant
+from ringcast.core.merge.parties import Party, choose_leader, parties_of, sanitised
+
+__all__ = [
+    "Aggregate",
+    "AnnounceTo",
+    "Chance",
+    "Detection",
+    "HoldRollCall",
+    "Leading",
+    "LeftBehind",
+    "MergeDetector",
+    "MergeEnded",
+    "MergeLeader",
+    "MergeOver",
+    "MergeParticipant",
+    "Overlap",
+    "Party",
+    "Propose",
+    "RaiseMerge",
+    "ReadView",
+    "Send",
+    "SpreadView",
+    "SuspectDissenter",
+    "Taking",
+    "Told",
+    "choose_leader",
+    "consolidate",
+    "entry_after_merge",
+    "merge_view",
+    "parties_of",
+    "sanitised",
+]

@@ -1,0 +1,236 @@
+"""Notices that the group is split, and raises the seed's MERGE event where the leader is.
+
+Members announce their view id; whoever acts as coordinator collects what differs for a moment, then reads the real
+views, because a view on its way looks like a split (what seed 004 wants to avoid), and raises MERGE only for what is
+still different and cannot be a view in flight. Everything repeats, so nothing that is lost or discarded matters.
+
+    its real view is ours                      agreed
+    we are in it, and it is newer              we are behind; the view is on its way to us
+    it is a member of ours, its view is older  it is behind; after `view_limit` it is suspected although it lives
+    anything else                              split
+
+Not here: the merge itself (leader.py), what being excluded leads to (the node, by its policy).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+from ringcast.core.control import Sighted
+from ringcast.core.merge.chance import Chance
+from ringcast.core.merge.decisions import (
+    AnnounceTo,
+    Detection,
+    LeftBehind,
+    RaiseMerge,
+    ReadView,
+    Send,
+    SuspectDissenter,
+)
+from ringcast.core.merge.outsiders import Outsiders
+from ringcast.core.merge.parties import choose_leader, parties_of
+from ringcast.core.merge.rereading import Rereading
+from ringcast.core.merge.sightings import Dissent, Sighting, Sightings
+from ringcast.model import Address, Config, View, ViewId
+
+ASKED_PER_VIEW = 2
+
+Decisions = list[Detection]
+
+
+class MergeDetector:
+    def __init__(self, me: Address, config: Config, chance: Chance) -> None:
+        self.me = me
+        self.config = config
+        self.outsiders = Outsiders(config.known_peers)
+        self.sightings = Sightings(config.known_peers)
+        self._chance = chance
+        self._view: View | None = None
+        self._inside: dict[str, None] = {}  # endpoints of our view
+        self._agreed: dict[Address, None] = {}  # members that have announced our view
+        self._dissent = Dissent(config.view_limit_ns, config.suspect_repeat_ns)
+        self._passed_on: dict[ViewId, int] = {}
+        self._rereading: Rereading | None = None
+        self._check_ns: int | None = None
+        self._announce_ns: int | None = None
+        self._nudged: tuple[Address, int] | None = None  # a leader that does not act, and since when
+
+    # ---- what we know of others
+
+    def on_view(self, now_ns: int, view: View, left: Iterable[Address] = ()) -> None:
+        """A view was installed here. `left` went of their own accord; others that are gone may come back."""
+        lost = () if self._view is None else tuple(m for m in self._view.members if m not in view)
+        self._view = view
+        self._inside = {member.endpoint: None for member in view.members}
+        for member in lost:
+            self.outsiders.remember(member.endpoint)
+        for member in left:
+            self.outsiders.forget(member.endpoint)
+            self.sightings.drop(member)
+        for member in view.members:
+            self.sightings.drop(member)
+        self._agreed, self._nudged, self._rereading = {}, None, None
+        self._dissent.clear()
+        self._passed_on.clear()
+        self._check_ns = now_ns + self.config.merge_gather_ns if len(self.sightings) else None
+        if self._announce_ns is None:
+            self._announce_ns = now_ns + int(self.config.announce_ns * self._chance.random())
+
+    def on_found(self, endpoints: Iterable[str]) -> None:
+        """Discovery knows of these places."""
+        for endpoint in endpoints:
+            if endpoint != self.me.endpoint:
+                self.outsiders.remember(endpoint)
+
+    def on_announcement(
+        self, now_ns: int, peer: Address, view_id: ViewId, coordinator: Address | None = None
+    ) -> Decisions:
+        """A peer told its view id: in an announcement, a heartbeat or an ack."""
+        mine = self._view
+        if mine is None or peer == self.me:
+            return []
+        if view_id == mine.id:
+            self._agree(peer)
+            return []
+        self._agreed.pop(peer, None)
+        if peer in mine:
+            overdue = self._dissent.note(now_ns, peer)
+            if view_id < mine.id:
+                return [SuspectDissenter(peer)] if overdue else []
+        return self._sight(now_ns, peer, Sighting(view_id, coordinator))
+
+    def on_sighted(self, now_ns: int, by: Address, sighted: Sighted) -> Decisions:
+        """A member of ours heard an outsider, and holds us for the one who acts."""
+        if self._view is None or by not in self._view or self._acting() != self.me:
+            return []
+        return self.on_announcement(now_ns, sighted.peer, sighted.view, sighted.coordinator)
+
+    def _agree(self, peer: Address) -> None:
+        self._agreed[peer] = None
+        self._dissent.drop(peer)
+        self.sightings.drop(peer)
+
+    def _sight(self, now_ns: int, peer: Address, sighting: Sighting) -> Decisions:
+        assert self._view is not None
+        if not self.sightings.note(peer, sighting):
+            return []
+        self.outsiders.remember(peer.endpoint)
+        acting = self._acting()
+        if acting != self.me and peer != self._view.coordinator:
+            return self._pass_on(now_ns, acting, peer, sighting)
+        if self._check_ns is None:
+            self._check_ns = now_ns + self.config.merge_gather_ns
+        return []
+
+    def _acting(self) -> Address:
+        """The first member that may coordinate and has not gone to another view."""
+        assert self._view is not None
+        able = (m for m in self._view.members if m not in self._view.observers and m not in self._dissent)
+        return next(able, self.me)
+
+    def _pass_on(self, now_ns: int, acting: Address, peer: Address, sighting: Sighting) -> Decisions:
+        """Once per view and interval: many of us may hear the same outsiders."""
+        if now_ns < self._passed_on.get(sighting.view, now_ns):
+            return []
+        if len(self._passed_on) >= self.config.known_peers:
+            self._passed_on.clear()
+        self._passed_on[sighting.view] = now_ns + self.config.announce_ns
+        return [Send(acting, Sighted(peer, sighting.view, sighting.coordinator))]
+
+    # ---- reading the real views
+
+    def _reread(self, now_ns: int) -> Decisions:
+        self._check_ns = None
+        asked = [peer for peer in self.sightings.whom_to_ask(ASKED_PER_VIEW) if peer != self.me]
+        if not asked:
+            return []
+        self._rereading = Rereading(now_ns + self.config.reread_ns)
+        return [ReadView(peer) for peer in asked if self._rereading.ask(peer)]
+
+    def on_view_answer(self, now_ns: int, peer: Address, view: View) -> Decisions:
+        rereading, mine = self._rereading, self._view
+        if rereading is None or mine is None or not rereading.on_answer(peer, view):
+            return []
+        out: Decisions = []
+        coordinator = view.coordinator
+        if view.id != mine.id and coordinator is not None and coordinator != self.me and rereading.ask(coordinator):
+            out.append(ReadView(coordinator))  # It must be alive to speak for its members.
+        return out + self._conclude(now_ns) if rereading.is_complete else out
+
+    def _is_split(self, mine: View, peer: Address, view: View) -> bool:
+        if view.id == mine.id:
+            return False
+        is_newer = view.id > mine.id
+        return not (self.me in view and is_newer) and not (peer in mine and not is_newer)
+
+    def _conclude(self, now_ns: int) -> Decisions:
+        """All have answered, or time is up: what is really different?"""
+        rereading, mine = self._rereading, self._view
+        assert rereading is not None and mine is not None
+        self._rereading = None
+        split = {peer: view for peer, view in rereading.answers.items() if self._is_split(mine, peer, view)}
+        for peer in [*rereading.silent, *(peer for peer in rereading.answers if peer not in split)]:
+            self.sightings.drop(peer)
+        self._check_ns = now_ns + self.config.announce_ns if len(self.sightings) else None
+        for view in split.values():
+            for member in view.members:
+                if member != self.me:
+                    self.outsiders.remember(member.endpoint)
+        if not split:
+            return []
+        return self._exclusion(mine, split) + self._raise(now_ns, mine, split, rereading.silent)
+
+    def _exclusion(self, mine: View, split: dict[Address, View]) -> Decisions:
+        """Our coordinator in a later view without us; or, if we coordinate, everybody else in such views."""
+        without_us = [view for peer, view in split.items() if peer in mine and view.id > mine.id]
+        others = [mine.coordinator] if mine.coordinator != self.me else [m for m in mine.members if m != self.me]
+        gone = all(any(member in view for view in without_us) for member in others)
+        return [LeftBehind(max(without_us, key=lambda view: view.id))] if without_us and gone else []
+
+    def _raise(self, now_ns: int, mine: View, split: dict[Address, View], silent: tuple[Address, ...]) -> Decisions:
+        if self._acting() != self.me:
+            return []
+        views = self._views(mine, split, silent)
+        leader = choose_leader(views)
+        if leader != self.me and self._is_idle_leader(now_ns, leader):
+            views = {peer: view for peer, view in views.items() if view.id != views[leader].id}
+            leader = choose_leader(views)
+        if leader != self.me:
+            return [AnnounceTo((leader.endpoint,))]
+        parties = tuple(parties_of(views, silent))
+        return [RaiseMerge(parties)] if len(parties) > 1 else []
+
+    def _views(self, mine: View, split: dict[Address, View], silent: tuple[Address, ...]) -> dict[Address, View]:
+        """Whose view is which: our own, those read, and those announced whose content was read from another."""
+        views = {self.me: mine} | dict.fromkeys(self._agreed, mine) | split
+        content = {view.id: view for view in split.values()}
+        for peer, sighting in self.sightings.items():
+            view = content.get(sighting.view)
+            if view is not None and peer in view and peer not in views and self._is_split(mine, peer, view):
+                views[peer] = view
+        return {peer: view for peer, view in views.items() if peer not in silent}
+
+    def _is_idle_leader(self, now_ns: int, leader: Address) -> bool:
+        """It was told of us for longer than two merges could take, and does nothing: go on without it."""
+        if self._nudged is None or self._nudged[0] != leader:
+            self._nudged = (leader, now_ns)
+        return now_ns - self._nudged[1] > 2 * (self.config.merge_ask_ns + self.config.merge_ns)
+
+    # ---- time
+
+    def deadline_ns(self) -> int | None:
+        rereading = None if self._rereading is None else self._rereading.deadline_ns
+        due = [self._announce_ns, self._check_ns if self._rereading is None else None, rereading]
+        return min((deadline for deadline in due if deadline is not None), default=None)
+
+    def on_time(self, now_ns: int) -> Decisions:
+        out: Decisions = []
+        if self._announce_ns is not None and now_ns >= self._announce_ns:
+            # Random steps, so that members do not keep in step and meet the same gap for ever.
+            self._announce_ns = now_ns + int(self.config.announce_ns * (0.75 + 0.5 * self._chance.random()))
+            out.append(AnnounceTo(self.outsiders.next_in_turn(self.config.announce_peers, self._inside)))
+        if self._rereading is not None and now_ns >= self._rereading.deadline_ns:
+            out += self._conclude(now_ns)
+        if self._rereading is None and self._check_ns is not None and now_ns >= self._check_ns:
+            out += self._reread(now_ns)
+        return out
