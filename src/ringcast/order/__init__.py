@@ -2,5 +2,6 @@
 
 from ringcast.order.key import committed_key, staged_key
 from ringcast.order.queue import Instance, OrderQueue
+from ringcast.order.stamp import Stamp
 
-__all__ = ["Instance", "OrderQueue", "committed_key", "staged_key"]
+__all__ = ["Instance", "OrderQueue", "Stamp", "committed_key", "staged_key"]

@@ -113,6 +113,10 @@ class OrderQueue(Generic[S, T]):
             del self._instances[front.sender, front.number]
         return front
 
+    def is_staged(self, sender: S, number: int) -> bool:
+        instance = self._instances.get((sender, number))
+        return instance is not None and instance.seq is None
+
     def staged(self) -> list[Instance[S, T]]:
         """What is not committed yet, in order of arrival."""
         return [instance for instance in self._instances.values() if instance.seq is None]

@@ -86,6 +86,14 @@ def test_a_change_behind_a_readable_front_wakes_nobody_again() -> None:
     assert not queue.commit("y", 1, 2)
 
 
+def test_an_instance_is_staged_until_it_is_committed_or_removed() -> None:
+    queue = queue_of(("x", 1, 0), ("y", 1, 0))
+    queue.commit("x", 1, 1)
+    assert [queue.is_staged(sender, 1) for sender in "xyz"] == [False, True, False]
+    queue.remove("y", 1)
+    assert not queue.is_staged("y", 1)
+
+
 def test_staging_in_front_hides_a_readable_message() -> None:
     queue = queue_of(("y", 1, 0))
     queue.commit("y", 1, 2)

@@ -1,0 +1,165 @@
+"""What waits for one peer of a LocalBus: the ordered queue, its bound, and those who wait for either.
+
+Invariant: batches of one sender hold at most `ring_bytes` here, counted as a shared ring would count them.
+"""
+
+from __future__ import annotations
+
+import threading
+from collections import Counter as Multiset
+from collections import deque
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from typing import Final
+
+from ringcast.bus.message import Cause, Message, Payload, PeerLeft, Run
+from ringcast.order import OrderQueue
+
+FRAME_BYTES: Final = 48
+LENGTH_BYTES: Final = 4
+
+
+def longest(ring_bytes: int) -> int:
+    """The longest message: alone in a frame that fills a ring."""
+    return ring_bytes - FRAME_BYTES - LENGTH_BYTES
+
+
+def frame_bytes(payloads: list[bytes]) -> int:
+    return (FRAME_BYTES + sum(LENGTH_BYTES + len(payload) for payload in payloads) + 7) // 8 * 8
+
+
+def ticks(payloads: list[bytes], ring_bytes: int) -> list[list[bytes]]:
+    """Cut a long batch into parts that fit half a ring, each of which takes one place in the order."""
+    parts: list[list[bytes]] = []
+    room = 0
+    for payload in payloads:
+        size = LENGTH_BYTES + len(payload)
+        if not parts or size > room:
+            parts.append([])
+            room = ring_bytes // 2 - FRAME_BYTES
+        parts[-1].append(payload)
+        room -= size
+    return parts
+
+
+@dataclass(frozen=True, slots=True)
+class Batch:
+    """The messages of one tick; or, without payloads, a notice or a barrier."""
+
+    sender: str
+    first: int
+    payloads: list[bytes] = field(default_factory=list)
+    left: Cause | None = None
+    barrier: int = 0
+
+    @property
+    def size(self) -> int:
+        return 0 if self.left else frame_bytes(self.payloads)
+
+
+class Inbox:
+    """One peer's queue. `mail` is notified when something becomes readable, `room` when something was dequeued."""
+
+    def __init__(self, ring_bytes: int) -> None:
+        lock = threading.Lock()
+        self.mail, self.room = threading.Condition(lock), threading.Condition(lock)
+        self.is_closed = False
+        self.barrier_passed = 0
+        self._ring_bytes = ring_bytes
+        self._queue: OrderQueue[int, Batch] = OrderQueue()
+        self._used: Multiset[int] = Multiset()
+        self._kept: deque[Message | PeerLeft] = deque()
+        self._open: tuple[Batch, int, int, int] | None = None  # batch, its sender, its seq, messages already taken
+
+    def has_room(self, sender: int, size: int) -> bool:
+        return self.is_closed or self._used[sender] + size <= self._ring_bytes
+
+    def wait_for_room(self, sender: int, size: int, timeout: float | None) -> bool:
+        with self.room:
+            return self.room.wait_for(lambda: self.has_room(sender, size), timeout)
+
+    def stage(self, sender: int, number: int, seq_lower: int, batch: Batch) -> None:
+        with self.mail:
+            self._queue.stage(sender, number, seq_lower, batch)
+            self._used[sender] += batch.size
+
+    def settle(self, sender: int, number: int, seq: int | None) -> None:
+        """Give the staged batch its place, or (None) drop it. What is not staged here is left alone."""
+        with self.mail:
+            if not self._queue.is_staged(sender, number):
+                return
+            revealed = self._queue.remove(sender, number) if seq is None else self._queue.commit(sender, number, seq)
+            if revealed:
+                self.mail.notify_all()
+
+    def take(self, limit: int, timeout: float | None, stop_at_barrier: bool = False) -> list[Run | PeerLeft]:
+        """What is ready; waits for the first. Behind a barrier it can stop, and then be empty."""
+        taken: list[Run | PeerLeft] = []
+        barrier = self.barrier_passed
+        with self.mail:
+            self.mail.wait_for(lambda: self.is_closed or self._has_next(), timeout)
+            while limit > 0 and self._has_next() and not (stop_at_barrier and self.barrier_passed != barrier):
+                item = self._next(limit)
+                if item is not None:
+                    taken.append(item)
+                    limit -= len(item.payloads) if isinstance(item, Run) else 1
+            self.room.notify_all()
+        return taken
+
+    def give_back(self, items: list[Message | PeerLeft]) -> None:
+        with self.mail:
+            self._kept.extendleft(reversed(items))
+            self.mail.notify_all()
+
+    def close(self) -> None:
+        with self.mail:
+            self.is_closed = True
+            self.mail.notify_all()
+            self.room.notify_all()
+
+    def _has_next(self) -> bool:
+        return bool(self._kept) or self._open is not None or self._queue.front() is not None
+
+    def _next(self, limit: int) -> Run | PeerLeft | None:
+        """None: it was a barrier."""
+        if self._kept:
+            kept = self._kept.popleft()
+            return Run(kept.sender, kept.number, kept.seq, [kept.payload]) if isinstance(kept, Message) else kept
+        if self._open is None:
+            front = self._queue.pop()
+            assert front is not None and front.seq is not None
+            self._open = (front.item, front.sender, front.seq, 0)
+        return self._from_open(limit)
+
+    def _from_open(self, limit: int) -> Run | PeerLeft | None:
+        assert self._open is not None
+        batch, sender, seq, done = self._open
+        part = batch.payloads[done : done + limit]
+        self._open = (batch, sender, seq, done + len(part))
+        if done + len(part) == len(batch.payloads):
+            self._open = None
+            self._used[sender] -= batch.size
+        if batch.left is not None:
+            return PeerLeft(batch.sender, batch.left, seq)
+        if batch.barrier:
+            self.barrier_passed = batch.barrier
+            return None
+        return Run(batch.sender, batch.first + done, seq, part)
+
+
+def messages(items: list[Run | PeerLeft]) -> list[Message | PeerLeft]:
+    """Runs taken apart into single messages."""
+    flat: list[Message | PeerLeft] = []
+    for item in items:
+        if isinstance(item, PeerLeft):
+            flat.append(item)
+        else:
+            flat += [
+                Message(item.sender, payload, item.seq, item.first + index)
+                for index, payload in enumerate(item.payloads)
+            ]
+    return flat
+
+
+def as_bytes(payloads: Sequence[Payload]) -> list[bytes]:
+    return [bytes(memoryview(payload)) for payload in payloads]

@@ -1,0 +1,124 @@
+"""LocalBus: one order among the threads of one process, on the pure rule of `order/`. The reference model of SharedBus.
+
+Every step of seed 002 is here as it is written there: the lower bound is read, the copies are staged one by one, the
+counter ticks, the copies are committed one by one. Each inbox has its own lock; no lock spans two of them.
+"""
+
+from __future__ import annotations
+
+import threading
+from dataclasses import dataclass, field
+from types import TracebackType
+from typing import Self
+
+from ringcast.bus.doorbell import WATCH_S
+from ringcast.bus.errors import BusUnusable, NameTaken, UnknownPeer
+from ringcast.bus.inbox import Batch
+from ringcast.bus.local_peer import LocalPeer
+from ringcast.bus.message import Cause
+from ringcast.bus.names import checked_peer_name
+from ringcast.bus.peer import Patience
+from ringcast.errors import ConfigError
+
+
+@dataclass(slots=True)
+class Counter:
+    """The one counter: reading it and adding to it are atomic."""
+
+    _value: int = 0
+    _lock: threading.Lock = field(default_factory=threading.Lock)
+
+    def read(self) -> int:
+        return self._value
+
+    def tick(self) -> int:
+        with self._lock:
+            self._value += 1
+            return self._value
+
+
+class LocalBus:
+    """A bus inside one process. Threads share the object and attach their peers to it."""
+
+    def __init__(self, name: str = "local", *, max_peers: int = 32, ring_bytes: int = 1 << 20) -> None:
+        if max_peers < 1:
+            raise ConfigError(f"max_peers is {max_peers}, not at least 1")
+        if ring_bytes < 1 << 12:
+            raise ConfigError(f"ring_bytes is {ring_bytes}, not at least {1 << 12}")
+        self.name, self.ring_bytes, self._max_peers = name, ring_bytes, max_peers
+        self._counter, self._incarnations = Counter(), Counter()
+        self._peers: dict[str, LocalPeer] = {}
+        self._changed = threading.Condition()
+
+    @classmethod
+    def open(cls, name: str = "local", *, max_peers: int = 32, ring_bytes: int = 1 << 20) -> Self:
+        """A new bus; unlike a shared one it cannot be found by its name."""
+        return cls(name, max_peers=max_peers, ring_bytes=ring_bytes)
+
+    def attach(self, name: str) -> LocalPeer:
+        """Become a peer under this name. Messages queued from now on can reach it; earlier ones do not."""
+        checked_peer_name(name)
+        with self._changed:
+            if name in self._peers:
+                raise NameTaken(f"bus {self.name!r}: peer {name!r} is already attached")
+            if len(self._peers) >= self._max_peers:
+                raise BusUnusable(f"bus {self.name!r} has no free slot: {self._max_peers} are attached")
+            peer = LocalPeer(self, name, self._incarnations.tick())
+            self._peers = {**self._peers, name: peer}  # Replaced, never changed: readers need no lock.
+            self._changed.notify_all()
+        for other in self._peers.values():
+            other.ring()
+        return peer
+
+    def attached(self) -> dict[str, LocalPeer]:
+        return self._peers
+
+    def named(self, name: str) -> LocalPeer:
+        if name not in self._peers:
+            raise UnknownPeer(f"no peer {name!r} is attached to bus {self.name!r}")
+        return self._peers[name]
+
+    def send(self, sender: LocalPeer, receivers: list[LocalPeer], batch: Batch) -> int:
+        """One message, or one batch, through all steps of the seed. The caller has found room for it."""
+        transaction = sender.next_transaction()
+        seq: int | None = None
+        try:
+            seq_lower = self._counter.read()
+            for receiver in receivers:
+                receiver.inbox.stage(sender.incarnation, transaction, seq_lower, batch)
+            seq = self._counter.tick()
+        finally:  # Also when a signal handler raises in here: nobody may wait for a message that will not come.
+            for receiver in receivers:
+                receiver.inbox.settle(sender.incarnation, transaction, seq)
+                receiver.ring()
+        return seq
+
+    def release(self, peer: LocalPeer, cause: Cause) -> None:
+        """Take a peer out and tell the others, at one place in the order (O12). Does nothing the second time."""
+        with self._changed:
+            if self._peers.get(peer.name) is not peer:
+                return
+            self._peers = {name: other for name, other in self._peers.items() if other is not peer}
+            self._changed.notify_all()
+        peer.left = cause
+        peer.inbox.close()
+        with peer.queueing:  # Behind what the peer is queueing now; what it tries later is refused.
+            self.send(peer, list(self._peers.values()), Batch(peer.name, 0, left=cause))
+        peer.ring()
+
+    def wait_for_change(self, timeout: float | None) -> None:
+        with self._changed:
+            self._changed.wait(Patience(timeout).left_up_to(WATCH_S))
+
+    def close(self) -> None:
+        """Detach whoever is still attached."""
+        for peer in list(self._peers.values()):
+            peer.detach()
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self.close()
