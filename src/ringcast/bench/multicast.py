@@ -73,6 +73,7 @@ async def measure(shape: Shape, form: str, config: dict[str, Any] | None = None)
                 record=shape.record,
             )
         senders = names[: shape.senders]
+        before = await stage.everybody("report")
         sends = [asyncio.create_task(stage.puppets[n]("send", **_order(shape, form))) for n in senders]
         waits = [
             stage.puppets[name](
@@ -83,6 +84,8 @@ async def measure(shape: Shape, form: str, config: dict[str, Any] | None = None)
         await asyncio.gather(*waits)
         sent = [await task for task in sends]
         reports = await stage.everybody("report")
+        for name, report in reports.items():
+            report["cpu_seconds"] -= before[name]["cpu_seconds"]  # what the run itself cost, without the start
         await stage.everybody("close")
     return _figures(shape, reports, dict(zip(senders, sent, strict=True)))
 

@@ -105,11 +105,12 @@ class PuppetProcess:
         limit = order.get("count", 1 << 62)
         until = started + order.get("seconds", 3600.0)
         sent = 0
-        chunk = min(CYCLE // 2 if order.get("form", "batch") == "batch" else 256, order.get("chunk", CYCLE))
+        batch = order.get("form", "batch") == "batch"
+        chunk = min(pattern.cycle, 2048 if batch else 256, order.get("chunk", CYCLE))
         pace = order.get("rate")
         while sent < limit and time.monotonic() < until:
             payloads = pattern.run(self._sent, min(chunk, limit - sent))
-            if order.get("form", "batch") == "batch":
+            if batch:
                 await group.send_many(payloads)
             else:
                 for payload in payloads:
@@ -144,6 +145,8 @@ class PuppetProcess:
             "sent": self._sent,
             "view": [str(member) for member in group.members],
             "cpu_seconds": usage.ru_utime + usage.ru_stime,
+            "page_faults": usage.ru_minflt,
+            "user_seconds": usage.ru_utime,
             "rss_megabytes": usage.ru_maxrss / 1024,
             "rss_now_megabytes": _rss_now(),
             "counters": transport.counters.as_dict(),
