@@ -53,6 +53,20 @@ class Source(NamedTuple):
     low: int
 
 
+class Carried(NamedTuple):
+    """Which of a going-away member's ordered messages somebody holds the payloads of, as ranges of numbers."""
+
+    origin: Address
+    ranges: tuple[tuple[int, int], ...]
+
+
+class Survivor(NamedTuple):
+    """One who goes on to the next view, and what it reported."""
+
+    member: Address
+    carried: tuple[Carried, ...]
+
+
 # ---- finding each other, joining, leaving
 
 
@@ -144,6 +158,7 @@ class Answer:
     number: int  # the highest view number I know of
     capacity: int
     window_bytes: int
+    carried: tuple[Carried, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -170,6 +185,7 @@ class Fill:
     id: RollCallId
     cuts: tuple[int, ...]
     sources: tuple[Source, ...]
+    survivors: tuple[Survivor, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -212,6 +228,17 @@ class ViewAck:
 class ViewRefusal:
     view: ViewId
     why: str
+
+
+# ---- order (seed 002)
+
+
+@dataclass(frozen=True, slots=True)
+class Staged:
+    """I hold these senders' (by rank in the view) ordered messages up to these numbers. Said again if it is lost."""
+
+    view: ViewId
+    upto: tuple[tuple[int, int], ...]
 
 
 # ---- merge (seed 000)
@@ -335,6 +362,7 @@ Control = (
     | NewView
     | ViewAck
     | ViewRefusal
+    | Staged
     | AskView
     | ViewAnswer
     | Sighted

@@ -55,15 +55,18 @@ class ControlLine:
         return out, messages
 
     def on_view(self, previous: View | None, view: View) -> None:
-        """Those who are gone need nothing more; a later word to them begins a new stream."""
+        """Those who are gone need nothing more from us; a later word to them begins a new stream.
+
+        What came from them is remembered: forgotten, an old packet would begin its stream again (G1).
+        """
         for member in () if previous is None else previous.members:
             if member not in view:
-                self.streams.forget(member)
+                self.streams.outgoing.pop(member, None)
 
     def on_interval(self, now_ns: int, view: View | None) -> list[Effect]:
         waiting = [peer for peer, stream in self.streams.outgoing.items() if not stream.is_idle]
         self._unacked_since = {peer: self._unacked_since.get(peer, now_ns) for peer in waiting}
         for peer, since_ns in self._unacked_since.items():
             if now_ns - since_ns >= self._limit_ns and (view is None or peer not in view):
-                self.streams.forget(peer)
+                del self.streams.outgoing[peer]
         return self.streams.on_interval(now_ns)

@@ -28,6 +28,10 @@ class Piece(bytes):
     """A fragment that has more to follow; the next item of the stream that is not a Piece completes the message."""
 
 
+class Envelope(bytes):
+    """An item for the ordering of this member, not for its application. Never in one run with other items."""
+
+
 @dataclass(slots=True)
 class Run:
     """Consecutive messages of `origin`, whoever sends them (a survivor may repair a crashed sender's)."""

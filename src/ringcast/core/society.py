@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Mapping
 from typing import Any, Protocol
 
-from ringcast.core.control import AreYouThere, Control, Heartbeat, NewView, Stranger, Suspicion
+from ringcast.core.control import AreYouThere, Ask, Control, Heartbeat, NewView, Stranger, Suspicion
 from ringcast.core.control_line import ControlLine
 from ringcast.core.effects import Beat, Drop, Effect, Excluded, Left, Probe, Unicast
 from ringcast.core.failure import AskIfAlive, AssureAlive, FailureDetector, HeartbeatTo, SlowPeer, Unsuspect
@@ -128,6 +128,10 @@ class Society:
                 return [Unicast(sender, Loose(self.heartbeat()))]
             case Suspicion():
                 return self.carry_out(now_ns, self.detector.on_told(now_ns, sender, message.members))
+            case Ask() if not self.membership.may_lead(sender):
+                # It thinks that all before it are dead, and we do not: see for ourselves, for it will ask again.
+                doubts = self.carry_out(now_ns, self.detector.on_told(now_ns, sender, message.going))
+                return doubts + self.carry_out(now_ns, self.membership.on_message(now_ns, sender, message))
             case _:
                 return self.carry_out(now_ns, self.membership.on_message(now_ns, sender, message))
 
@@ -222,7 +226,8 @@ class Society:
         out: list[Effect] = []
         for member in finding.tell:
             out += self._say(now_ns, Say(member, Suspicion((finding.peer,))))
-        return out + self.carry_out(now_ns, self.membership.suspect(now_ns, finding.peer, str(finding.reason)))
+        steps = self.membership.suspect(now_ns, finding.peer, str(finding.reason), final=False)
+        return out + self.carry_out(now_ns, steps)
 
     def _unsuspect(self, now_ns: int, finding: Unsuspect) -> list[Effect]:
         self.membership.withdraw(finding.peer)

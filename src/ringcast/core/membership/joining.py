@@ -19,6 +19,7 @@ from ringcast.core.membership.steps import Ring, Say, Steps, Tell
 from ringcast.model import Address, Config
 
 GOSSIP = 64  # addresses passed on in one announcement
+TRIES = 2  # without an answer, before another coordinator is asked
 
 
 class Chance(Protocol):
@@ -108,10 +109,12 @@ class Joiner:
     # ---- asking
 
     def _ask_if_possible(self, now_ns: int) -> Steps:
-        if self.target is not None:
-            return []
-        coordinators = [h.announce.coordinator for h in self._heard.values() if h.announce.coordinator is not None]
-        return self._ask(now_ns, min(coordinators)) if coordinators else []
+        coordinators = self._coordinators()
+        return self._ask(now_ns, min(coordinators)) if coordinators and self.target is None else []
+
+    def _coordinators(self) -> list[Address]:
+        """Who leads a group, as its members told us lately."""
+        return [h.announce.coordinator for h in self._heard.values() if h.announce.coordinator is not None]
 
     def _ask(self, now_ns: int, coordinator: Address) -> Steps:
         self.target = coordinator
@@ -138,7 +141,7 @@ class Joiner:
 
     def may_found(self, now_ns: int) -> bool:
         """Nobody has a group, and it is on us to begin one."""
-        if self.target is not None:
+        if self.target is not None or self._coordinators():
             return False
         looking = [who for who, heard in self._heard.items() if heard.announce.view is None]
         is_time = now_ns >= self._found_ns or (self.expect > 1 and len(looking) + 1 >= self.expect)
@@ -163,9 +166,10 @@ class Joiner:
         return out
 
     def _ask_again(self, now_ns: int, target: Address) -> Steps:
-        if self.tries < 2:
+        if self.tries < TRIES:
             return self._ask(now_ns, target)
-        # It is gone, or no longer leads: forget what pointed to it, and look again.
-        self._heard = {who: heard for who, heard in self._heard.items() if heard.announce.coordinator != target}
+        # It is gone, or no longer leads: ask another one, or the same if it is still said to lead, or look again.
+        coordinators = self._coordinators()
         self.target, self._ask_ns, self.tries = None, None, 0
-        return self._ask_if_possible(now_ns)
+        others = [coordinator for coordinator in coordinators if coordinator != target]
+        return self._ask(now_ns, min(others or coordinators)) if coordinators else []

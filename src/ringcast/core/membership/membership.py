@@ -15,6 +15,7 @@ from collections.abc import Callable, Iterable
 from ringcast.core.control import (
     Announce,
     Ask,
+    Behind,
     Busy,
     Cancel,
     Control,
@@ -70,6 +71,7 @@ class Membership:
         self.leaver: Leaver | None = None
         self.is_over = False
         self._excluded = False
+        self._raise_ns: int | None = None  # suspicion is level-triggered: raised again until a view
         self._chance = chance
         self._routes: dict[type, Callable[..., Steps]] = {
             Hello: self._on_hello,
@@ -175,17 +177,24 @@ class Membership:
 
     # ---- suspicion
 
-    def suspect(self, now_ns: int, member: Address, why: str) -> Steps:
-        """From the failure detector, or of a member that did not do what it must. Level-triggered: say it again."""
+    def suspect(self, now_ns: int, member: Address, why: str, *, final: bool = True) -> Steps:
+        """Of a member that did not do what it must; not final: the failure detector says it, and may withdraw it."""
         view, leading = self.view, self.leading
         if view is None or leading is None or member == self.me:
             return []
         if member not in view:
             return leading.on_joiner_gone(now_ns, member)
         out: Steps = []
-        if self.suspicions.add(member, why):
+        if self.suspicions.add(member, why, final=final) and final:
             out.append(Event(Kind.SUSPECT, now_ns, view.id, member, detail={"why": why}))
+        self._raise_ns = now_ns + self.config.suspect_repeat_ns
         return out + leading.on_suspects(now_ns) if leading.is_mine else out
+
+    def _raise_again(self, now_ns: int) -> Steps:
+        if self._raise_ns is None or now_ns < self._raise_ns:
+            return []
+        self._raise_ns = now_ns + self.config.suspect_repeat_ns if self.suspicions.members else None
+        return self.leading.on_suspects(now_ns) if self.leading is not None and self.leading.is_mine else []
 
     def withdraw(self, member: Address) -> None:
         """It was heard again."""
@@ -196,6 +205,8 @@ class Membership:
         view = self.view
         if view is None or sender not in view or stranger.view <= view.id:
             return []
+        if self.leaver is not None:  # That is the view we wanted; its maker died before telling us.
+            return self.end(clean=True)
         out: Steps = []
         if sender == self.leader and not self._excluded:
             self._excluded = True
@@ -205,7 +216,9 @@ class Membership:
     # ---- roll calls and views, at a member
 
     def _on_ask(self, now_ns: int, sender: Address, ask: Ask) -> Steps:
-        return [] if self.follower is None else self.follower.on_ask(now_ns, sender, ask)
+        if self.follower is None:  # Its view has us, but whoever made it died before telling us.
+            return [Say(sender, Behind(ask.id, ViewId(0, self.me)))]
+        return self.follower.on_ask(now_ns, sender, ask)
 
     def _on_fill(self, now_ns: int, sender: Address, fill: Fill) -> Steps:
         return [] if self.follower is None else self.follower.on_fill(now_ns, sender, fill)
@@ -230,7 +243,7 @@ class Membership:
         view = message.view
         if self.follower is None or self.leading is None:
             self.joiner = None
-            self.follower = Follower(self.me, self.config, view, streams, self._may_lead)
+            self.follower = Follower(self.me, self.config, view, streams, self.may_lead)
             self.leading = Leading(self.me, self.config, self.follower, self.suspicions)
         self.follower.on_adopted(view, message)
         self.suspicions.on_view(view)
@@ -238,7 +251,7 @@ class Membership:
         out = self.leading.on_view(now_ns, message)
         return out + ([] if self.leaver is None else self.leave(now_ns))
 
-    def _may_lead(self, member: Address) -> bool:
+    def may_lead(self, member: Address) -> bool:
         return self.follower is not None and self.suspicions.may_lead(self.follower.view, member)
 
     # ---- what the parts say to each other
@@ -270,7 +283,7 @@ class Membership:
             return None
         parts = [self.joiner, self.follower, self.leaver]
         due = [part.deadline_ns() for part in parts if part is not None]
-        due += [] if self.leading is None else self.leading.deadlines()
+        due += [self._raise_ns, *([] if self.leading is None else self.leading.deadlines())]
         return min((deadline for deadline in due if deadline is not None), default=None)
 
     def on_time(self, now_ns: int) -> Steps:
@@ -280,6 +293,7 @@ class Membership:
             return self.joiner.on_time(now_ns) + self._found_if_due(now_ns)
         out: Steps = [] if self.follower is None else self.follower.on_time(now_ns)
         out += [] if self.leading is None else self.leading.on_time(now_ns)
+        out += self._raise_again(now_ns)
         if self.leaver is not None and self.leaver.is_over(now_ns):
             return [*out, *self.end(clean=False)]
         if self.leaver is not None and self.leaver.is_due(now_ns):

@@ -10,26 +10,36 @@ from ringcast.model import Address, View
 
 
 class Suspicions:
-    """Suspected members of the current view, with the reason."""
+    """Suspected members of the current view, with the reason.
+
+    A suspicion that the failure detector raised may be withdrawn by it. One for not doing what a member must (it
+    refused a view, it was replaced by a later process, it goes on without us) lasts until the next view.
+    """
 
     def __init__(self, me: Address) -> None:
         self.me = me
         self.members: dict[Address, str] = {}
+        self._final: dict[Address, None] = {}
 
     def __contains__(self, member: object) -> bool:
         return member in self.members
 
-    def add(self, member: Address, why: str) -> bool:
+    def add(self, member: Address, why: str, *, final: bool) -> bool:
         """True if this is new."""
-        if member == self.me or member in self.members:
+        if member == self.me:
             return False
-        self.members[member] = why
-        return True
+        is_new = member not in self.members
+        self.members.setdefault(member, why)
+        if final:
+            self._final[member] = None
+        return is_new
 
-    def withdraw(self, member: Address) -> bool:
-        return self.members.pop(member, None) is not None
+    def withdraw(self, member: Address) -> None:
+        if member not in self._final:
+            self.members.pop(member, None)
 
     def on_view(self, view: View) -> None:
+        self._final.clear()
         self.members = {member: why for member, why in self.members.items() if member in view}
 
     def may_lead(self, view: View, member: Address) -> bool:

@@ -36,6 +36,7 @@ class GroupStream:
         self.multicasts = multicasts  # the transport reaches everybody with one packet, so repairs do too
         self.capacity = view.capacity or config.capacity
         self.window_bytes = view.window_bytes or config.window_bytes
+        self._offsets = offsets  # of the first view
         start = offsets.get(me, 0)
         self.outgoing = Outgoing(
             GROUP,
@@ -62,7 +63,7 @@ class GroupStream:
 
     def begin(self, now_ns: int) -> list[Effect]:
         """What the application and the recording learn of the first view."""
-        return [*self._told_view(now_ns, None, self.incoming), Install(self.view)]
+        return [*self._told_view(now_ns, None, self.incoming, self._offsets), Install(self.view)]
 
     def _window_for(self, member: Address, offset: int) -> Incoming:
         return Incoming(
@@ -363,7 +364,7 @@ class GroupStream:
             incoming.window.resize(self.capacity)
         self.outgoing.retag(view.id)
         self.outgoing.window.resize(self.capacity)
-        out = self._told_view(now_ns, previous, new)
+        out = self._told_view(now_ns, previous, new, offsets)
         start = offsets.get(self.me, self.outgoing.window.high)
         self._purge(now_ns, out, self.outgoing.set_receivers(dict.fromkeys(view.members, start)))
         self.outgoing.on_ack(self.me, self.outgoing.window.high)
@@ -381,7 +382,11 @@ class GroupStream:
                 self._departed.clear()
 
     def _told_view(
-        self, now_ns: int, previous: View | None, new: Mapping[Address, Incoming] | list[Address]
+        self,
+        now_ns: int,
+        previous: View | None,
+        new: Mapping[Address, Incoming] | list[Address],
+        offsets: Mapping[Address, int],
     ) -> list[Effect]:
         out: list[Effect] = [
             Event(
@@ -396,9 +401,11 @@ class GroupStream:
         ]
         detail = {
             "members": [list(member) for member in self.view.members],
+            "observers": [list(member) for member in self.view.observers],
             "previous": None if previous is None else [previous.id.number, list(previous.id.creator)],
             "subgroups": [[list(member) for member in subgroup] for subgroup in self.view.subgroups],
             "capacity": self.capacity,
+            "digest": [[list(member), 0, offset, offset] for member, offset in offsets.items()],
         }
         out.append(Event(Kind.VIEW, now_ns, self.view.id, detail=detail))
         return out

@@ -11,6 +11,8 @@ from ringcast.core.packets import Ack, Channel, Highest, Piece, Request, Run, Ta
 from ringcast.model import Address
 from ringcast.window import Admitted, ReceiveWindow
 
+REQUESTS_PER_INTERVAL = 16
+
 
 class Incoming:
     """One origin's receive window, with the acks and requests it gives rise to."""
@@ -99,9 +101,7 @@ class Incoming:
             out.append(self.ack())
         horizon, self._horizon = self._horizon, self.window.highest
         self._ask_again = True
-        request = self._request(horizon)
-        if request is not None:
-            out.append(request)
+        out += self._requests(horizon, REQUESTS_PER_INTERVAL)
         return out
 
     def request_now(self) -> Request | None:
@@ -109,10 +109,15 @@ class Incoming:
         return self._request(None)
 
     def _request(self, upto: int | None) -> Request | None:
+        return next(iter(self._requests(upto, 1)), None)
+
+    def _requests(self, upto: int | None, most: int) -> list[Request]:
+        """What is missing, in at most this many packets: under heavy loss one would not name a window's gaps."""
         if not self._ask_again:
-            return None
-        ranges = self.window.missing(self.max_ranges, self.max_requested, upto)
-        if not ranges:
-            return None
-        self._ask_again = False
-        return Request(self.channel, self.tag, self.origin, tuple(ranges))
+            return []
+        ranges = self.window.missing(most * self.max_ranges, self.max_requested, upto)
+        self._ask_again = not ranges
+        return [
+            Request(self.channel, self.tag, self.origin, tuple(ranges[at : at + self.max_ranges]))
+            for at in range(0, len(ranges), self.max_ranges)
+        ]

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from ringcast.model import SECOND, profile
+from ringcast.model import SECOND
 from unit.core.membership.world import World
 
 

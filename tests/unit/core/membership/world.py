@@ -188,9 +188,13 @@ class World:
 
     def group(self, names: str, **join: Any) -> None:
         """These, one after the other, in one view."""
-        for name in names:
+        for count, name in enumerate(names, 1):
             self.start(name, **join)
-            assert self.run_until(lambda: self.is_one(names[: names.index(name) + 1])), name
+            so_far = names[:count]
+            assert self.is_soon_one(so_far), so_far
+
+    def is_soon_one(self, names: Iterable[str], limit: int = 30 * SECOND) -> bool:
+        return self.run_until(lambda: self.is_one(names), limit)
 
     def is_one(self, names: Iterable[str]) -> bool:
         procs = [self.procs[name] for name in names]

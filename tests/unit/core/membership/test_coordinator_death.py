@@ -1,0 +1,79 @@
+"""The coordinator dies after each packet that it sends during a roll call, in turn; the survivors always agree.
+
+Nothing here knows the steps of the protocol: the crash is moved on packet by packet until the change went through.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import pytest
+
+from ringcast.model import MS, SECOND
+from unit.core.membership.world import Proc, World
+
+MOST_PACKETS = 240
+
+
+def crash_after(world: World, name: str, packets: int) -> None:
+    """This process dies as soon as it has sent so many more packets."""
+    last = world[name].frames_out + packets
+
+    def killer(proc: Proc, packet: object) -> None:
+        if proc.name == name and proc.frames_out >= last:
+            world.crash(name)
+
+    world.killer = killer
+
+
+def joins(world: World) -> str:
+    world.start("J")
+    return "BCDJ"
+
+
+def leaves(world: World) -> str:
+    world.leave("B")
+    return "CD"
+
+
+def crashes(world: World) -> str:
+    world.crash("C")
+    return "BD"
+
+
+def hands_over(world: World) -> str:
+    world.leave("A")
+    return "BCD"
+
+
+def several(world: World) -> str:
+    world.start("J")
+    world.leave("B")
+    world.crash("D")
+    return "CJ"
+
+
+@pytest.mark.parametrize("change", [joins, leaves, crashes, hands_over, several])
+def test_survivors_agree_wherever_the_coordinator_dies(change: Callable[[World], str]) -> None:
+    reached = 0
+    for packets in range(0, MOST_PACKETS, 4):
+        world = World(packets, loss=0.02)
+        world.group("ABCD")
+        for name in "ABCD":
+            world.send(name, *[f"{name}{n}".encode() for n in range(150)])
+        world.run_for(5 * MS)
+        crash_after(world, "A", packets)
+        survivors = change(world)
+        world.run_for(400 * MS)
+        if world["A"].alive:
+            world.crash("A")
+        assert world.is_soon_one(survivors, 20 * SECOND), (packets, [world[n].view for n in survivors])
+        world.run_for(500 * MS)
+        assert world.is_one(survivors), packets
+        sent = {name: len(world[survivors[0]].messages(name)) for name in "ABCD"}
+        for name in survivors:
+            if name != "J":
+                assert {n: len(world[name].messages(n)) for n in "ABCD"} == sent, (packets, name)
+        assert world.verdict() == "", packets
+        reached += 1
+    assert reached == MOST_PACKETS // 4
