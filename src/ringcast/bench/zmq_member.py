@@ -1,0 +1,175 @@
+"""One process of the pyzmq comparison: `python -m ringcast.bench.zmq_member '{"sends": true, …}'`.
+
+It prints where it publishes, reads where the others publish, runs, and prints what it sent and received.
+Publishers wait for all subscribers before the first message and block instead of dropping (XPUB with NODROP), so every
+message sent is received; each publisher ends with a message that says how many there were, and receivers compare.
+"""
+
+from __future__ import annotations
+
+import json
+import sys
+import time
+from dataclasses import asdict, dataclass, field
+from typing import Any
+
+import zmq
+
+END = b"end:"
+_PER_TURN = 64
+_PATIENCE_MS = 30_000
+_QUEUE_BYTES = 16 << 20
+
+
+@dataclass(frozen=True, slots=True)
+class Role:
+    """What one process does. `parts` > 1 sends so many messages as the parts of one multipart message."""
+
+    publishes_at: str | None
+    receives: bool
+    subscribers: int
+    size: int
+    parts: int
+    seconds: float
+
+    @property
+    def high_water(self) -> int:
+        """Queue length in sends: bounded in bytes, so that the process stays small and nothing is dropped."""
+        return max(8, min(100_000, _QUEUE_BYTES // (self.size * self.parts)))
+
+
+@dataclass(slots=True)
+class Tally:
+    """What a process saw. `expected` is what the publishers said they sent."""
+
+    sent: int = 0
+    received: int = 0
+    expected: int = 0
+    ends: int = 0
+    first_ns: int = 0
+    last_ns: int = 0
+
+    def take(self, parts: list[bytes]) -> None:
+        if parts[0].startswith(END):
+            self.ends += 1
+            self.expected += int(parts[0][len(END) :])
+            return
+        if not self.received:
+            self.first_ns = time.monotonic_ns()
+        self.received += len(parts)
+        self.last_ns = time.monotonic_ns()
+
+
+@dataclass(slots=True)
+class Publisher:
+    """Sends for so many seconds from its first send on."""
+
+    socket: zmq.Socket[bytes]
+    role: Role
+    tally: Tally
+    is_done: bool = False
+    _until: float = 0.0
+    _message: list[bytes] = field(default_factory=list)
+
+    def await_subscribers(self) -> None:
+        for _ in range(self.role.subscribers):
+            self.socket.recv()
+        self._message = [bytes(self.role.size)] * self.role.parts
+        self._until = time.monotonic() + self.role.seconds
+
+    def send_some(self, flags: int) -> bool:
+        """A few messages, or the end; False if nothing was taken."""
+        sent, message, parts = self.tally.sent, self._message, self.role.parts
+        try:
+            if time.monotonic() >= self._until:
+                self.socket.send(END + b"%d" % self.tally.sent, flags)
+                self.is_done = True
+                return True
+            for _ in range(_PER_TURN):
+                if parts == 1:
+                    self.socket.send(message[0], flags)
+                else:
+                    self.socket.send_multipart(message, flags)
+                self.tally.sent += parts
+        except zmq.Again:
+            return self.tally.sent > sent
+        return True
+
+
+def receive_only(socket: zmq.Socket[bytes], publishers: int, tally: Tally) -> None:
+    while tally.ends < publishers:
+        tally.take(socket.recv_multipart())
+
+
+def send_only(publisher: Publisher) -> None:
+    while not publisher.is_done:
+        if not publisher.send_some(0):
+            sys.exit("nobody took anything for too long")
+
+
+def take_turns(publisher: Publisher, socket: zmq.Socket[bytes], publishers: int, tally: Tally) -> None:
+    while not publisher.is_done or tally.ends < publishers:
+        went = not publisher.is_done and publisher.send_some(zmq.NOBLOCK)
+        came = take_some(socket, tally)
+        if went or came:
+            continue
+        if not socket.poll(_PATIENCE_MS if publisher.is_done else 1) and publisher.is_done:
+            sys.exit("nothing came for too long")
+
+
+def take_some(socket: zmq.Socket[bytes], tally: Tally) -> bool:
+    for count in range(_PER_TURN):
+        try:
+            tally.take(socket.recv_multipart(zmq.NOBLOCK))
+        except zmq.Again:
+            return count > 0
+    return True
+
+
+def run(role: Role) -> Tally:
+    context, tally = zmq.Context(), Tally()
+    publisher = _publisher(context, role, tally)
+    bound = publisher.socket.getsockopt(zmq.LAST_ENDPOINT) if publisher else None
+    print(json.dumps(bound.decode().rstrip("\0") if isinstance(bound, bytes) else None), flush=True)
+    others: list[str] = json.loads(sys.stdin.readline())
+    subscriber = _subscriber(context, role, others)
+    if publisher:
+        publisher.await_subscribers()
+    if publisher and role.receives:
+        take_turns(publisher, subscriber, len(others), tally)
+    elif publisher:
+        send_only(publisher)
+    else:
+        receive_only(subscriber, len(others), tally)
+    print(json.dumps(asdict(tally)), flush=True)
+    sys.stdin.readline()  # what is still in our queue must leave before we do
+    context.destroy(linger=0)
+    return tally
+
+
+def _publisher(context: zmq.Context[Any], role: Role, tally: Tally) -> Publisher | None:
+    if role.publishes_at is None:
+        return None
+    socket: zmq.Socket[bytes] = context.socket(zmq.XPUB)
+    socket.setsockopt(zmq.SNDHWM, role.high_water)
+    socket.setsockopt(zmq.XPUB_NODROP, 1)
+    socket.setsockopt(zmq.XPUB_VERBOSE, 1)  # tell of every subscriber, also of the same subscription again
+    socket.setsockopt(zmq.RCVTIMEO, _PATIENCE_MS)
+    socket.setsockopt(zmq.SNDTIMEO, _PATIENCE_MS)
+    socket.bind(role.publishes_at)
+    return Publisher(socket, role, tally)
+
+
+def _subscriber(context: zmq.Context[Any], role: Role, publishers: list[str]) -> zmq.Socket[bytes]:
+    socket: zmq.Socket[bytes] = context.socket(zmq.SUB)
+    socket.setsockopt(zmq.RCVHWM, role.high_water)
+    socket.setsockopt(zmq.RCVTIMEO, _PATIENCE_MS)
+    if role.receives:
+        socket.setsockopt(zmq.SUBSCRIBE, b"")
+        for endpoint in publishers:
+            socket.connect(endpoint)
+    return socket
+
+
+if __name__ == "__main__":
+    run(Role(**json.loads(sys.argv[1])))
