@@ -5,6 +5,8 @@
     ├── UsageError           the caller broke a rule of the API; no state was touched
     │   └── WindowFull       a send was asked to raise rather than wait, and there was no room; nothing was taken
     ├── GroupClosed          the group was closed or left while (or before) the call waited; nothing was taken
+    ├── PlaceLost            this member was excluded, or could not go on without a gap, while the call waited; nothing
+    │                        was taken, and it comes back by itself as a new incarnation
     ├── WaitExpired          a wait reached its own limit; the message says what it waited for
     ├── PeerError            a peer broke the protocol (the core itself never raises this; it drops)
     └── TransportError       the network or the operating system refused (busy port, unknown host, no such interface)
@@ -31,6 +33,10 @@ class WindowFull(UsageError):
 
 class GroupClosed(RingcastError):
     """The group is closed; nothing more is sent or received."""
+
+
+class PlaceLost(RingcastError):
+    """This member lost its place in the group; it comes back as a new incarnation."""
 
 
 class WaitExpired(RingcastError, TimeoutError):

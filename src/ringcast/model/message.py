@@ -34,3 +34,14 @@ class ViewChange:
     """A view was installed. It stands in the same stream as the messages: those before it belong to the view before."""
 
     view: View
+
+
+@dataclass(frozen=True, slots=True)
+class Rejoin:
+    """This member lost its place as `was` and comes back as a new incarnation: what it built up counts no more.
+
+    It stands behind the last message of the old place; the next view is the first of the new one.
+    """
+
+    was: Address
+    why: str

@@ -12,11 +12,12 @@ import asyncio
 import logging
 import time
 from collections import Counter, deque
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 
 from ringcast.core import Beat, Cast, Deliver, Drop, Effect, Excluded, Freed, Install, Left, Lost, Node, Probe, Unicast
 from ringcast.errors import RingcastError
 from ringcast.model import Address, Event
+from ringcast.runtime.heartbeats import Audience, Heartbeats, Receiver
 from ringcast.trace import Recorder
 from ringcast.transport import Endpoint, Transport
 from ringcast.wire import Codec
@@ -30,7 +31,14 @@ MAX_UNSENT = 4_096  # control and repair frames kept while the socket is busy; b
 class Driver:
     """One member's node, transport and recorder, on one event loop."""
 
-    def __init__(self, node: Node, codec: Codec, transport: Transport, recorder: Recorder | None) -> None:
+    def __init__(
+        self,
+        node: Node,
+        codec: Codec,
+        transport: Transport,
+        recorder: Recorder | None,
+        heartbeats: Heartbeats | None = None,
+    ) -> None:
         self.node = node
         self.transport = transport
         self.drops: Counter[str] = Counter()
@@ -43,6 +51,7 @@ class Driver:
         self.on_excluded: Callable[[Excluded], None] = _ignore
         self._codec = codec
         self._recorder = recorder
+        self._heartbeats = heartbeats
         self._frames: list[bytes] = []  # multicasts of the batch in progress
         self._backlog: deque[bytes] = deque()
         self._unsent: deque[tuple[Endpoint, bytes]] = deque()
@@ -86,12 +95,17 @@ class Driver:
             self._first_view.set_exception(error)
 
     def close(self, how: str = "ended") -> None:
-        if self._closed:
-            return
+        if not self._closed:
+            self.retire(how)
+            self.transport.close()
+
+    def retire(self, how: str) -> None:
+        """End everything but the transport, which another incarnation goes on to use."""
         self._closed = True
         if self._timer is not None:
             self._timer.cancel()
-        self.transport.close()
+        if self._heartbeats is not None:
+            self._heartbeats.stop()
         if self._recorder is not None:
             self._recorder.close(self.now_ns(), how)
 
@@ -190,6 +204,7 @@ class Driver:
         self._others = [self._endpoint(member.endpoint) for member in effect.view.members if member != self.node.me]
         self.transport.set_peers(self._others)
         self.inbox.append(effect)
+        self._freed = True
         if self._first_view is not None and not self._first_view.done():
             self._first_view.set_result(None)
 
@@ -204,7 +219,13 @@ class Driver:
         self.on_lost(effect.reason)
 
     def _beat(self, effect: Beat) -> None:
-        """Heartbeats go out from a thread; tell it to whom."""
+        if self._heartbeats is not None:
+            view = self.node.view
+            others = [member for member in view.members if member != self.node.me]
+            self._heartbeats.tell(Audience(view.id, self._receivers(effect.peers), self._receivers(others)))
+
+    def _receivers(self, members: Sequence[Address]) -> tuple[Receiver, ...]:
+        return tuple((member, self._endpoint(member.endpoint)) for member in members)
 
     def _left(self, effect: Left) -> None:
         self.on_left(effect)

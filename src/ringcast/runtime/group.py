@@ -9,13 +9,14 @@ Invariant: what `send` accepted is sent before anything that is accepted later; 
 from __future__ import annotations
 
 import asyncio
+from collections import deque
 from collections.abc import AsyncIterator, Awaitable, Callable, Iterable, Sequence
 from itertools import repeat
 from typing import Any, Literal
 
 from ringcast.core import Channel, Deliver, Install, Left
-from ringcast.errors import GroupClosed, RingcastError, UsageError, WindowFull
-from ringcast.model import Address, Batch, Message, View, ViewChange
+from ringcast.errors import GroupClosed, PlaceLost, RingcastError, UsageError, WindowFull
+from ringcast.model import Address, Batch, Message, Rejoin, View, ViewChange
 from ringcast.runtime.driver import Driver
 from ringcast.runtime.inspection import Inspection, socket_path
 from ringcast.runtime.waiting import Line
@@ -30,8 +31,7 @@ class Group:
 
     def __init__(self, name: str, driver: Driver) -> None:
         self.name = name
-        self._driver = driver
-        self._node = driver.node
+        self._take_over(driver)
         self._config = driver.node.config
         self._outbox: list[bytes] = []
         self._slots = 0  # what may still be put into the outbox without asking the node again
@@ -45,6 +45,12 @@ class Group:
         self._inspection: Inspection | None = None
         self._left: asyncio.Future[None] | None = None
         self._endings: list[Callable[[], Awaitable[None]]] = []
+        self._past: deque[Batch | ViewChange | Rejoin] = deque()  # what an earlier incarnation left unread
+        self._last_view: View | None = None  # shown until the next incarnation has one
+
+    def _take_over(self, driver: Driver) -> None:
+        self._driver = driver
+        self._node = driver.node
         driver.on_inbox = self._wake_reader
         driver.on_freed = self._on_freed
         driver.on_lost = self._on_lost
@@ -58,15 +64,16 @@ class Group:
 
     @property
     def view(self) -> View:
-        return self._node.view
+        """The latest view; of the place that was lost, while this member comes back."""
+        return self._node.view if self._last_view is None or self._node.has_group else self._last_view
 
     @property
     def members(self) -> tuple[Address, ...]:
-        return self._node.view.members
+        return self.view.members
 
     @property
     def coordinator(self) -> Address | None:
-        return self._node.view.coordinator
+        return self.view.coordinator
 
     @property
     def drops(self) -> dict[str, int]:
@@ -76,7 +83,7 @@ class Group:
     @property
     def retransmitted(self) -> int:
         """Messages of the group that this member sent again."""
-        return self._node.group.repaired
+        return self._node.group.repaired if self._node.has_group else 0
 
     # ---- sending
 
@@ -112,6 +119,8 @@ class Group:
         timeout: float | None,
         when_full: Literal["wait", "raise"] | None,
     ) -> None:
+        if not self._node.has_group:
+            await self._until_place(timeout)
         payload = self._checked(payload)
         peers = None if to is None else self._peers(to)
         self._flush_outbox()
@@ -194,11 +203,15 @@ class Group:
             for payload in payloads:
                 await self.send(payload, timeout=timeout)
             return
+        if not self._node.has_group:
+            await self._until_place(timeout)
         if self._closing is not None:
             raise self._closing
         self._flush_outbox()
-        at = 0
+        at, node = 0, self._node
         while at < len(payloads):
+            if node is not self._node:
+                raise PlaceLost(f"{node.me} lost its place when it had sent {at} of {len(payloads)} messages")
             at += await self._send_some(payloads[at : at + CHUNK], sizes[at : at + CHUNK], timeout)
 
     async def _send_some(self, payloads: list[bytes], sizes: list[int], timeout: float | None) -> int:
@@ -245,38 +258,53 @@ class Group:
 
     # ---- reading
 
-    def __aiter__(self) -> AsyncIterator[Message | ViewChange]:
+    def __aiter__(self) -> AsyncIterator[Message | ViewChange | Rejoin]:
         return self._messages()
 
-    async def _messages(self) -> AsyncIterator[Message | ViewChange]:
+    async def _messages(self) -> AsyncIterator[Message | ViewChange | Rejoin]:
         async for event in self.batches():
             if type(event) is Batch:
                 for message in map(Message, repeat(event.sender), event.payloads, repeat(event.private)):
                     yield message
             else:
-                assert isinstance(event, ViewChange)
+                assert isinstance(event, ViewChange | Rejoin)
                 yield event
 
-    async def batches(self) -> AsyncIterator[Batch | ViewChange]:
+    async def batches(self) -> AsyncIterator[Batch | ViewChange | Rejoin]:
         """What was delivered, as runs: the fast way to read. Ends when the group is closed."""
-        inbox = self._driver.inbox
         while True:
+            while self._past:
+                yield self._past.popleft()
+            inbox = self._driver.inbox  # Emptied into `_past` when this member loses its place.
             while inbox:
                 yield self._take(inbox.popleft())
+            if self._past:
+                continue
             if self._closing is not None:
                 return
             await self._until_inbox()
 
+    async def next_batch(self) -> Batch | ViewChange | Rejoin | None:
+        """The next one of `batches`, or None when the group is closed. Cancelled, it has taken nothing."""
+        while not self._past and not self._driver.inbox:
+            if self._closing is not None:
+                return None
+            await self._until_inbox()
+        return self._past.popleft() if self._past else self._take(self._driver.inbox.popleft())
+
     def _take(self, delivered: Deliver | Install) -> Batch | ViewChange:
+        self._count_taken(delivered)
+        return _as_event(delivered)
+
+    def _count_taken(self, delivered: Deliver | Install) -> None:
         if type(delivered) is Install:
-            return ViewChange(delivered.view)
+            return
         assert isinstance(delivered, Deliver)
         if delivered.channel is not Channel.GROUP and delivered.origin == self.me:
             self._own_private -= 1
             self._line.look()
         else:
             self._driver.execute(self._node.on_taken(self._driver.now_ns(), delivered))
-        return Batch(delivered.origin, delivered.payloads, delivered.channel is not Channel.GROUP)
 
     async def _until_inbox(self) -> None:
         if self._reader is not None:
@@ -301,6 +329,8 @@ class Group:
 
     async def flush(self, timeout: float | None = None) -> None:
         """Wait until everything sent so far has been acked by all who must have it."""
+        if not self._node.has_group:
+            await self._until_place(timeout)
         if self._closing is not None:
             raise self._closing
         self._flush_outbox()
@@ -339,6 +369,34 @@ class Group:
         """Let `ringcast status`, `explain` and `top` ask this member, on a Unix socket of this user."""
         self._inspection = Inspection(socket_path(self.name, self.me.endpoint), {"status": self.status})
         await self._inspection.open()
+
+    # ---- coming back (runtime/rejoin.py)
+
+    @property
+    def is_going(self) -> bool:
+        """It was closed, or is on its way out."""
+        return self._closing is not None or self._left is not None
+
+    def come_back(self, driver: Driver, why: str) -> None:
+        """The place is lost: go on as the new incarnation that this driver has.
+
+        What was delivered before stays to be read. Whoever waits gets PlaceLost: what a message was built on may count
+        no more, so the application decides whether to send it again.
+        """
+        self._past.extend(map(_as_event, self._driver.inbox))
+        self._past.append(Rejoin(self.me, why))
+        self._driver.inbox.clear()
+        error = PlaceLost(f"{self.me} lost its place in group {self.name!r} ({why}); nothing was taken")
+        self._line.expel(error)
+        self._flushing.expel(error)
+        self._outbox.clear()
+        self._slots = self._bytes = self._own_private = 0
+        self._last_view = self.view
+        self._take_over(driver)
+        self._wake_reader()
+
+    async def _until_place(self, timeout: float | None) -> None:
+        await self._line.until(lambda: self._node.has_group, "send", timeout)
 
     # ---- the end
 
@@ -394,3 +452,10 @@ class Group:
 
     async def __aexit__(self, *_: object) -> None:
         await self.close()
+
+
+def _as_event(delivered: Deliver | Install) -> Batch | ViewChange:
+    if type(delivered) is Install:
+        return ViewChange(delivered.view)
+    assert isinstance(delivered, Deliver)
+    return Batch(delivered.origin, delivered.payloads, delivered.channel is not Channel.GROUP)

@@ -25,6 +25,8 @@ from ringcast.runtime.discovery import Discovery, StaticDiscovery
 from ringcast.runtime.driver import Driver
 from ringcast.runtime.fixed import within_transport
 from ringcast.runtime.group import Group
+from ringcast.runtime.heartbeats import Heartbeats
+from ringcast.runtime.rejoin import Comeback, Entry, OnExclusion
 from ringcast.trace import Header, ThreadedRecorder
 from ringcast.transport import Datagrams, TcpTransport, Transport, UdpTransport
 from ringcast.wire import Codec, decode_control, encode_control
@@ -46,6 +48,8 @@ class Place:
     record: Path | None
     inspect: bool
     timeout: float | None
+    on_exclusion: OnExclusion
+    entry: Entry = field(default_factory=Entry)
     searching: asyncio.Task[None] | None = field(default=None)
 
 
@@ -84,13 +88,19 @@ def join(
     record: str | Path | None = None,
     inspect: bool = True,
     timeout: float | None = 60.0,
+    on_exclusion: OnExclusion = "merge",
 ) -> Joining:
     """Join the group of this name, or found it if nobody has it.
 
     `seeds` are places where members may be (or give a `discovery`); `bind` is this member's own place, loopback by
     default, and `advertise` what others should use instead. `expect` waits for that many before founding a group.
     `config` is a profile's name (local, lan, wan, test) or a Config. `record` is a directory for the recording.
+    `on_exclusion` says what a member does that runs again after the others went on without it (it was frozen, or cut
+    off): "merge" keeps its incarnation, goes on alone and comes back by merge; "rejoin" drops its place and comes back
+    by itself as a new incarnation, after a `Rejoin` among its events.
     """
+    if on_exclusion not in ("merge", "rejoin"):
+        raise ConfigError(f"on_exclusion must be 'merge' or 'rejoin', got {on_exclusion!r}")
     for text in (group, *([name] if name else [])):
         wrong = check_name(text)
         if wrong is not None:
@@ -108,6 +118,7 @@ def join(
             None if record is None else Path(record),
             inspect,
             timeout,
+            on_exclusion,
         )
     )
 
@@ -128,39 +139,35 @@ def make_transport(kind: str, bind: str, advertise: str | None, config: Config) 
 
 async def enter(place: Place) -> Group:
     """Open, look for others, and wait for the first view."""
-    entry = _Entry()
-    await place.transport.open(entry.on_frames)
-    endpoint = place.transport.local
-    me = Address(place.name or str(endpoint), time.time_ns(), str(endpoint))
+    await place.transport.open(place.entry.on_frames)
     try:
-        driver = _driver(place, me)
-        entry.driver = driver
-        await place.discovery.open(place.group, endpoint)
+        driver = make_driver(place, place.expect)
         group = Group(place.group, driver)
+        Comeback(group, driver, place.entry, lambda: make_driver(place, 0), place.on_exclusion)
+        await place.discovery.open(place.group, place.transport.local)
         driver.begin()
-        place.searching = asyncio.create_task(_search(place, driver))
+        place.searching = asyncio.create_task(_search(place))
         group.at_end(lambda: _stop_searching(place))
         await _first_view(place, driver)
         if place.inspect:
             await group.inspect()
     except BaseException:
-        place.transport.close()
-        await _stop_searching(place)
+        await _give_up(place)
         raise
     return group
 
 
-class _Entry:
-    """Frames that arrive before there is a driver are dropped; they are repeated."""
-
-    driver: Driver | None = None
-
-    def on_frames(self, frames: list[bytes]) -> None:
-        if self.driver is not None:
-            self.driver.on_frames(frames)
+async def _give_up(place: Place) -> None:
+    if place.entry.driver is not None:
+        place.entry.driver.close("never joined")
+    place.transport.close()
+    await _stop_searching(place)
 
 
-def _driver(place: Place, me: Address) -> Driver:
+def make_driver(place: Place, expect: int) -> Driver:
+    """A new incarnation at the transport's endpoint."""
+    endpoint = str(place.transport.local)
+    me = Address(place.name or endpoint, time.time_ns(), endpoint)
     config = within_transport(place.config, place.transport)
     node = Node.joining(
         me,
@@ -168,15 +175,20 @@ def _driver(place: Place, me: Address) -> Driver:
         random.Random(f"{me.name}/{me.incarnation}"),
         encode_control,
         decode_control,
-        expect=place.expect,
+        expect=expect,
         observer=place.observer,
         multicasts=place.transport.multicasts,
+        beats=False,
     )
+    society = node.society
+    assert society is not None
     recorder = None
     if place.record is not None:
         header = Header.of(me, place.group, config, clock="monotonic")
         recorder = ThreadedRecorder(place.record, header, time.monotonic_ns())
-    return Driver(node, Codec(place.group, me), place.transport, recorder)
+    heartbeats = Heartbeats(Codec(place.group, me), place.transport, lambda: society.progress, config.heartbeat_ns)
+    driver = place.entry.driver = Driver(node, Codec(place.group, me), place.transport, recorder, heartbeats)
+    return driver
 
 
 async def _first_view(place: Place, driver: Driver) -> None:
@@ -189,9 +201,11 @@ async def _first_view(place: Place, driver: Driver) -> None:
         ) from None
 
 
-async def _search(place: Place, driver: Driver) -> None:
+async def _search(place: Place) -> None:
     """Ask where others may be: often until there is a view, then rarely, so that a partition that heals is noticed."""
     while True:
+        driver = place.entry.driver
+        assert driver is not None
         try:
             found = await place.discovery.find()
             driver.execute(driver.node.on_discovered(driver.now_ns(), [str(endpoint) for endpoint in found]))

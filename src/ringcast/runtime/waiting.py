@@ -20,6 +20,7 @@ class Waiter:
     what: str
     since_ns: int
     future: asyncio.Future[None]
+    expelled: RingcastError | None = None
 
 
 class Line:
@@ -47,7 +48,12 @@ class Line:
     def close(self, error: RingcastError) -> None:
         """Nobody will be served any more."""
         self._closed = error
+        self.expel(error)
+
+    def expel(self, error: RingcastError) -> None:
+        """Those who wait now get this error; who comes later is served as usual."""
         for waiter in self._waiters:
+            waiter.expelled = error
             if not waiter.future.done():
                 waiter.future.set_result(None)
 
@@ -66,8 +72,9 @@ class Line:
 
     async def _served(self, waiter: Waiter, ready: Callable[[], bool]) -> None:
         while True:
-            if self._closed is not None:
-                raise self._closed
+            error = waiter.expelled or self._closed
+            if error is not None:
+                raise error
             if self._waiters[0] is waiter and ready():
                 return
             waiter.future = asyncio.get_running_loop().create_future()

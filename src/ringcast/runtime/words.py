@@ -8,6 +8,8 @@ from typing import Any
 from ringcast.model import Address
 from ringcast.runtime.driver import Driver
 
+_SEND_MARKS = ("low", "high", "occupancy", "bytes", "max_bytes", "capacity", "own_unread")
+
 
 @dataclass(frozen=True, slots=True)
 class Waiting:
@@ -20,6 +22,8 @@ class Waiting:
 
 def why_no_room(driver: Driver) -> str:
     node = driver.node
+    if not node.has_group:
+        return f"{node.me} is in no view yet"
     window = node.group.outgoing.window
     parts = [f"window {window.occupancy}/{node.group.capacity} messages, {window.bytes}/{window.max_bytes} bytes"]
     if driver.is_busy:
@@ -30,6 +34,8 @@ def why_no_room(driver: Driver) -> str:
 
 
 def why_not_flushed(driver: Driver) -> str:
+    if not driver.node.has_group:
+        return why_no_room(driver)
     window = driver.node.group.outgoing.window
     head = f"{window.occupancy} messages are not acked by all"
     unacked = [peer for peer, stream in driver.node.peers.outgoing.items() if stream.window.occupancy]
@@ -55,6 +61,8 @@ def _missing_ack(driver: Driver, member: Address) -> str:
 def status_of(group: str, driver: Driver, waiting: list[Waiting], explanation: str) -> dict[str, Any]:
     """What `ringcast status` shows."""
     node = driver.node
+    if not node.has_group:
+        return _status_outside(group, driver, waiting, explanation)
     return {
         "group": group,
         "me": str(node.me),
@@ -70,9 +78,26 @@ def status_of(group: str, driver: Driver, waiting: list[Waiting], explanation: s
     }
 
 
+def _status_outside(group: str, driver: Driver, waiting: list[Waiting], explanation: str) -> dict[str, Any]:
+    """The same keys, of a member on its way in."""
+    return {
+        "group": group,
+        "me": str(driver.node.me),
+        "view": None,
+        "members": [],
+        "coordinator": None,
+        "windows": {"send": dict.fromkeys(_SEND_MARKS, 0), "receive": {}},
+        "waiting": [asdict(wait) for wait in waiting],
+        "explanation": explanation,
+        "drops": dict(driver.drops),
+        "retransmitted": 0,
+        "transport": driver.transport.counters.as_dict(),
+    }
+
+
 def _send_window(driver: Driver) -> dict[str, int]:
     window = driver.node.group.outgoing.window
-    marks = {name: getattr(window, name) for name in ("low", "high", "occupancy", "bytes", "max_bytes")}
+    marks = {name: getattr(window, name) for name in _SEND_MARKS[:5]}
     return marks | {"capacity": driver.node.group.capacity, "own_unread": driver.node.group.own_unread}
 
 

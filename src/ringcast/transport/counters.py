@@ -33,6 +33,7 @@ class Counters:
     wakes: int = 0
     busy: int = 0
     connects: int = 0
+    frames_aside: int = 0  # sent by `send_aside`; the only figure that another thread than the loop's writes
     lost: dict[str, int] = field(default_factory=dict)
 
     def lose(self, why: str, frames: int = 1) -> None:

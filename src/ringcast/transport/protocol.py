@@ -1,8 +1,8 @@
 """What every transport offers to the driver: frames of bytes, moved between endpoints.
 
 A transport may lose, duplicate and reorder frames; it never joins, splits or alters them. It knows nothing of messages,
-members or views. All calls are made on the event loop; none of them blocks, and after `open` none of them raises for
-what the network or a peer does: losses are counted.
+members or views. All calls but `send_aside` are made on the event loop; none of them blocks, and after `open` none of
+them raises for what the network or a peer does: losses are counted.
 """
 
 from __future__ import annotations
@@ -57,6 +57,13 @@ class Transport(Protocol):
 
     def cast(self, to: Sequence[Endpoint], frames: Sequence[bytes]) -> int:
         """Send the same frames to all of `to`; how many, from the front, were accepted for everybody."""
+
+    def send_aside(self, to: Endpoint, frame: bytes) -> bool:
+        """Try to send one small frame from another thread than the loop's, also while the loop is blocked.
+
+        For signs of life. At most one thread uses it, and it has ended before `close`. False: it did not leave; it is
+        not kept, and nothing tells when to try again.
+        """
 
     def set_peers(self, peers: Sequence[Endpoint]) -> None:
         """Say who will be talked to for long, so that connections can be kept to them."""

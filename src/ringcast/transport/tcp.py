@@ -19,6 +19,7 @@ from ringcast.transport.framing import LENGTH, encode_hello, with_lengths
 from ringcast.transport.heap import keep_heap
 from ringcast.transport.limits import refuse_oversize
 from ringcast.transport.protocol import OnFrames, OnWritable
+from ringcast.transport.tcp_aside import AsideLinks
 from ringcast.transport.tcp_incoming import Listener
 from ringcast.transport.tcp_limits import MAX_FRAME, TcpLimits
 from ringcast.transport.tcp_outgoing import Dialer, Outgoing
@@ -44,6 +45,7 @@ class TcpTransport:
         self._listener: Listener | None = None
         self._dialer: Dialer | None = None
         self._links: dict[Endpoint, Outgoing] = {}
+        self._aside: AsideLinks | None = None
         self._is_refused = False  # the caller holds frames and waits for `on_writable`
         self._watch: asyncio.TimerHandle | None = None
         self._sweep: asyncio.TimerHandle | None = None
@@ -90,6 +92,7 @@ class TcpTransport:
         self._local = with_bound_port(advertised, sock)
         self._listener = Listener(sock, loop, self.counters, self._cut, self._limits, on_frames)
         self._dialer = Dialer(loop, self.counters, self._limits, encode_hello(self._local), at, self._on_room)
+        self._aside = AsideLinks(self._dialer)
         self._sweep = loop.call_later(self._limits.idle_seconds, self._close_idle)
 
     def close(self) -> None:
@@ -98,9 +101,11 @@ class TcpTransport:
                 timer.cancel()
         for link in self._links.values():
             link.close()
+        if self._aside is not None:
+            self._aside.close()
         if self._listener is not None:
             self._listener.close()
-        self._links, self._listener, self._dialer = {}, None, None
+        self._links, self._listener, self._dialer, self._aside = {}, None, None, None
 
     def set_peers(self, peers: Sequence[Endpoint]) -> None:
         for link in self._links.values():
@@ -123,6 +128,12 @@ class TcpTransport:
 
     def cast(self, to: Sequence[Endpoint], frames: Sequence[bytes]) -> int:
         return self._put(to, frames, 0)
+
+    def send_aside(self, to: Endpoint, frame: bytes) -> bool:
+        if self._aside is None or to in self._cut.blocked or not self._aside.send(to, frame):
+            return False
+        self.counters.frames_aside += 1
+        return True
 
     def _put(self, to: Sequence[Endpoint], frames: Sequence[bytes], reserve: int) -> int:
         refuse_oversize(frames, MAX_FRAME)

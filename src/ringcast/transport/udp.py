@@ -167,6 +167,17 @@ class UdpTransport:
             return len(frames)
         return self._sender.offer(reached if self._multicast is None else (self._multicast.group,), frames)
 
+    def send_aside(self, to: Endpoint, frame: bytes) -> bool:
+        """The kernel takes datagrams from any thread; each is whole, so the loop's own are not disturbed."""
+        if not self._sockets or to in self._cut.blocked:
+            return False
+        try:
+            self._sockets[0].sendto(frame, to)
+        except OSError:
+            return False
+        self.counters.frames_aside += 1
+        return True
+
     def _reachable(self, to: Sequence[Endpoint], frames: int) -> Sequence[Endpoint]:
         """Those who can be sent to at all; what the others miss is counted."""
         if self._sender is None:
