@@ -29,6 +29,7 @@ from ringcast.core import (
     Leave,
     NewView,
     Refusal,
+    Staged,
     Stranger,
     Suspicion,
     ViewAck,
@@ -58,6 +59,7 @@ _NUMBERS: dict[int, type] = {
     23: NewView,
     24: ViewAck,
     25: ViewRefusal,
+    48: Staged,
 }
 _TYPES = {kind: bytes([number]) for number, kind in _NUMBERS.items()}
 _DECODERS: dict[int, msgspec.msgpack.Decoder[Control]] = {
@@ -78,7 +80,7 @@ def decode_control(data: bytes) -> Control | Drop:
         return Drop(f"a control message of unknown type {data[0]}", None)
     try:
         message: Control = decoder.decode(memoryview(data)[1:])
-    except msgspec.DecodeError as why:
+    except (msgspec.DecodeError, ValueError, RecursionError) as why:  # text that is not UTF-8 is a plain ValueError
         return Drop(f"a control message that is not one: {why}", None)
     wrong = _out_of_bounds(message)
     return message if wrong is None else Drop(f"a control message with {wrong}", None)
