@@ -14,7 +14,7 @@ from collections.abc import Callable, Iterable, Mapping
 from ringcast.core.control_line import ControlLine, Decode, Encode
 from ringcast.core.effects import Deliver, Drop, Effect
 from ringcast.core.membership import Chance
-from ringcast.core.multicast import GroupStream, PeerStreams, largest_item, pieces_of, run_budget
+from ringcast.core.multicast import Forsaken, GroupStream, PeerStreams, largest_item, pieces_of, run_budget
 from ringcast.core.packets import Ack, Channel, Highest, Loose, Packet, Request, Reset, Run, Unrepairable
 from ringcast.core.society import Society
 from ringcast.errors import ConfigError, UsageError
@@ -45,6 +45,7 @@ class Node:
                 f"frame_bytes {config.frame_bytes} leaves no room for messages beside the addresses; use more"
             )
         self.peers = PeerStreams(Channel.PEER, me, config, config.stream_capacity)
+        self._forsaken = Forsaken(self.peers, config.resumer_ns)
         self.society: Society | None = None
         self._group: GroupStream | None = None
         if view is not None:
@@ -234,6 +235,7 @@ class Node:
         parts = [part for part in (self._group, self.peers, self.society) if part is not None]
         for part in parts:
             out += part.on_interval(now_ns)
+        out += self._forsaken.on_interval(now_ns, None if self._group is None else self._group.view)
         idle = all(part.is_idle for part in parts)
         self._next_interval_ns = None if idle else now_ns + self.config.xmit_interval_ns
         return out

@@ -1,7 +1,17 @@
 """Reliable multicast and reliable streams on fixed ring windows (seed 003)."""
 
+from ringcast.core.multicast.forsaken import Forsaken
 from ringcast.core.multicast.group_stream import GroupStream
 from ringcast.core.multicast.packing import FIXED_BYTES, ITEM_BYTES, largest_item, pieces_of, run_budget
 from ringcast.core.multicast.peer_streams import PeerStreams
 
-__all__ = ["FIXED_BYTES", "ITEM_BYTES", "GroupStream", "PeerStreams", "largest_item", "pieces_of", "run_budget"]
+__all__ = [
+    "FIXED_BYTES",
+    "ITEM_BYTES",
+    "Forsaken",
+    "GroupStream",
+    "PeerStreams",
+    "largest_item",
+    "pieces_of",
+    "run_budget",
+]
