@@ -55,6 +55,7 @@ class Cluster:
         self._configs = dict(configs or {})
         self._recorders: list[MemoryRecorder] = []
         self._harness = self._recorder(HARNESS)
+        self.on_start: Callable[[str], None] | None = None  # a process was started after the world began
         self._incarnations: dict[str, int] = {}
         names = names_of(members) if isinstance(members, int) else list(members)
         if fixed:
@@ -98,6 +99,9 @@ class Cluster:
 
     def alive(self) -> Iterator[Member]:
         return (member for member in self.members.values() if not member.is_over)
+
+    def is_alive(self, name: str) -> bool:
+        return name in self.members and not self.members[name].is_over
 
     def config_of(self, name: str) -> Config:
         return self._configs.get(name, self.config)
@@ -144,6 +148,8 @@ class Cluster:
         member = self.members[name] = Member(self, node, self._recorder(address))
         member.begin([SCHEME + other for other in self.members if other != name])
         self.faults.refresh()
+        if self.on_start is not None:
+            self.on_start(name)
         return member
 
     def leave(self, name: str) -> None:

@@ -75,7 +75,11 @@ KIND_CUTS: Mapping[str, tuple[str, ...]] = {
 # What members do wrong: frozen for a while, not reading, reading slowly (ms per delivery), a wrong clock (ppm).
 MEMBER_FAULTS = ("freeze", "stop-reading", "slow-reading", "clock")
 
-KINDS = (*LINK_CHANGES, *PARTITIONS, *KIND_CUTS, *MEMBER_FAULTS)
+# Processes end and others begin in their place, under a new incarnation; only where membership is at work.
+LIFE_FAULTS = ("crash", "leave")
+
+LASTING_KINDS = (*LINK_CHANGES, *PARTITIONS, *KIND_CUTS, *MEMBER_FAULTS)
+KINDS = (*LASTING_KINDS, *LIFE_FAULTS)
 
 
 class Place(Protocol):
@@ -88,6 +92,14 @@ class Place(Protocol):
     def names(self) -> list[str]: ...
 
     def alive(self) -> Iterator[Member]: ...
+
+    def is_alive(self, name: str) -> bool: ...
+
+    def crash(self, name: str) -> None: ...
+
+    def leave(self, name: str) -> None: ...
+
+    def start(self, name: str) -> Member: ...
 
     def note_fault(self, fault: Fault) -> None: ...
 
@@ -110,15 +122,34 @@ class Faults:
     def begin(self, fault: Fault) -> None:
         if self._is_over:
             return
+        if fault.kind in LIFE_FAULTS:
+            self._end_process(fault)
+            return
         self.active.append(fault)
         self._place.note_fault(fault)
         self.refresh()
 
+    def _end_process(self, fault: Fault) -> None:
+        name = fault.members[0]
+        if not self._place.is_alive(name):
+            return
+        if fault.kind == "crash":
+            self._place.crash(name)
+        else:
+            self._place.note_fault(fault)
+            self._place.leave(name)
+
     def end(self, fault: Fault) -> None:
-        if fault in self.active:
+        if fault.kind in LIFE_FAULTS:
+            self._start_again(fault.members[0])
+        elif fault in self.active:
             self.active.remove(fault)
             self._place.note_heal(fault)
             self.refresh()
+
+    def _start_again(self, name: str) -> None:
+        if not self._is_over and not self._place.is_alive(name):
+            self._place.start(name)
 
     def end_all(self, bound_ns: int = 0) -> None:
         """From now on nothing is wrong any more; what was planned for later does not happen."""

@@ -11,7 +11,7 @@ from random import Random
 
 from ringcast.model import MS, SECOND, Config, profile
 from ringcast.sim.cluster import names_of
-from ringcast.sim.faults import KINDS, LINK_CHANGES, MEMBER_FAULTS, PARTITIONS, Fault
+from ringcast.sim.faults import KINDS, LASTING_KINDS, LIFE_FAULTS, LINK_CHANGES, MEMBER_FAULTS, PARTITIONS, Fault
 from ringcast.sim.network import Link
 from ringcast.sim.workload import Load
 
@@ -27,6 +27,7 @@ class Options:
     config: Config = field(default_factory=lambda: profile("test"))
     link: Link = field(default_factory=Link)
     multicasts: bool = False
+    fixed: bool = False  # everybody in one view for ever; otherwise members find each other, come and go
     load: Load = field(default_factory=Load)
     faults: tuple[Fault, ...] = ()
     safety_ns: int = 10 * SECOND
@@ -36,7 +37,7 @@ class Options:
         return replace(self, faults=self.faults[:index] + self.faults[index + 1 :])
 
 
-def draw(seed: int, members: tuple[int, int] = (2, 7)) -> Options:
+def draw(seed: int, members: tuple[int, int] = (2, 7), *, fixed: bool = False) -> Options:
     """The run that belongs to a seed."""
     random = Random(f"{seed}/options")
     count = random.randint(*members)
@@ -47,9 +48,11 @@ def draw(seed: int, members: tuple[int, int] = (2, 7)) -> Options:
         _config(random),
         _link(random),
         random.random() < 0.5,
+        fixed,
         _load(random, count),
-        _faults(random, names_of(count), safety_ns),
+        _faults(random, names_of(count), LASTING_KINDS if fixed else KINDS, safety_ns),
         safety_ns,
+        5 * SECOND if fixed else 15 * SECOND,
     )
 
 
@@ -85,8 +88,8 @@ def _load(random: Random, members: int) -> Load:
     return Load(per_second, sizes, random.choice((0.0, 0.2, 0.5)), random.choice((1, 1, 5, 20)))
 
 
-def _faults(random: Random, names: list[str], safety_ns: int) -> tuple[Fault, ...]:
-    kinds = random.sample(sorted(KINDS), random.randint(3, len(KINDS)))
+def _faults(random: Random, names: list[str], known: tuple[str, ...], safety_ns: int) -> tuple[Fault, ...]:
+    kinds = random.sample(sorted(known), random.randint(3, len(known)))
     count = random.randint(FEWEST_FAULTS, 12)
     return tuple(_fault(random, random.choice(kinds), names, safety_ns) for _ in range(count))
 
@@ -103,7 +106,7 @@ def _whom(random: Random, kind: str, names: list[str]) -> tuple[str, ...]:
         return tuple(shuffled[: random.randint(1, max(1, len(names) - 1))])
     if kind == "one-way":
         return tuple(shuffled[:2])
-    if kind in PARTITIONS or kind in MEMBER_FAULTS:
+    if kind in PARTITIONS or kind in MEMBER_FAULTS or kind in LIFE_FAULTS:
         return tuple(shuffled[:1])
     return tuple(shuffled[: random.choice((0, 1, 2))])
 
