@@ -11,6 +11,7 @@ from typing import NamedTuple
 
 from ringcast.core.packets import Channel, Packet
 from ringcast.model import Address, Event, View, ViewId
+from ringcast.order import Stamp
 
 
 class Cast(NamedTuple):
@@ -46,6 +47,32 @@ class Deliver:
     count: int
     nbytes: int
     epoch: int = 0
+
+
+@dataclass(slots=True)
+class Dequeue(Deliver):
+    """Messages in the one order, for the application: `first` and `count` are their sender's ordered numbers.
+
+    On GROUP if they went to the whole view, on PEER if to some members.
+    """
+
+    stamp: Stamp = Stamp(0, 0)  # noqa: RUF009  a tuple
+
+
+class Finished(NamedTuple):
+    """Queueing of these ordered messages of ours is finished: they have their place."""
+
+    first: int
+    count: int
+    stamp: Stamp
+
+
+class Sealed(NamedTuple):
+    """Items of a stream that are for the ordering. The node opens them; a driver never sees one."""
+
+    origin: Address
+    channel: Channel
+    items: list[bytes]
 
 
 class Install(NamedTuple):
@@ -91,4 +118,19 @@ class Excluded(NamedTuple):
     view: ViewId
 
 
-Effect = Cast | Unicast | Probe | Deliver | Install | Freed | Drop | Lost | Beat | Left | Excluded | Event
+Effect = (
+    Cast
+    | Unicast
+    | Probe
+    | Deliver
+    | Finished
+    | Sealed
+    | Install
+    | Freed
+    | Drop
+    | Lost
+    | Beat
+    | Left
+    | Excluded
+    | Event
+)

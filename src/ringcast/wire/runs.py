@@ -13,7 +13,7 @@ import struct
 from functools import lru_cache
 from itertools import accumulate, pairwise
 
-from ringcast.core import Channel, Piece, Run, Tag
+from ringcast.core import Channel, Envelope, Piece, Run, Tag
 from ringcast.model import Address
 from ringcast.wire.header import AddressBook, Malformed, pack_address, pack_view_id
 from ringcast.wire.limits import MAX_ITEMS, MAX_SEQNO
@@ -27,6 +27,8 @@ _CUTTER_ITEMS = 1_024  # a cached struct costs memory per item, and the sender c
 _UNIFORM = 1  # one length for all
 _MORE = 2  # a piece: more follows
 _FOREIGN = 4  # the origin is not the sender: a survivor's repair
+_SEALED = 8  # for the ordering, not for the application
+_MARKS: dict[type, int] = {Piece: _MORE, Envelope: _SEALED}
 
 
 def pack_tag(tag: Tag) -> bytes:
@@ -49,7 +51,7 @@ def pack_run(run: Run, sender: Address, packed_tag: bytes) -> list[bytes]:
     items = run.items
     lengths = list(map(len, items))
     uniform = lengths[0] > 0 and lengths.count(lengths[0]) == len(lengths)
-    flags = (_UNIFORM if uniform else 0) | (_MORE if type(items[0]) is Piece else 0)
+    flags = (_UNIFORM if uniform else 0) | _MARKS.get(type(items[0]), 0)
     parts = [b"", packed_tag]
     if run.origin != sender:
         flags |= _FOREIGN
@@ -80,6 +82,8 @@ def read_run(book: AddressBook, sender: Address, frame: bytes, at: int) -> Run:
         if count != 1:
             raise Malformed("a piece that does not stand alone")
         items = [Piece(items[0])]
+    elif flags & _SEALED:
+        items = list(map(Envelope, items))
     return Run(channel, tag, origin, first, low, items, nbytes)
 
 

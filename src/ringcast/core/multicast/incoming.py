@@ -6,8 +6,9 @@ Not a timer: `on_interval` is called by the owner. Not a queue: what is ready go
 
 from __future__ import annotations
 
+from ringcast.core.effects import Deliver
 from ringcast.core.multicast.packing import Assembly
-from ringcast.core.packets import Ack, Channel, Highest, Piece, Request, Run, Tag
+from ringcast.core.packets import Ack, Channel, Envelope, Highest, Piece, Request, Run, Tag
 from ringcast.model import Address
 from ringcast.window import Admitted, ReceiveWindow
 
@@ -43,6 +44,8 @@ class Incoming:
         self.ceiling: int | None = None  # nothing above it is handed out while a roll call runs
         self._assembly = Assembly(max_message_bytes)
         self._pieces = 0  # pieces in the window that were not handed out yet
+        self._has_sealed = False  # there may be envelopes among what was not handed out yet
+        self._unread: Deliver | None = None  # the last that the application was given and has not read
         self._acked = offset
         self._taken_bytes = 0
         self._horizon = offset  # the highest seqno known at the last interval
@@ -59,8 +62,11 @@ class Incoming:
         window = self.window
         window.advance_stable(run.low)
         admitted = window.add_run(run.first, run.items)
-        if admitted.new and type(run.items[-1]) is Piece:
-            self._pieces += 1
+        if admitted.new and type(run.items[-1]) is not bytes:
+            if type(run.items[-1]) is Piece:
+                self._pieces += 1
+            else:
+                self._has_sealed = True
         return admitted
 
     def take_ready(self) -> tuple[int, int, list[bytes], int]:
@@ -72,8 +78,31 @@ class Incoming:
         whole, dropped = self._assembly.feed(items)
         return first, len(items), whole, dropped
 
-    def on_taken(self, upto: int, nbytes: int) -> Ack | None:
-        """The application has read up to here: the ack it makes due, if enough has come together."""
+    def unseal(self, payloads: list[bytes]) -> tuple[list[bytes], list[bytes]]:
+        """What was just taken, apart: (for the application, for the ordering)."""
+        if not self._has_sealed:
+            return payloads, []
+        self._has_sealed = self.window.highest > self.window.handed
+        sealed = [payload for payload in payloads if type(payload) is Envelope]
+        return [payload for payload in payloads if type(payload) is not Envelope] if sealed else payloads, sealed
+
+    def is_for_reading(self, delivery: Deliver) -> bool:
+        """Does the application get this? If not, it counts as taken as soon as everything before it is."""
+        if delivery.payloads:
+            self._unread = delivery
+            return True
+        if self._unread is None:
+            return False
+        self._unread.count += delivery.count
+        self._unread.nbytes += delivery.nbytes
+        delivery.count = 0
+        return False
+
+    def on_taken(self, delivery: Deliver) -> Ack | None:
+        """The application has read this: the ack it makes due, if enough has come together."""
+        if delivery is self._unread:
+            self._unread = None
+        upto, nbytes = delivery.first + delivery.count - 1, delivery.nbytes
         self.window.mark_taken(upto)
         self._taken_bytes += nbytes
         if self.window.taken - self._acked >= self.ack_after or self._taken_bytes >= self.ack_bytes:

@@ -8,6 +8,7 @@ Not a timer: `on_interval` is called by the owner.
 from __future__ import annotations
 
 from collections.abc import Mapping
+from itertools import groupby
 
 from ringcast.core.multicast.packing import ITEM_BYTES, cut_runs, run_budget
 from ringcast.core.packets import Channel, Highest, Piece, Run, Tag
@@ -69,18 +70,16 @@ class Outgoing:
         ]
 
     def _apart(self, first: int, items: list[bytes]) -> list[Run]:
-        """Pieces go one by one, because it is the frame that says that more follows; all others share frames."""
+        """The frame says what its items are, and for a piece that more follows: so pieces go alone, others by kind."""
         runs: list[Run] = []
-        begin = 0
-        for at, item in enumerate(items):
-            if type(item) is Piece:
-                runs += self._plain(first + begin, items[begin:at]) + self._plain(first + at, [item])
-                begin = at + 1
-        return runs + self._plain(first + begin, items[begin:])
+        for kind, group in groupby(items, type):
+            alike = list(group)
+            for part in [[item] for item in alike] if kind is Piece else [alike]:
+                runs += self._alike(first, part)
+                first += len(part)
+        return runs
 
-    def _plain(self, first: int, items: list[bytes]) -> list[Run]:
-        if not items:
-            return []
+    def _alike(self, first: int, items: list[bytes]) -> list[Run]:
         sizes = list(map(len, items))
         return self._runs(first, items, sizes, sum(sizes))
 

@@ -10,7 +10,7 @@ from __future__ import annotations
 from bisect import bisect_right
 from itertools import accumulate
 
-from ringcast.core.packets import Piece, Tag
+from ringcast.core.packets import Envelope, Piece, Tag
 from ringcast.model import MAX_ENDPOINT, MAX_NAME, Address, ViewId
 
 FIXED_BYTES = 48  # everything in the frame of a run that is not an address or an item
@@ -94,7 +94,8 @@ class Assembly:
                 if self._parts is None:
                     dropped += 1
                 else:
-                    whole.append(b"".join(self._parts))
+                    message = b"".join(self._parts)
+                    whole.append(Envelope(message) if type(item) is Envelope else message)
                 self._parts, self._bytes = [], 0
         return whole, dropped
 

@@ -10,7 +10,7 @@ Not retaining: nobody repairs a pair stream but its sender.
 
 from __future__ import annotations
 
-from ringcast.core.effects import Deliver, Drop, Effect, Freed, Unicast
+from ringcast.core.effects import Deliver, Drop, Effect, Freed, Sealed, Unicast
 from ringcast.core.multicast.incoming import Incoming
 from ringcast.core.multicast.outgoing import Outgoing
 from ringcast.core.multicast.packing import ranges_budget
@@ -158,14 +158,20 @@ class PeerStreams:
         out.append(Event(Kind.DELIVER, now_ns, None, incoming.origin, stream, first, count, 0, held, self.capacity))
         assert isinstance(incoming.tag, int)
         nbytes = sum(map(len, payloads))
+        payloads, sealed = incoming.unseal(payloads)
         delivery = Deliver(incoming.origin, self.channel, payloads, first, count, nbytes, incoming.tag)
-        out += [delivery] if payloads else self.on_taken(now_ns, delivery)
+        if incoming.is_for_reading(delivery):
+            out.append(delivery)
+        elif delivery.count:
+            out += self.on_taken(now_ns, delivery)
+        if sealed:
+            out.append(Sealed(incoming.origin, self.channel, sealed))
 
     def on_taken(self, now_ns: int, delivery: Deliver) -> list[Effect]:
         incoming = self.incoming.get(delivery.origin)
         if incoming is None or incoming.tag != delivery.epoch:
             return []  # The stream began anew meanwhile; what was read belonged to the old one.
-        ack = incoming.on_taken(delivery.first + delivery.count - 1, delivery.nbytes)
+        ack = incoming.on_taken(delivery)
         taken = Event(
             Kind.TAKEN, now_ns, None, delivery.origin, self._stream_id(incoming), delivery.first, delivery.count
         )

@@ -36,11 +36,11 @@ class Repairs:
     def _runs(self, tag: ViewId, origin: Address, first: int, low: int, items: list[bytes]) -> list[Run]:
         budget = foreign_budget(self.frame_bytes, self.me, origin, tag)
         runs: list[Run] = []
-        for is_piece, group in groupby(items, key=lambda item: type(item) is Piece):
+        for kind, group in groupby(items, type):  # A frame says what its items are.
             batch = list(group)
             sizes = list(map(len, batch))
             # A piece goes alone: the frame says that more follows.
-            cuts = [(at, at + 1) for at in range(len(batch))] if is_piece else cut_runs(batch, sizes, budget)
+            cuts = [(at, at + 1) for at in range(len(batch))] if kind is Piece else cut_runs(batch, sizes, budget)
             runs += [
                 Run(Channel.GROUP, tag, origin, first + begin, low, batch[begin:end], sum(sizes[begin:end]))
                 for begin, end in cuts

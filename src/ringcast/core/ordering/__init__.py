@@ -1,0 +1,6 @@
+"""One order across hosts (seed 002 under views): sender, destination and sequencer of the group's TOTAL order."""
+
+from ringcast.core.ordering.decisions import Decision, Multicast, Post
+from ringcast.core.ordering.ordering import Ordering
+
+__all__ = ["Decision", "Multicast", "Ordering", "Post"]

@@ -1,0 +1,72 @@
+"""This member's own ordered messages that have no place yet: numbered, and bounded in number and in bytes.
+
+A message leaves when its announcement is known here: its queueing is finished then (seed 002, "finishes"). Numbers go
+on from view to view. A batch always fits when nothing is in flight.
+"""
+
+from __future__ import annotations
+
+from bisect import bisect_right
+from collections import deque
+from dataclasses import dataclass
+from itertools import accumulate
+
+from ringcast.core.ordering.envelope import HEAD_BYTES, PLACE_BYTES
+
+
+@dataclass(frozen=True, slots=True)
+class Unfinished:
+    first: int
+    count: int
+    nbytes: int
+
+
+class InFlight:
+    def __init__(self) -> None:
+        self.next = 1
+        self.count = 0
+        self.nbytes = 0
+        self.finished = 0  # the highest number that has its place
+        self._batches: deque[Unfinished] = deque()
+
+    def __len__(self) -> int:
+        return len(self._batches)
+
+    def may_add(self, size: int, capacity: int, nbytes: int) -> bool:
+        """One more message of this size?"""
+        return not self._batches or (self.count < capacity and self.nbytes + size <= nbytes)
+
+    def fit(self, sizes: list[int], budget: int, capacity: int, nbytes: int) -> int:
+        """How many of the leading messages may be added as one batch whose envelope fits `budget` bytes."""
+        if not self.may_add(sizes[0], capacity, nbytes):
+            return 0
+        most = min(len(sizes), max(1, capacity - self.count))
+        room = min(budget - HEAD_BYTES, max(nbytes - self.nbytes, sizes[0]) + PLACE_BYTES * most)
+        if sizes.count(sizes[0]) == len(sizes):  # all of one size: the common case needs no table
+            return min(most, room // (sizes[0] + PLACE_BYTES))
+        ends = accumulate(size + PLACE_BYTES for size in sizes[:most])
+        return bisect_right(list(ends), room)
+
+    def add(self, count: int, size: int) -> int:
+        """Take the next numbers; returns the first."""
+        first = self.next
+        self.next += count
+        self.count += count
+        self.nbytes += size
+        self._batches.append(Unfinished(first, count, size))
+        return first
+
+    def finish(self, last: int) -> list[Unfinished]:
+        """Everything up to this number has its place: what was finished by that."""
+        done: list[Unfinished] = []
+        while self._batches and self._batches[0].first <= last:
+            batch = self._batches.popleft()
+            self.count -= batch.count
+            self.nbytes -= batch.nbytes
+            self.finished = batch.first + batch.count - 1
+            done.append(batch)
+        return done
+
+    def check(self) -> None:
+        assert self.count == sum(batch.count for batch in self._batches)
+        assert self.nbytes == sum(batch.nbytes for batch in self._batches)

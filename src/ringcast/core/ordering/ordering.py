@@ -1,0 +1,307 @@
+"""One order for everybody: this member's part in it, as sender, destination and (if it coordinates) sequencer.
+
+    sender        numbers its batches, multicasts each (or its stub), posts parcels to the destinations of a subset
+    destination   stages what comes, acks it to the coordinator, reads in the order of announcement
+    coordinator   gives the next counter value to a batch when all its destinations have staged it, and announces it
+
+Every batch, stub and announcement is an item of somebody's multicast: reliable, in order, part of the agreed cut. So
+members that go together from view to view know the same ones, and settle the rest alike. (G11, G12, G13)
+Not streams: what is to be sent is returned as decisions. Acks and announcements wait for `flush`, once per wake.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from ringcast.core.control import Carried, Staged, Survivor
+from ringcast.core.effects import Dequeue, Drop, Effect, Finished, Freed, Unicast
+from ringcast.core.ordering.batch import Batch, mask_of, ranks_of
+from ringcast.core.ordering.decisions import Decision, Multicast, Post
+from ringcast.core.ordering.destination import Destination
+from ringcast.core.ordering.envelope import (
+    Announcement,
+    Parcel,
+    Stub,
+    Whole,
+    open_envelope,
+    pack_announcement,
+    pack_parcel,
+    pack_stub,
+    pack_whole,
+)
+from ringcast.core.ordering.in_flight import InFlight, Unfinished
+from ringcast.core.ordering.sequencer import Sequencer
+from ringcast.core.ordering.settlement import alone, report
+from ringcast.core.ordering.settling import Settling
+from ringcast.core.packets import Loose
+from ringcast.model import Address, Config, Event, Kind, View
+from ringcast.order import Stamp
+
+Decisions = list[Decision]
+
+_TO_THE_VIEW = {"to": "view"}
+
+
+class Ordering:
+    """At work from the first view on."""
+
+    def __init__(self, me: Address, config: Config) -> None:
+        self.me = me
+        self.config = config
+        self.in_flight = InFlight()
+        self.settling: Settling | None = None  # while a roll call runs
+        self.seen = 0  # the highest counter value of this view that is known here
+        self.capacity = config.capacity
+        self.window_bytes = config.window_bytes
+        self._here = Destination(me, config.capacity)
+        self._backlog = self._here.backlog
+        self._told: list[int] = []  # up to where the coordinator was told that we staged, by sender
+        self._sequencer: Sequencer | None = None
+        self._is_due = False
+
+    # ---- this member sends
+
+    @property
+    def may_queue(self) -> bool:
+        """Not before the first view, without a coordinator, while a roll call runs, nor with too much unread."""
+        here = self._here
+        return here.has_view and here.view.coordinator is not None and self.settling is None and not self._is_full
+
+    @property
+    def _is_full(self) -> bool:
+        return self._backlog.is_full(self.capacity, self.window_bytes)
+
+    def fit(self, sizes: list[int], budget: int) -> int:
+        """How many of the leading messages may be queued now as one batch that fits `budget` bytes."""
+        return self.in_flight.fit(sizes, budget, self.capacity, self.window_bytes) if self.may_queue else 0
+
+    def may_queue_one(self, size: int) -> bool:
+        """The same for one message of any size."""
+        return self.may_queue and self.in_flight.may_add(size, self.capacity, self.window_bytes)
+
+    def queue(self, now_ns: int, payloads: list[bytes], to: Sequence[Address] | None) -> tuple[int, Decisions]:
+        """(number of the first, what to send): one batch to the view (None) or to some of its members; there was room.
+
+        A batch to nobody is a barrier: one number, one place in the order, nothing to read.
+        """
+        view = self._here.view
+        everybody, own = (1 << len(view.members)) - 1, 1 << self._here.rank
+        mask = (
+            mask_of(map(view.rank, to))
+            if to is not None
+            else everybody
+            if self.config.self_delivery
+            else everybody & ~own
+        )
+        is_whole = to is None or mask == everybody
+        first = self.in_flight.add(len(payloads), sum(map(len, payloads)))
+        batch = Batch(first, len(payloads), mask, payloads, apart=not is_whole)
+        self._take_batch(self.me, batch)
+        detail = _TO_THE_VIEW if is_whole else {"to": [list(view.members[rank]) for rank in ranks_of(mask)]}
+        start = Event(Kind.QUEUE_START, now_ns, view.id, first=first, count=batch.count, detail=detail)
+        if is_whole:
+            return first, [start, Multicast(pack_whole(first, payloads, to_self=bool(mask & own)))]
+        others = tuple(view.members[rank] for rank in ranks_of(mask & ~own))
+        posts = [Post(others, pack_parcel(first, payloads))] if others else []
+        # The stub first: a parcel without its stub is nothing.
+        return first, [start, Multicast(pack_stub(first, batch.count, mask)), *posts]
+
+    # ---- what comes on the streams
+
+    def on_multicast(self, now_ns: int, origin: Address, items: Sequence[bytes]) -> Decisions:
+        out: Decisions = []
+        for item in items:
+            content = open_envelope(item)
+            if isinstance(content, Whole | Stub):
+                out += self._on_batch(origin, content)
+            elif isinstance(content, Announcement) and origin == self._here.view.coordinator:
+                out += self._on_announcement(now_ns, content)
+            else:
+                out.append(Drop("an ordered item that makes no sense here", origin))
+        return out
+
+    def _on_batch(self, origin: Address, content: Whole | Stub) -> Decisions:
+        batch = self._here.batch_of(origin, content)
+        if batch is None:
+            return [Drop("an ordered batch out of turn", origin)]
+        self._take_batch(origin, batch)
+        return []
+
+    def _take_batch(self, origin: Address, batch: Batch) -> None:
+        self._here.line(origin).add(batch)
+        self._is_due = True
+        if self._sequencer is not None:
+            rank = self._here.view.rank(origin)
+            self._sequencer.on_staged(rank, [(rank, batch.last)])  # A sender has its own copy.
+
+    def on_parcels(self, now_ns: int, sender: Address, items: Sequence[bytes]) -> Decisions:
+        out: Decisions = []
+        for item in items:
+            content = open_envelope(item)
+            if not isinstance(content, Parcel):
+                out.append(Drop("a parcel that is none", sender))
+            elif not self._here.take_parcel(sender, content):
+                out.append(Drop("a parcel nobody waits for", sender, len(content.payloads)))
+            self._is_due = True
+        return out
+
+    def on_staged(self, sender: Address, staged: Staged) -> Decisions:
+        """At the coordinator: a destination's ack."""
+        if self._sequencer is None or staged.view != self._here.view.id or sender not in self._here.view:
+            return [Drop("an ack of ordered messages that is not for us", sender)]
+        if self._sequencer.on_staged(self._here.view.rank(sender), staged.upto):
+            self._is_due = True
+        return []
+
+    # ---- once per wake
+
+    def flush(self, now_ns: int, may_announce: bool) -> Decisions:
+        """What came together since the last time: acks, and at the coordinator an announcement. Call until empty."""
+        if not self._is_due or not self._here.has_view:
+            return []
+        self._is_due = False
+        out = self._ack()
+        if self._sequencer is None or self.settling is not None:
+            return out
+        self._is_due = not may_announce
+        announcement = self._sequencer.next(self._here.lines) if may_announce else None
+        if announcement is not None:
+            self._is_due = True  # There may be more.
+            out += [Multicast(pack_announcement(announcement)), *self._place(now_ns, announcement)]
+        return out
+
+    def _ack(self) -> Decisions:
+        if self._is_full:
+            return []
+        news = [(rank, line.staged) for rank, line in enumerate(self._here.lines) if line.staged > self._told[rank]]
+        for rank, number in news:
+            self._told[rank] = number
+        return self._tell(news)
+
+    def _tell(self, upto: list[tuple[int, int]]) -> Decisions:
+        view = self._here.view
+        if self._sequencer is not None:
+            self._sequencer.on_staged(self._here.rank, upto)
+            return []
+        others = tuple((rank, number) for rank, number in upto if rank != self._here.rank)
+        if not others or view.coordinator is None:
+            return []
+        return [Unicast(view.coordinator, Loose(Staged(view.id, others)))]
+
+    # ---- the order
+
+    def _on_announcement(self, now_ns: int, announcement: Announcement) -> Decisions:
+        lines = self._here.lines
+        if announcement.seq != self.seen + 1 or any(run.rank >= len(lines) for run in announcement.runs):
+            return [Drop(f"an announcement of {announcement.seq} behind {self.seen}", self._here.view.coordinator)]
+        return self._place(now_ns, announcement)
+
+    def _place(self, now_ns: int, announcement: Announcement) -> Decisions:
+        out: Decisions = []
+        for run in announcement.runs:
+            placed = self._here.lines[run.rank].announce(run.last)
+            out += self._here.place(now_ns, run.rank, placed, self.seen + 1)
+            if run.rank == self._here.rank:
+                out += self._finish(now_ns, self.in_flight.finish(run.last), self.seen + 1)
+            self.seen += run.ticks
+        return out
+
+    def _finish(self, now_ns: int, done: Sequence[Unfinished], seq: int) -> list[Effect]:
+        out: list[Effect] = []
+        view = self._here.view
+        for at, batch in enumerate(done, seq):
+            out.append(Event(Kind.QUEUE_FINISH, now_ns, view.id, first=batch.first, count=batch.count, value=at))
+            out.append(Finished(batch.first, batch.count, Stamp(view.id.number, at)))
+        return [*out, Freed()] if out else out
+
+    # ---- the application reads
+
+    def on_read(self, delivery: Dequeue) -> Decisions:
+        was_full = self._is_full
+        self._backlog.take(delivery.count, delivery.nbytes, delivery.stamp)
+        if not was_full:
+            return []
+        self._is_due = True
+        return [Freed()]
+
+    @property
+    def position(self) -> Stamp:
+        """Everything ordered up to here and meant for this member has been read by its application."""
+        if self._backlog.count or not self._here.has_view:
+            return self._backlog.read
+        return Stamp(self._here.view.id.number, self.seen)
+
+    # ---- a roll call
+
+    def hold(self, going: Sequence[Address]) -> None:
+        """Queue and announce nothing until a view or `release`."""
+        self.settling = Settling(self._here, going)
+
+    def report(self, going: Sequence[Address]) -> tuple[Carried, ...]:
+        return report(self._here.view, self._here.lines, self._here.parcels, going)
+
+    def prepare(self, survivors: tuple[Survivor, ...]) -> None:
+        if self.settling is not None:
+            self.settling.prepare(survivors)
+
+    def release(self) -> Decisions:
+        """The roll call ended without a view."""
+        self.settling = None
+        self._is_due = True
+        return [Freed()]
+
+    # ---- views
+
+    def settle(self, now_ns: int) -> Decisions:
+        """The view ends: what has no place gets one, or is dropped by all who go on."""
+        here = self._here
+        if not here.has_view:
+            return []
+        plan = None if self.settling is None else self.settling.plan
+        settled = plan or alone(here.lines)
+        out: Decisions = []
+        for rank, batch in settled.placed:
+            self.seen += 1
+            out += here.place(now_ns, rank, [batch], self.seen)
+            if rank == here.rank:
+                out += self._finish(now_ns, self.in_flight.finish(batch.last), self.seen)
+        detail = {"what": "nobody who goes on holds it"}
+        for rank, batch in settled.dropped:
+            sender = here.view.members[rank]
+            out.append(Event(Kind.ABORTED, now_ns, here.view.id, sender, 0, batch.first, batch.count, detail=detail))
+        return out
+
+    def on_view(self, view: View, capacity: int, window_bytes: int) -> None:
+        """Everything before it is settled: the counter begins again, numbers go on."""
+        self._here.on_view(view, self.in_flight.next - 1)
+        self.capacity = capacity
+        self.window_bytes = window_bytes
+        self.settling = None
+        self.seen = 0
+        self._told = [line.staged for line in self._here.lines]
+        self._sequencer = Sequencer(len(view.members)) if view.coordinator == self.me else None
+        self._is_due = True
+
+    # ---- time
+
+    @property
+    def is_idle(self) -> bool:
+        is_forwarding = self.settling is not None and bool(self.settling.forwards)
+        return not self.in_flight and not is_forwarding and all(line.is_empty for line in self._here.lines)
+
+    def on_interval(self, now_ns: int) -> Decisions:
+        """An ack may have been lost: what still waits for its place is acked again."""
+        if not self._here.has_view or self._is_full:
+            return []
+        return self._tell([(rank, line.staged) for rank, line in enumerate(self._here.lines) if line.awaits_place])
+
+    def awaited(self) -> list[Address]:
+        """At the coordinator: whose acks are missing for what stands first."""
+        if self._sequencer is None:
+            return []
+        ranks = self._sequencer.awaited(self._here.lines)
+        return [self._here.view.members[rank] for rank in ranks]
+
+    def check(self) -> None:
+        self.in_flight.check()
+        self._here.check()

@@ -1,0 +1,90 @@
+"""One sender's ordered batches at one member in one view, from the moment they are known until they have their place.
+
+    held      staged here, waiting for the announcement          (staged marks their end)
+    lacking   from the first batch on whose payloads are missing
+
+Invariants: numbers only grow; every batch in `held` comes before every batch in `lacking`; what this member may ack to
+the coordinator is `staged`. Because the coordinator announces in counter order on one stream, an announcement puts
+every instance that is still staged behind it (its seq will be greater), so the queue rule of `ringcast.order` comes
+down to: read in the order of announcement. (A property test holds this against `OrderQueue` with `rekey`.)
+"""
+
+from __future__ import annotations
+
+from collections import deque
+
+from ringcast.core.ordering.batch import Batch
+
+
+class SenderLine:
+    """`bit` is this member's bit among destinations; `known` the highest number the sender has used."""
+
+    __slots__ = ("announced", "bit", "held", "known", "lacking", "staged")
+
+    def __init__(self, bit: int, known: int = 0) -> None:
+        self.bit = bit
+        self.known = self.staged = self.announced = known
+        self.held: deque[Batch] = deque()
+        self.lacking: deque[Batch] = deque()
+
+    @property
+    def is_empty(self) -> bool:
+        return not self.held and not self.lacking
+
+    @property
+    def awaits_place(self) -> bool:
+        """Is anything staged here that gets its place only with our ack?"""
+        return any(batch.to & self.bit for batch in self.held)
+
+    # ---- what the sender sends
+
+    def add(self, batch: Batch) -> None:
+        """The next batch of the sender, in its order."""
+        self.known = batch.last
+        if batch.last <= self.announced:
+            self.staged = batch.last  # Not for us, or it would have waited for our ack: others were faster.
+        elif self.lacking or not self._has_all(batch):
+            self.lacking.append(batch)
+        else:
+            self.held.append(batch)
+            self.staged = batch.last
+
+    def supply(self, first: int, payloads: list[bytes]) -> bool:
+        """The payloads of a batch that waits for them; False if none does."""
+        for batch in self.lacking:
+            if batch.first == first and batch.payloads is None and batch.count == len(payloads):
+                batch.payloads = payloads
+                self._advance()
+                return True
+        return False
+
+    def _has_all(self, batch: Batch) -> bool:
+        return not batch.to & self.bit or batch.payloads is not None
+
+    def _advance(self) -> None:
+        while self.lacking and self._has_all(self.lacking[0]):
+            batch = self.lacking.popleft()
+            self.held.append(batch)
+            self.staged = batch.last
+
+    # ---- what the coordinator announces
+
+    def announce(self, last: int) -> list[Batch]:
+        """Everything up to this number has its place: the batches of it that are here, in order."""
+        placed: list[Batch] = []
+        while self.held and self.held[0].last <= last:
+            placed.append(self.held.popleft())
+        self.announced = max(self.announced, last)
+        return placed
+
+    # ---- the end of the view
+
+    def unannounced(self) -> list[Batch]:
+        return [*self.held, *self.lacking]
+
+    def check(self) -> None:
+        numbers = [batch.first for batch in self.unannounced()]
+        assert numbers == sorted(numbers), numbers
+        assert all(self._has_all(batch) for batch in self.held), self.held
+        assert not self.lacking or not self._has_all(self.lacking[0]), self.lacking[0]
+        assert self.staged <= self.known, (self.staged, self.known)

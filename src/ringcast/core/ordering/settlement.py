@@ -1,0 +1,123 @@
+"""Settling what has no place yet, at a view change: pure functions of what all who go on know alike.
+
+Stubs, whole batches and announcements are multicast, so the agreed cut gives every survivor the same ones (G5). Left
+open is only who holds the payloads of a member that is going away. So each survivor reports that (`report`), the
+reports of all come back with the order to fill up, and once a member has filled up to the cut, everybody computes the
+same `Plan` from the same facts, per sender in its order:
+
+    announced                    its seq is used by all (it was staged everywhere: nothing to do)
+    some survivor holds it       it is forwarded to the survivors that miss it, and ordered
+    no survivor holds it         it and everything later of that sender is dropped by all
+
+    going S:  1 -> {A,B}   2 -> {B}   3 -> all        A holds 1       →  1 (A forwards it to B); 2 and 3 are dropped
+                                                      B holds 2 only  →  1 goes nowhere: all three are dropped
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import NamedTuple
+
+from ringcast.core.control import Carried, Survivor
+from ringcast.core.ordering.batch import Batch, mask_of, ranks_of
+from ringcast.core.ordering.parcels import Parcels
+from ringcast.core.ordering.sender_line import SenderLine
+from ringcast.model import Address, View
+
+MOST_RANGES = 1_024  # of one sender in one report; what does not fit counts as not held, by everybody alike
+
+Ranges = Sequence[tuple[int, int]]
+
+
+def report(view: View, lines: Sequence[SenderLine], parcels: Parcels, going: Sequence[Address]) -> tuple[Carried, ...]:
+    """Whose payloads this member holds, of those that are going away; numbers as inclusive ranges."""
+    out = []
+    for member in going:
+        if member in view:
+            ranges = _held(lines[view.rank(member)]) + [(f, f + n - 1) for f, n in parcels.held(member)]
+            if ranges:
+                out.append(Carried(member, _joined(sorted(ranges))[:MOST_RANGES]))
+    return tuple(out)
+
+
+def _held(line: SenderLine) -> list[tuple[int, int]]:
+    return [(b.first, b.last) for b in line.unannounced() if b.apart and b.payloads is not None]
+
+
+def _joined(ranges: Ranges) -> tuple[tuple[int, int], ...]:
+    joined: list[tuple[int, int]] = []
+    for first, last in ranges:
+        if joined and joined[-1][1] + 1 == first:
+            joined[-1] = (joined[-1][0], last)
+        else:
+            joined.append((first, last))
+    return tuple(joined)
+
+
+class Placed(NamedTuple):
+    sender: int
+    batch: Batch
+
+
+class Forward(NamedTuple):
+    """One survivor gives another the payloads of a going member's batch."""
+
+    sender: int
+    batch: Batch
+    holder: int
+    missing: tuple[int, ...]
+
+
+@dataclass(slots=True)
+class Plan:
+    """What happens to everything that was not announced: placed in this order, behind all that was; or dropped."""
+
+    placed: list[Placed] = field(default_factory=list)
+    dropped: list[Placed] = field(default_factory=list)
+    forwards: list[Forward] = field(default_factory=list)
+
+
+def plan(view: View, lines: Sequence[SenderLine], survivors: Sequence[Survivor], going: Mapping[Address, None]) -> Plan:
+    """The same at everybody who filled up to the same cut and was given the same survivors' reports."""
+    carried = {view.rank(s.member): {c.origin: c.ranges for c in s.carried} for s in survivors if s.member in view}
+    staying = mask_of(carried)
+    result = Plan()
+    for rank, line in enumerate(lines):
+        batches = [Placed(rank, batch) for batch in line.unannounced()]
+        sender = view.members[rank]
+        if sender not in going:
+            result.placed += batches
+            continue
+        holdings = {member: of.get(sender, ()) for member, of in carried.items()}
+        _settle(result, batches, holdings, staying)
+    return result
+
+
+def _settle(result: Plan, batches: Sequence[Placed], holdings: Mapping[int, Ranges], staying: int) -> None:
+    """One sender that is going away, in its order."""
+    for at, placed in enumerate(batches):
+        batch = placed.batch
+        wanting = list(ranks_of(batch.to & staying))
+        if batch.apart and wanting:
+            holders = [member for member in wanting if _covers(holdings[member], batch)]
+            if not holders:
+                result.dropped += batches[at:]
+                return
+            missing = tuple(member for member in wanting if member not in holders)
+            if missing:
+                result.forwards.append(Forward(placed.sender, batch, holders[0], missing))
+        result.placed.append(placed)
+
+
+def _covers(ranges: Ranges, batch: Batch) -> bool:
+    return any(first <= batch.first and batch.last <= last for first, last in ranges)
+
+
+def alone(lines: Sequence[SenderLine]) -> Plan:
+    """Nobody was asked: what this member holds is placed; of each sender everything from the first it lacks on goes."""
+    result = Plan()
+    for rank, line in enumerate(lines):
+        result.placed += [Placed(rank, batch) for batch in line.held]
+        result.dropped += [Placed(rank, batch) for batch in line.lacking]
+    return result
