@@ -2,7 +2,7 @@
 
 Reliable ones travel as bytes on the control stream between two incarnations; periodic ones (`Hello`, `Announce`,
 `Heartbeat`) and others that may be lost travel alone in a `Loose` packet. `wire` gives each its number and its bytes.
-Sequences are aligned where they can be: `offsets` with `members`, `cuts` with the members of the base view.
+Sequences are aligned where they can be: `entries` with `members`, `cuts` with the members of the base view.
 """
 
 from __future__ import annotations
@@ -146,6 +146,7 @@ class Ask:
     id: RollCallId
     going: tuple[Address, ...]
     leaving: tuple[Address, ...]
+    merge_id: MergeId | None = None  # it is the roll call of this merge
 
 
 @dataclass(frozen=True, slots=True)
@@ -211,8 +212,13 @@ class NewView:
     subgroups: tuple[tuple[Address, ...], ...]
     capacity: int
     window_bytes: int
-    offsets: tuple[int, ...]
+    entries: tuple[Entry, ...]
     cuts: tuple[int, ...]
+    merge_id: MergeId | None = None
+
+    @property
+    def digest(self) -> dict[Address, Entry]:
+        return dict(zip(self.members, self.entries, strict=True))
 
     @property
     def view(self) -> View:

@@ -20,6 +20,8 @@ from ringcast.core.society import Society
 from ringcast.errors import ConfigError, UsageError
 from ringcast.model import Address, Config, View, ViewId
 
+NO_NOTES: Mapping[str, object] = {}
+
 
 class Node:
     """A member of a group, or a process on its way into one."""
@@ -110,13 +112,15 @@ class Node:
         """The application goes. `Left` follows, when all have what was sent, or at the limit."""
         return [] if self.society is None else self.society.leave(now_ns)
 
-    def on_view(self, now_ns: int, view: View, offsets: Mapping[Address, int]) -> list[Effect]:
-        """Install a view: digest first, then view, then release of held sends."""
+    def on_view(
+        self, now_ns: int, view: View, offsets: Mapping[Address, int], notes: Mapping[str, object] = NO_NOTES
+    ) -> list[Effect]:
+        """Install a view: digest first, then view, then release of held sends. `notes` go into the recording."""
         self._wake_by(now_ns)
         if self._group is not None:
-            return self._group.on_view(now_ns, view, offsets)
+            return self._group.on_view(now_ns, view, offsets, notes)
         self._group = GroupStream(self.me, self.config, view, offsets, multicasts=self.multicasts)
-        out = self._group.begin(now_ns)
+        out = self._group.begin(now_ns, notes)
         while self._early:
             sender, run = self._early.popleft()
             out += self._group.on_run(now_ns, sender, run)

@@ -45,7 +45,9 @@ class Body(Protocol):
     @property
     def group(self) -> GroupStream: ...
 
-    def on_view(self, now_ns: int, view: View, offsets: Mapping[Address, int]) -> list[Effect]: ...
+    def on_view(
+        self, now_ns: int, view: View, offsets: Mapping[Address, int], notes: Mapping[str, object]
+    ) -> list[Effect]: ...
 
     def wake(self, now_ns: int) -> None: ...
 
@@ -203,7 +205,11 @@ class Society:
     def _adopt(self, now_ns: int, step: Adopt) -> list[Effect]:
         message: NewView = step.message
         previous, view = self.view, message.view
-        out = self._body.on_view(now_ns, view, dict(zip(message.members, message.offsets, strict=True)))
+        offsets = {member: entry.delivered for member, entry in message.digest.items()}
+        notes: dict[str, object] = {"digest": [[list(m), *entry] for m, entry in message.digest.items()]}
+        if message.merge_id is not None:
+            notes["merge_id"] = str(message.merge_id)
+        out = self._body.on_view(now_ns, view, offsets, notes)
         self.line.on_view(previous, view)
         out += self.carry_out(now_ns, self.detector.on_view(now_ns, view))
         return out + self.carry_out(now_ns, self.membership.on_adopted(now_ns, message, self._body.group))

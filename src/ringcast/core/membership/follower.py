@@ -80,17 +80,30 @@ class Follower:
             return self._ahead(now_ns, asker, ask.id)
         if base > self.view.id:
             return [Say(asker, Behind(ask.id, self.view.id))]
-        if asker not in self.view or self.view.rank(asker) != ask.id.rank or not self._may_lead(asker):
-            return self._refuse(now_ns, asker, ask.id, f"{asker} does not lead here")
-        if self.promise is not None and ask.id < self.promise.id:
-            return self._refuse(now_ns, asker, ask.id, f"promised to {self.promise.id}")
+        why = self.objection(asker, ask)
+        if why is not None:
+            return self.refuse(now_ns, asker, ask.id, why)
         return self._answer(now_ns, asker, ask)
+
+    def objection(self, asker: Address, ask: Ask) -> str | None:
+        """Why we do not answer this roll call on our view; None if we do."""
+        if asker not in self.view or self.view.rank(asker) != ask.id.rank or not self._leads(asker, ask):
+            return f"{asker} does not lead here"
+        if self.promise is not None and ask.id < self.promise.id:
+            return f"promised to {self.promise.id}"
+        return None
+
+    def _leads(self, asker: Address, ask: Ask) -> bool:
+        """In a merge also the first of those who share the view: all before it are parties of their own."""
+        before = self.view.members[: self.view.rank(asker)]
+        is_first = all(member in ask.going or member in self.view.observers for member in before)
+        return self._may_lead(asker) or (ask.merge_id is not None and is_first)
 
     def _ahead(self, now_ns: int, asker: Address, roll_call: RollCallId) -> Steps:
         """The asker is behind: give it our view if it is in it; else it is left to merge."""
         if asker in self.view and self.known is not None:
             return [Say(asker, self.known)]
-        return self._refuse(now_ns, asker, roll_call, f"already in {self.view.id}", gone=asker not in self.view)
+        return self.refuse(now_ns, asker, roll_call, f"already in {self.view.id}", gone=asker not in self.view)
 
     def _answer(self, now_ns: int, asker: Address, ask: Ask) -> Steps:
         self.promise = Promise(ask.id, asker, now_ns + self.config.resumer_ns)
@@ -104,7 +117,7 @@ class Follower:
         )
         return [self._event(now_ns, "promise", ask.id), Hold(ask.going), Say(asker, answer)]
 
-    def _refuse(self, now_ns: int, asker: Address, roll_call: RollCallId, why: str, gone: bool = False) -> Steps:
+    def refuse(self, now_ns: int, asker: Address, roll_call: RollCallId, why: str, gone: bool = False) -> Steps:
         return [self._event(now_ns, "refuse", roll_call, why), Say(asker, Refusal(roll_call, why, gone))]
 
     # ---- filling up
@@ -115,7 +128,7 @@ class Follower:
             return []  # A promise that was replaced or ended; the asker has heard of it, or begins again.
         cuts = dict(zip(self.view.members, fill.cuts, strict=True))
         if any(self._streams.delivered(member) > cut for member, cut in cuts.items()):
-            return self._refuse(now_ns, asker, fill.id, "already beyond the cut")
+            return self.refuse(now_ns, asker, fill.id, "already beyond the cut")
         promise.is_filling = True
         return [FillTo(cuts, fill.sources)]
 

@@ -10,9 +10,28 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import replace
 
-from ringcast.core.control import Answer, Behind, Busy, Filled, Join, NewView, Refusal, ViewAck, ViewRefusal
+from ringcast.core.control import (
+    Answer,
+    Behind,
+    Busy,
+    Filled,
+    Join,
+    MergeId,
+    NewView,
+    Refusal,
+    ViewAck,
+    ViewRefusal,
+)
 from ringcast.core.effects import Left
-from ringcast.core.membership.decisions import CancelHeld, Decision, Settled, StartViewChange, TellBusy, TellRollCall
+from ringcast.core.membership.decisions import (
+    CancelHeld,
+    Decision,
+    Settled,
+    StartViewChange,
+    Suspension,
+    TellBusy,
+    TellRollCall,
+)
 from ringcast.core.membership.follower import Follower
 from ringcast.core.membership.handler import ViewHandler
 from ringcast.core.membership.requests import Request, RequestKind
@@ -20,7 +39,7 @@ from ringcast.core.membership.roll_call import RollCall
 from ringcast.core.membership.steps import Complete, Failed, Say, Steps
 from ringcast.core.membership.suspicions import Suspicions
 from ringcast.core.membership.view_change import ViewChange
-from ringcast.model import Address, Config, Event, Kind, ViewId
+from ringcast.model import Address, Config, Digest, Event, Kind, View, ViewId
 
 
 class Leading:
@@ -42,6 +61,10 @@ class Leading:
             ViewAck: self._on_view_ack,
             ViewRefusal: self._on_view_refusal,
         }
+
+    @property
+    def _roll_call(self) -> RollCall | None:
+        return None if self.change is None or self.change.spreading is not None else self.change.roll_call
 
     @property
     def is_mine(self) -> bool:
@@ -82,8 +105,8 @@ class Leading:
                     out += [] if known is None else [Say(decision.request.member, known)]
                 case TellRollCall():
                     out += [] if self.change is None else self.change.on_suspect(now_ns, decision.suspect)
-                case CancelHeld() if self.change is not None and self.change.ticket == decision.suspension.number:
-                    out += self._give_up(now_ns, self.change)
+                case CancelHeld():
+                    out += [*self._give_up(now_ns, decision.suspension), decision]
                 case Event(kind=Kind.RESUME):
                     out.append(self._naming_cancelled(decision))
                 case _:
@@ -92,62 +115,88 @@ class Leading:
 
     def _naming_cancelled(self, resume: Event) -> Event:
         """The recording says who is sent a cancel (G7)."""
-        is_ours = self.change is not None and self.change.ticket == resume.value
-        cancelled = self.change.roll_call.cancelled if self.change is not None and is_ours else []
+        roll_call = self._roll_call
+        cancelled = [] if roll_call is None else roll_call.cancelled
         return replace(resume, detail={**(resume.detail or {}), "cancelled": cancelled})
 
     def _start(self, now_ns: int, start: StartViewChange) -> Steps:
-        view = self._follower.view
-        roll_call = RollCall(
-            self.me,
-            self.config,
-            view,
-            self._next_attempt(view.id),
-            going=tuple(self._suspicions.members),
-            leaving=tuple(r.member for r in start.requests if r.kind in (RequestKind.LEAVE, RequestKind.COORD_LEAVE)),
-            known=self._follower.known,
-        )
-        self.change = ViewChange(self.me, self.config, start.ticket, start.requests, roll_call)
+        leaving = [r.member for r in start.requests if r.kind in (RequestKind.LEAVE, RequestKind.COORD_LEAVE)]
+        roll_call = self._call(going=tuple(self._suspicions.members), leaving=tuple(leaving))
+        self.change = ViewChange(self.me, self.config, roll_call, ticket=start.ticket, requests=start.requests)
         return roll_call.begin(now_ns) if self.is_mine else self._fail(now_ns, self.change)
 
-    def _next_attempt(self, base: ViewId) -> int:
-        attempt = self._attempts[1] + 1 if self._attempts[0] == base else 1
-        self._attempts = (base, attempt)
-        return attempt
+    def call_for_merge(self, now_ns: int, merge_id: MergeId, members: tuple[Address, ...]) -> Steps:
+        """The seed's GET_DIGEST: exactly those who share our view; the others of it are parties of their own."""
+        going = tuple(member for member in self._follower.view.members if member not in members)
+        roll_call = self._call(going=going, merge_id=merge_id)
+        self.change = ViewChange(self.me, self.config, roll_call, merge_id=merge_id)
+        return roll_call.begin(now_ns)
 
-    def _give_up(self, now_ns: int, change: ViewChange) -> Steps:
+    def _call(
+        self,
+        *,
+        going: tuple[Address, ...],
+        leaving: tuple[Address, ...] = (),
+        merge_id: MergeId | None = None,
+    ) -> RollCall:
+        view, known = self._follower.view, self._follower.known
+        attempt = self._attempts[1] + 1 if self._attempts[0] == view.id else 1
+        self._attempts = (view.id, attempt)
+        return RollCall(
+            self.me, self.config, view, attempt, going=going, leaving=leaving, merge_id=merge_id, known=known
+        )
+
+    def _give_up(self, now_ns: int, ended: Suspension) -> Steps:
         """The end without a view: a cancel to all who were asked (G7). A view that spreads goes on."""
-        if change.view is not None:
+        change = self.change
+        if change is None or change.spreading is not None:
+            return []
+        if (change.merge_id or change.ticket) != (ended.merge_id or ended.number):
             return []
         self.change = None
         self._attempts = (change.roll_call.base.id, change.roll_call.id.attempt)
         return change.roll_call.cancel(now_ns)
 
     def _fail(self, now_ns: int, change: ViewChange) -> Steps:
+        """It cannot end in a view; the handler then cancels what is held."""
+        if change.merge_id is not None:
+            return self.decide(now_ns, self.handler.on_merge_ended(now_ns, change.merge_id, installed=False))
         return self.decide(now_ns, self.handler.on_change_ended(now_ns, change.ticket, installed=False))
 
     # ---- the roll call
 
     def _on_answer(self, now_ns: int, sender: Address, answer: Answer) -> Steps:
-        return [] if self.change is None else self.change.roll_call.on_answer(now_ns, sender, answer)
+        return [] if self._roll_call is None else self._roll_call.on_answer(now_ns, sender, answer)
 
     def _on_behind(self, now_ns: int, sender: Address, behind: Behind) -> Steps:
-        return [] if self.change is None else self.change.roll_call.on_behind(sender, behind)
+        return [] if self._roll_call is None else self._roll_call.on_behind(sender, behind)
 
     def _on_refusal(self, now_ns: int, sender: Address, refusal: Refusal) -> Steps:
-        return [] if self.change is None else self.change.roll_call.on_refusal(now_ns, sender, refusal)
+        return [] if self._roll_call is None else self._roll_call.on_refusal(now_ns, sender, refusal)
 
     def _on_filled(self, now_ns: int, sender: Address, filled: Filled) -> Steps:
-        return [] if self.change is None else self.change.roll_call.on_filled(sender, filled)
+        return [] if self._roll_call is None else self._roll_call.on_filled(sender, filled)
 
     def on_complete(self, now_ns: int, complete: Complete) -> Steps:
-        """Everybody is at the cut: the view is composed, installed here, then told."""
+        """Everybody is at the cut: the view is composed, installed here, then told; or a merge leader is answered."""
         change = self.change
         if change is None:
             return []
+        change.complete = complete
+        if change.merge_id is not None:
+            return [change.roll_call.digested(change.merge_id)]
         if not change.roll_call.staying and not change.joiners:
             return [Left(clean=True)]
-        message = change.compose(complete)
+        return self._tell(now_ns, change, change.compose(complete))
+
+    def on_merged(self, now_ns: int, merge_id: MergeId, view: View, digest: Digest) -> Steps:
+        """The merge leader's view: it goes the way of any view, in our subgroup."""
+        change = self.change
+        if change is None or change.merge_id != merge_id or change.complete is None or change.spreading is not None:
+            return []
+        return self._tell(now_ns, change, change.compose_merged(change.complete, view, digest))
+
+    def _tell(self, now_ns: int, change: ViewChange, message: NewView) -> Steps:
         here: Steps = [Say(self.me, message)] if self.me in message.members else []
         return [*here, *change.roll_call.dismiss(now_ns), *change.spread(now_ns, message)]
 
@@ -158,29 +207,31 @@ class Leading:
 
     def on_view(self, now_ns: int, message: NewView) -> Steps:
         """A view was installed here. If it is not ours, our own roll call is overtaken."""
-        out = self.decide(now_ns, self.handler.on_view(now_ns, message.view))
+        out: Steps = []
         if self.change is not None and self.change.roll_call.id != message.roll_call:
             out += self._fail(now_ns, self.change)
+        out += self.decide(now_ns, self.handler.on_view(now_ns, message.view))
         return out + (self.on_suspects(now_ns) if self.is_mine else [])
 
     def _on_view_ack(self, now_ns: int, sender: Address, ack: ViewAck) -> Steps:
-        change = self.change
-        is_ours = change is not None and change.view is not None and change.view.id == ack.view
-        return change.on_shown(sender) if is_ours and change is not None else []
+        spreading = None if self.change is None else self.change.spreading
+        return spreading.on_shown(sender) if spreading is not None and spreading.view.id == ack.view else []
 
     def _on_view_refusal(self, now_ns: int, sender: Address, refusal: ViewRefusal) -> Steps:
         if self.change is None:
             return []
-        if self.change.view is None:  # It would not take the base view from us: it is not with us any more.
+        if self.change.spreading is None:  # It would not take the base view from us: it is not with us any more.
             return self.change.on_suspect(now_ns, sender)
-        return self.change.on_view_refusal(sender, refusal)
+        return self.change.spreading.on_refusal(sender, refusal)
 
     def on_spread(self, now_ns: int) -> Steps:
         change, self.change = self.change, None
-        if change is None:
+        if change is None or change.spreading is None:
             return []
-        if change.view is not None and self.me not in change.view:
+        if self.me not in change.spreading.view:
             return [Left(clean=True)]
+        if change.merge_id is not None:
+            return self.decide(now_ns, self.handler.on_merge_ended(now_ns, change.merge_id, installed=True))
         return self.decide(now_ns, self.handler.on_change_ended(now_ns, change.ticket, installed=True))
 
     # ---- time

@@ -29,7 +29,7 @@ from ringcast.core.control import (
     Stranger,
     ViewAck,
 )
-from ringcast.core.effects import Excluded, Left
+from ringcast.core.effects import Drop, Excluded, Left
 from ringcast.core.membership.follower import Follower, Streams
 from ringcast.core.membership.joining import Chance, Joiner
 from ringcast.core.membership.leading import Leading
@@ -46,7 +46,7 @@ from ringcast.core.membership.steps import (
     Tell,
 )
 from ringcast.core.membership.suspicions import Suspicions
-from ringcast.model import Address, Config, Event, Kind, View, ViewId
+from ringcast.model import Address, Config, Entry, Event, Kind, View, ViewId
 
 
 class Membership:
@@ -130,7 +130,15 @@ class Membership:
         nothing_before = RollCallId(ViewId(0, self.me), 0, 0)
         first = ViewId(1, self.me)
         alone = NewView(
-            nothing_before, first, (self.me,), observers, (), limits.capacity, limits.window_bytes, (0,), ()
+            nothing_before,
+            first,
+            (self.me,),
+            observers,
+            (),
+            limits.capacity,
+            limits.window_bytes,
+            (Entry(0, 0, 0),),
+            (),
         )
         return [Say(self.me, alone)]
 
@@ -231,6 +239,8 @@ class Membership:
         return [] if self.follower is None else self.follower.on_progress()
 
     def _on_new_view(self, now_ns: int, sender: Address, message: NewView) -> Steps:
+        if len(message.entries) != len(message.members):
+            return [Drop("a view without a digest entry for each member", sender)]
         if self.follower is None:
             taken: Steps = [Adopt(message), Say(sender, ViewAck(message.id))]
             return taken if self.me in message.members else []

@@ -10,10 +10,11 @@ Not the view: what follows from a complete roll call (a view, a merge answer) is
 
 from __future__ import annotations
 
-from ringcast.core.control import Answer, Ask, Behind, Cancel, Fill, Filled, NewView, Refusal, RollCallId
+from ringcast.core.control import Answer, Ask, Behind, Cancel, Fill, Filled, MergeId, NewView, Refusal, RollCallId
+from ringcast.core.effects import Drop
 from ringcast.core.membership.cut import agreed_cut
-from ringcast.core.membership.steps import Complete, Failed, Say, Steps, Suspect
-from ringcast.model import Address, Config, Event, Kind, View
+from ringcast.core.membership.steps import Complete, Digested, Failed, Say, Steps, Suspect
+from ringcast.model import Address, Config, Entry, Event, Kind, View
 
 STRIKES = 2  # silent attempts before a member is suspected
 
@@ -30,13 +31,13 @@ class RollCall:
         *,
         going: tuple[Address, ...] = (),
         leaving: tuple[Address, ...] = (),
-        purpose: str = "view",
+        merge_id: MergeId | None = None,
         known: NewView | None = None,
     ) -> None:
         self.me = me
         self.config = config
         self.base = base
-        self.purpose = purpose
+        self.merge_id = merge_id
         self.id = RollCallId(base.id, base.rank(me), attempt)
         self.going: dict[Address, None] = dict.fromkeys(m for m in going if m in base and m != me)
         self.leaving = tuple(m for m in leaving if m in base)
@@ -73,7 +74,13 @@ class RollCall:
         return self._ask(now_ns, "start")
 
     def again(self, now_ns: int, *dropped: Address) -> Steps:
-        """Attempt + 1, with these among the going-away; nothing that was answered counts any more."""
+        """Attempt + 1, with these among the going-away; nothing that was answered counts any more.
+
+        A merge is not repeated here: its leader learns at once who is missing.
+        """
+        if self.merge_id is not None:
+            self.deadline_ns = None
+            return [self.digested(self.merge_id)]
         self.going.update(dict.fromkeys(member for member in dropped if member != self.me))
         self.id = self.id._replace(attempt=self.id.attempt + 1)
         return self._ask(now_ns, "again")
@@ -85,8 +92,9 @@ class RollCall:
         self.deadline_ns = now_ns + self.config.roll_call_ns - self.config.fill_ns
         asked = self.asked
         self._asked_ever.update(dict.fromkeys(asked))
-        question = Ask(self.id, tuple(self.going), self.leaving)
-        detail = {"purpose": self.purpose, "asked": asked, "going": list(self.going)}
+        purpose = "view" if self.merge_id is None else "merge"
+        question = Ask(self.id, tuple(self.going), self.leaving, self.merge_id)
+        detail = {"purpose": purpose, "asked": asked, "going": list(self.going)}
         return [self._event(now_ns, step, **detail), *(Say(member, question) for member in asked)]
 
     def cancel(self, now_ns: int, outcome: str = "cancelled") -> Steps:
@@ -109,6 +117,9 @@ class RollCall:
     def on_answer(self, now_ns: int, sender: Address, answer: Answer) -> Steps:
         if answer.id != self.id or self._is_filling or sender in self.going or sender not in self.base:
             return []
+        told = [holding.origin for holding in answer.holdings]
+        if any(member not in told for member in self.going):
+            return [Drop("an answer that says nothing of a member that is going away", sender)]
         self._answers[sender] = answer
         if self.awaited:
             return []
@@ -145,14 +156,28 @@ class RollCall:
 
     def _complete(self) -> Complete:
         self.deadline_ns = None
-        answers = self._answers
-        return Complete(
-            {member: answer.entry.delivered for member, answer in answers.items()},
-            self._cuts,
-            max(answer.number for answer in answers.values()),
-            min(answers[member].capacity for member in self.staying or self.asked),
-            min(answers[member].window_bytes for member in self.staying or self.asked),
+        return Complete(self.entries(), self._cuts, self.number, *self.limits(self.staying or self.asked))
+
+    def entries(self, members: list[Address] | None = None) -> dict[Address, Entry]:
+        """What members said of themselves in this attempt (G8)."""
+        return {m: answer.entry for m, answer in self._answers.items() if members is None or m in members}
+
+    @property
+    def number(self) -> int:
+        return max((answer.number for answer in self._answers.values()), default=self.base.id.number)
+
+    def limits(self, members: list[Address]) -> tuple[int, int]:
+        """The smallest windows of these."""
+        answers = [self._answers[member] for member in members if member in self._answers]
+        return (
+            min((answer.capacity for answer in answers), default=self.config.capacity),
+            min((answer.window_bytes for answer in answers), default=self.config.window_bytes),
         )
+
+    def digested(self, merge_id: MergeId) -> Digested:
+        """The outcome for a merge leader, complete or not: who is filled up, or has at least answered."""
+        done = [member for member in self.staying if member not in self.awaited]
+        return Digested(merge_id, self.entries(done), self.number, *self.limits(done))
 
     # ---- those who do not answer
 
@@ -160,7 +185,7 @@ class RollCall:
         """It is in an earlier view: it gets ours and its cut first, then the question again."""
         if behind.id != self.id or sender not in self.awaited or self._known is None:
             return []
-        return [Say(sender, self._known), Say(sender, Ask(self.id, tuple(self.going), self.leaving))]
+        return [Say(sender, self._known), Say(sender, Ask(self.id, tuple(self.going), self.leaving, self.merge_id))]
 
     def on_refusal(self, now_ns: int, sender: Address, refusal: Refusal) -> Steps:
         if refusal.id != self.id or sender in self.going or sender not in self.base:
@@ -168,6 +193,8 @@ class RollCall:
         if refusal.gone:  # It is in a later view without us: left to merge.
             return [Suspect(sender, refusal.why), *self.again(now_ns, sender)]
         if sender in self._answers:  # It could not fill up to the cut: its answer is void.
+            return self.again(now_ns)
+        if self.merge_id is not None:
             return self.again(now_ns)
         return [Failed(f"{sender} refuses: {refusal.why}")]
 

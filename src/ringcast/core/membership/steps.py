@@ -8,10 +8,10 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import NamedTuple
 
-from ringcast.core.control import Control, NewView, Source
+from ringcast.core.control import Control, MergeId, NewView, Source
 from ringcast.core.effects import Drop, Excluded, Left
 from ringcast.core.membership.decisions import Decision
-from ringcast.model import Address
+from ringcast.model import Address, Entry
 
 
 class Say(NamedTuple):
@@ -69,7 +69,7 @@ class Suspect(NamedTuple):
 class Complete:
     """Everybody who goes on has answered and is filled up: what the next view needs to know."""
 
-    entries: dict[Address, int]  # how far the streams of those who answered have come, said by themselves
+    entries: dict[Address, Entry]  # how far the streams of those who answered have come, said by themselves (G8)
     cuts: tuple[int, ...]  # of every member of the base view, in its order
     number: int  # the highest view number in any answer
     capacity: int
@@ -80,6 +80,16 @@ class Failed(NamedTuple):
     """The roll call cannot end in a view."""
 
     why: str
+
+
+class Digested(NamedTuple):
+    """The roll call of a merge is over; not complete: some are missing."""
+
+    merge_id: MergeId
+    entries: dict[Address, Entry]
+    number: int
+    capacity: int
+    window_bytes: int
 
 
 class Spread(NamedTuple):
@@ -97,6 +107,7 @@ Step = (
     | Suspect
     | Complete
     | Failed
+    | Digested
     | Spread
     | Drop
     | Left

@@ -12,16 +12,19 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 from ringcast.core.control import Holding, Source
-from ringcast.core.effects import Cast, Deliver, Drop, Effect, Freed, Install, Lost, Unicast
+from ringcast.core.effects import Cast, Deliver, Drop, Effect, Freed, Install, Lost, Sealed, Unicast
+from ringcast.core.multicast.departed import Departed
 from ringcast.core.multicast.incoming import Incoming
 from ringcast.core.multicast.outgoing import Outgoing
 from ringcast.core.multicast.packing import ranges_budget
 from ringcast.core.multicast.repairs import Repairs
 from ringcast.core.multicast.standstill import Standstill
+from ringcast.core.multicast.view_events import view_events
 from ringcast.core.packets import Ack, Channel, Highest, Request, Run, Unrepairable
 from ringcast.model import Address, Config, Entry, Event, Kind, View
 
 GROUP = Channel.GROUP
+NO_NOTES: Mapping[str, object] = {}
 
 
 class GroupStream:
@@ -36,7 +39,6 @@ class GroupStream:
         self.multicasts = multicasts  # the transport reaches everybody with one packet, so repairs do too
         self.capacity = view.capacity or config.capacity
         self.window_bytes = view.window_bytes or config.window_bytes
-        self._offsets = offsets  # of the first view
         start = offsets.get(me, 0)
         self.outgoing = Outgoing(
             GROUP,
@@ -54,16 +56,17 @@ class GroupStream:
         self.incoming: dict[Address, Incoming] = {}
         self.standstill: Standstill | None = None  # while a roll call runs
         self._repairs = Repairs(me, config.frame_bytes)
-        self._departed: dict[Address, Incoming] = {}  # until every member has shown the view without them
-        self._unshown: dict[Address, None] = {}
+        self._departed = Departed()
         self._early: list[tuple[Address, Run]] = []
         for member in view.members:
             if member != me:
                 self.incoming[member] = self._window_for(member, offsets.get(member, 0))
 
-    def begin(self, now_ns: int) -> list[Effect]:
+    def begin(self, now_ns: int, notes: Mapping[str, object] = NO_NOTES) -> list[Effect]:
         """What the application and the recording learn of the first view."""
-        return [*self._told_view(now_ns, None, self.incoming, self._offsets), Install(self.view)]
+        starts = {member: stream.window.ready for member, stream in self.incoming.items()}
+        events = view_events(now_ns, self.view, None, starts, {"capacity": self.capacity, **notes})
+        return [*events, Install(self.view)]
 
     def _window_for(self, member: Address, offset: int) -> Incoming:
         return Incoming(
@@ -128,9 +131,10 @@ class GroupStream:
         event.other = self.capacity
         out.append(event)
         self.ordinal += delivery.count
-        if delivery.payloads:
+        incoming = self.incoming.get(delivery.origin)
+        if delivery.payloads if incoming is None else incoming.is_for_reading(delivery):
             out.append(delivery)
-        else:  # only pieces of a message that is not complete: they wait in the assembly, not with the application
+        elif delivery.count:  # only pieces of a message that is not complete, or nothing for the application
             out += self.on_taken(now_ns, delivery)
 
     def _purge(self, now_ns: int, out: list[Effect], purged: int) -> None:
@@ -168,8 +172,11 @@ class GroupStream:
         if count:
             # Usually what is ready is just the run that came, and its size is known.
             nbytes = run.nbytes if run is not None and payloads is run.items else sum(map(len, payloads))
+            payloads, sealed = incoming.unseal(payloads)
             delivery = Deliver(incoming.origin, GROUP, payloads, first, count, nbytes)
             self._deliver(now_ns, out, delivery, incoming.window.occupancy)
+            if sealed:
+                out.append(Sealed(incoming.origin, GROUP, sealed))
 
     def _beyond(self, out: list[Effect], incoming: Incoming, count: int) -> None:
         if incoming.window.is_orphaned:
@@ -194,7 +201,7 @@ class GroupStream:
             return [*out, Freed()] if was_full else out
         incoming = self.incoming.get(origin)
         if incoming is not None:
-            ack = incoming.on_taken(first + count - 1, delivery.nbytes)
+            ack = incoming.on_taken(delivery)
             if ack is not None:
                 out.append(Unicast(origin, ack))
         return out
@@ -204,8 +211,8 @@ class GroupStream:
     def on_ack(self, now_ns: int, sender: Address, ack: Ack) -> list[Effect]:
         if self.outgoing.acks.get(sender) is None:
             return [Drop("an ack from a stranger", sender)]
-        if self._unshown and ack.tag == self.view.id:
-            self.on_shown(sender)
+        if self._departed and ack.tag == self.view.id:
+            self._departed.on_shown(sender)
         out: list[Effect] = [Event(Kind.ACK, now_ns, self.view.id, sender, value=ack.upto)]
         self._purge(now_ns, out, self.outgoing.on_ack(sender, ack.upto))
         return out
@@ -345,70 +352,61 @@ class GroupStream:
 
     # ---- views
 
-    def on_view(self, now_ns: int, view: View, offsets: Mapping[Address, int]) -> list[Effect]:
-        """Digest first, then view: `offsets` are the starting points of members that are new to us."""
+    def on_view(
+        self, now_ns: int, view: View, offsets: Mapping[Address, int], notes: Mapping[str, object] = NO_NOTES
+    ) -> list[Effect]:
+        """Digest first, then view: `offsets` say where streams begin that are new to us, or were apart from us."""
         previous, self.view = self.view, view
         if self.standstill is not None:
             self.standstill.end()
             self.standstill = None
-        self._departed = {m: stream for m, stream in self.incoming.items() if m not in view}
-        self._unshown = dict.fromkeys(m for m in view.members if m != self.me) if self._departed else {}
+        self._departed.on_view(self.me, self.incoming, view)
         self.capacity = view.capacity or self.capacity
         self.window_bytes = view.window_bytes or self.window_bytes
-        self.incoming = {m: self.incoming[m] for m in view.members if m in self.incoming}
-        new = [m for m in view.members if m != self.me and m not in self.incoming]
-        for member in new:
-            self.incoming[member] = self._window_for(member, offsets.get(member, 0))
-        for incoming in self.incoming.values():
-            incoming.tag = view.id
-            incoming.window.resize(self.capacity)
-        self.outgoing.retag(view.id)
-        self.outgoing.window.resize(self.capacity)
-        out = self._told_view(now_ns, previous, new, offsets)
-        start = offsets.get(self.me, self.outgoing.window.high)
-        self._purge(now_ns, out, self.outgoing.set_receivers(dict.fromkeys(view.members, start)))
-        self.outgoing.on_ack(self.me, self.outgoing.window.high)
+        starts = self._set_windows(view, offsets)
+        out: list[Effect] = [*view_events(now_ns, view, previous, starts, {"capacity": self.capacity, **notes})]
+        self._purge(now_ns, out, self._set_receivers(view, offsets))
         out += [Install(view), Freed()]
         early, self._early = self._early, []
         for sender, run in early:
             out += self.on_run(now_ns, sender, run)
         return out
 
-    def on_shown(self, member: Address) -> None:
-        """This member has shown the view; when all have, what departed members sent is of no use to anybody."""
-        if self._unshown:
-            self._unshown.pop(member, None)
-            if not self._unshown:
-                self._departed.clear()
+    def _set_windows(self, view: View, offsets: Mapping[Address, int]) -> dict[Address, int]:
+        """Windows of the view's members; returns where those begin that were created or reset (G1, G10)."""
+        starts: dict[Address, int] = {}
+        before, self.incoming = self.incoming, {}
+        for member in view.members:
+            if member == self.me:
+                continue
+            offset = offsets.get(member, 0)
+            stream = before.get(member)
+            if stream is None or (offset > stream.window.ready and self._was_apart(view, member)):
+                stream, starts[member] = self._window_for(member, offset), offset
+            stream.tag = view.id
+            stream.window.resize(self.capacity)
+            self.incoming[member] = stream
+        return starts
 
-    def _told_view(
-        self,
-        now_ns: int,
-        previous: View | None,
-        new: Mapping[Address, Incoming] | list[Address],
-        offsets: Mapping[Address, int],
-    ) -> list[Effect]:
-        out: list[Effect] = [
-            Event(
-                Kind.OFFSET,
-                now_ns,
-                self.view.id,
-                member,
-                value=self.incoming[member].window.ready,
-                detail={"cause": "view" if previous else "join"},
-            )
-            for member in new
-        ]
-        detail = {
-            "members": [list(member) for member in self.view.members],
-            "observers": [list(member) for member in self.view.observers],
-            "previous": None if previous is None else [previous.id.number, list(previous.id.creator)],
-            "subgroups": [[list(member) for member in subgroup] for subgroup in self.view.subgroups],
-            "capacity": self.capacity,
-            "digest": [[list(member), 0, offset, offset] for member, offset in offsets.items()],
-        }
-        out.append(Event(Kind.VIEW, now_ns, self.view.id, detail=detail))
-        return out
+    def _set_receivers(self, view: View, offsets: Mapping[Address, int]) -> int:
+        """Who stays keeps its ack; who is new, or was apart from us, starts where the view says (G3)."""
+        self.outgoing.retag(view.id)
+        self.outgoing.window.resize(self.capacity)
+        self.outgoing.window.limit_bytes(self.window_bytes)
+        start = offsets.get(self.me, self.outgoing.window.high)
+        together = [member for member in view.members if not self._was_apart(view, member)]
+        purged = self.outgoing.set_receivers(dict.fromkeys(together, start))
+        self.outgoing.on_ack(self.me, self.outgoing.window.high)
+        return purged + self.outgoing.set_receivers(dict.fromkeys(view.members, start))
+
+    def _was_apart(self, view: View, member: Address) -> bool:
+        """In a merge: not of our subgroup, so what it sent meanwhile was delivered on its side only."""
+        return view.is_merge and not any(self.me in subgroup and member in subgroup for subgroup in view.subgroups)
+
+    def on_shown(self, member: Address) -> None:
+        """This member has shown the view."""
+        if self._departed:
+            self._departed.on_shown(member)
 
     def check(self) -> None:
         """Every invariant; the simulator calls this after every input."""

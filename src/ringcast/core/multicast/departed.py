@@ -1,0 +1,38 @@
+"""What members that are gone have sent, kept until every member of the new view has shown that view (G5).
+
+Until then somebody may still have to fill up to the cut of the view before. Bounded: one change of the view at a time,
+a window for each member it removed.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+from ringcast.core.multicast.incoming import Incoming
+from ringcast.model import Address, View
+
+
+class Departed:
+    def __init__(self) -> None:
+        self._streams: dict[Address, Incoming] = {}
+        self._unshown: dict[Address, None] = {}
+
+    def __len__(self) -> int:
+        return len(self._streams)
+
+    def get(self, origin: Address) -> Incoming | None:
+        return self._streams.get(origin)
+
+    def on_view(self, me: Address, incoming: Mapping[Address, Incoming], view: View) -> None:
+        self._streams = {member: stream for member, stream in incoming.items() if member not in view}
+        self._unshown = dict.fromkeys(m for m in view.members if m != me) if self._streams else {}
+        self._forget_if_shown()
+
+    def on_shown(self, member: Address) -> None:
+        """This member has shown the view: in an ack or a heartbeat."""
+        self._unshown.pop(member, None)
+        self._forget_if_shown()
+
+    def _forget_if_shown(self) -> None:
+        if not self._unshown:
+            self._streams.clear()
