@@ -4,10 +4,36 @@ A seed replays a run bit for bit. A public test kit: users test their applicatio
 """
 
 from ringcast.sim.application import Application
+from ringcast.sim.batch import Summary, Task, run_all
 from ringcast.sim.clock import Clock, LocalClock
 from ringcast.sim.cluster import Cluster
 from ringcast.sim.faults import Fault, Faults
 from ringcast.sim.member import Member
 from ringcast.sim.network import Catch, Link, Network
+from ringcast.sim.options import Options, draw
+from ringcast.sim.run import Outcome, run_world, simulate
+from ringcast.sim.story import tell
+from ringcast.sim.workload import Load
 
-__all__ = ["Application", "Catch", "Clock", "Cluster", "Fault", "Faults", "Link", "LocalClock", "Member", "Network"]
+__all__ = [
+    "Application",
+    "Catch",
+    "Clock",
+    "Cluster",
+    "Fault",
+    "Faults",
+    "Link",
+    "Load",
+    "LocalClock",
+    "Member",
+    "Network",
+    "Options",
+    "Outcome",
+    "Summary",
+    "Task",
+    "draw",
+    "run_all",
+    "run_world",
+    "simulate",
+    "tell",
+]

@@ -32,6 +32,7 @@ class Outcome:
     deliveries: int = 0
     is_settled: bool = False
     faults: dict[str, int] = field(default_factory=dict)
+    resumed: dict[str, int] = field(default_factory=dict)  # the view handler, by cause
     examined: dict[str, int] = field(default_factory=dict)
     violated: dict[str, int] = field(default_factory=dict)
     sentences: list[str] = field(default_factory=list)  # what went wrong, in words, most telling first
@@ -110,13 +111,17 @@ def _judge(cluster: Cluster, outcome: Outcome) -> None:
     outcome.events = judgement.events
     outcome.trace_hash = cluster.trace_hash()
     faults: Counter[str] = Counter()
+    resumed: Counter[str] = Counter()
     for recording in cluster.recordings():
         for event in recording.events:
             if event.kind is Kind.DELIVER:
                 outcome.deliveries += event.count
             elif event.kind is Kind.FAULT:
                 faults[str((event.detail or {})["what"])] += 1
+            elif event.kind is Kind.RESUME:
+                resumed[str((event.detail or {}).get("cause"))] += 1
     outcome.faults = dict(sorted(faults.items()))
+    outcome.resumed = dict(sorted(resumed.items()))
     for name, finding in judgement.findings.items():
         outcome.examined[name] = finding.examined
         outcome.violated[name] = finding.violation_count

@@ -1,0 +1,77 @@
+"""A run as a sequence that can be read: who did what, when, one line each.
+
+By default only what changes the course is told: faults, views, suspicions, requests, merges. What every message brings
+with it (sends, deliveries, acks, purges, waits for room, duplicates) is told only with `everything`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator
+from heapq import merge
+
+from ringcast.checkers import describe
+from ringcast.model import SECOND, Event, Kind
+from ringcast.trace import Recording
+
+_EVERYDAY = (Kind.SEND, Kind.DELIVER, Kind.ACK, Kind.PURGE, Kind.TAKEN, Kind.DROP, Kind.WAIT_START, Kind.WAIT_END)
+_QUIET = (*_EVERYDAY, Kind.START, Kind.OFFSET, Kind.WINDOW, Kind.DIGEST, Kind.STREAM)
+
+
+def tell(recordings: Iterable[Recording], everything: bool = False) -> Iterator[str]:
+    """The lines of the story, in the order of virtual time."""
+    told = merge(*(_lines(number, recording, everything) for number, recording in enumerate(recordings)))
+    return (f"{t_ns / SECOND:10.4f} s  {who:<8} {words}" for t_ns, _, _, who, words in told)
+
+
+def _lines(number: int, recording: Recording, everything: bool) -> Iterator[tuple[int, int, int, str, str]]:
+    who = str(recording.member) if recording.member.name != "harness" else "*"
+    for index, event in enumerate(recording.events):
+        if everything or event.kind not in _QUIET:
+            yield event.t_ns, number, index, who, in_words(event)
+
+
+def in_words(event: Event) -> str:
+    """One event as a sentence; kinds without words of their own are described field by field."""
+    say = _WORDS.get(event.kind)
+    return say(event) if say is not None else describe(event).rpartition(" at ")[0]
+
+
+def _run(event: Event) -> str:
+    last = event.first + event.count - 1
+    return str(event.first) if event.count == 1 else f"{event.first}..{last}"
+
+
+def _stream(event: Event) -> str:
+    return f" (stream {event.stream})" if event.stream else ""
+
+
+def _view(event: Event) -> str:
+    detail = event.detail or {}
+    members = ", ".join(member[0] for member in detail.get("members", ()))
+    merged = f", merged from {len(detail['subgroups'])}" if detail.get("subgroups") else ""
+    return f"installs view {event.view} [{members}]{merged}"
+
+
+def _fault(event: Event) -> str:
+    detail = event.detail or {}
+    amount = f" {detail['amount']:g}" if detail.get("amount") else ""
+    return " ".join([f"{detail.get('what')}{amount}", *detail.get("members", ())])
+
+
+_WORDS: dict[Kind, Callable[[Event], str]] = {
+    Kind.SEND: lambda e: f"sends {_run(e)}{f' to {e.peer}' if e.peer else ''}{_stream(e)}, window holds {e.value}",
+    Kind.DELIVER: lambda e: f"delivers {_run(e)} of {e.peer}{_stream(e)}",
+    Kind.TAKEN: lambda e: f"has read {_run(e)} of {e.peer}{_stream(e)}",
+    Kind.ACK: lambda e: f"hears that {e.peer} has {e.value}{_stream(e)}",
+    Kind.PURGE: lambda e: f"purges up to {e.value}{_stream(e)}",
+    Kind.REQUEST: lambda e: f"asks {e.peer} for {_run(e)}{_stream(e)}",
+    Kind.REPAIR: lambda e: f"sends {_run(e)} again to {e.peer}{_stream(e)}",
+    Kind.DROP: lambda e: f"drops from {e.peer}: {(e.detail or {}).get('reason')}",
+    Kind.VIEW: _view,
+    Kind.WAIT_START: lambda e: f"waits ({(e.detail or {}).get('what')} {e.value})",
+    Kind.WAIT_END: lambda e: f"waits no longer ({e.value}, {(e.detail or {}).get('how')})",
+    Kind.SUSPECT: lambda e: f"suspects {e.peer}",
+    Kind.FAULT: lambda e: f"begins: {_fault(e)}",
+    Kind.HEAL: lambda e: f"ends: {_fault(e)}",
+    Kind.CLOSED: lambda e: f"ends ({(e.detail or {}).get('how')})",
+}
