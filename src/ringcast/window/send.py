@@ -29,7 +29,7 @@ class SendWindow(Generic[T]):
     and the moment the ring is empty and can be exchanged.
     """
 
-    __slots__ = ("_most_bytes", "_ring", "_runs", "bound", "bytes", "high", "low", "max_bytes")
+    __slots__ = ("_bytes_before", "_ring", "_runs", "bound", "bytes", "high", "low", "max_bytes")
 
     def __init__(self, capacity: int, max_bytes: int, offset: int = 0) -> None:
         if max_bytes < 1:
@@ -37,7 +37,8 @@ class SendWindow(Generic[T]):
         self._ring: Ring[T] = Ring(capacity)
         self._runs: deque[tuple[int, int]] = deque()  # (last seqno, bytes) of each run not fully purged
         self.bound = capacity
-        self.max_bytes = self._most_bytes = max_bytes
+        self.max_bytes = max_bytes
+        self._bytes_before = 0  # held when less was allowed than before
         self.low = self.high = offset
         self.bytes = 0
 
@@ -131,7 +132,7 @@ class SendWindow(Generic[T]):
     def limit_bytes(self, max_bytes: int) -> None:
         """Bind new messages to `max_bytes`; what is held already may be more."""
         self.max_bytes = max_bytes
-        self._most_bytes = max(max_bytes, self.bytes)
+        self._bytes_before = self.bytes
 
     def check(self) -> None:
         """Every invariant of the window; for tests and the simulator."""
@@ -142,7 +143,7 @@ class SendWindow(Generic[T]):
             assert self.bytes == 0 and low == high, (self.bytes, self._marks())
             return
         assert self.bytes == sum(nbytes for _, nbytes in runs), (self.bytes, runs)
-        assert self.bytes <= self._most_bytes or len(runs) == 1, (self.bytes, runs)
+        assert self.bytes <= max(self.max_bytes, self._bytes_before) or len(runs) == 1, (self.bytes, runs)
         lasts = [last for last, _ in runs]
         assert lasts == sorted(lasts) and low < lasts[0] and lasts[-1] == high, (lasts, self._marks())
 
