@@ -1,0 +1,86 @@
+"""`ringcast node`: be a member of a group from the shell; lines typed are sent, messages are printed."""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import json
+import sys
+from pathlib import Path
+from typing import Any
+
+import click
+
+from ringcast.cli.output import json_option, say_progress
+from ringcast.errors import GroupClosed
+from ringcast.model import Message, Rejoin, ViewChange
+from ringcast.runtime import Group, join
+
+
+@click.command(name="node")
+@click.argument("group")
+@click.option("--name", default=None, help="This member's name; default: its endpoint.")
+@click.option(
+    "--bind", default="127.0.0.1:0", show_default=True, help="Where to listen; loopback unless told otherwise."
+)
+@click.option("--advertise", default=None, help="What others should use instead (containers, NAT).")
+@click.option("--seed", "seeds", multiple=True, help="Where a member may be found; may be given several times.")
+@click.option("--transport", type=click.Choice(["udp", "tcp"]), default="udp", show_default=True)
+@click.option("--profile", type=click.Choice(["local", "lan", "wan"]), default="local", show_default=True)
+@click.option("--expect", default=0, help="Wait for this many members before founding the group.")
+@click.option("--observer", is_flag=True, help="Be in the view, but never coordinate.")
+@click.option("--record", type=click.Path(path_type=Path), default=None, help="Record into this directory.")
+@click.option("--join-timeout", default=60.0, show_default=True, help="Seconds to wait for the first view.")
+@json_option
+def command(group: str, profile: str, join_timeout: float, as_json: bool, **place: Any) -> None:
+    """Join GROUP (or found it) and stay: standard input is sent line by line, what arrives is printed.
+
+    \b
+    Examples:
+      ringcast node chat --name alice --bind 127.0.0.1:7001
+      ringcast node chat --name bob --seed 127.0.0.1:7001
+      ringcast node chat --bind 0.0.0.0:7001 --advertise 10.0.0.1:7001 --seed 10.0.0.2:7001 --profile lan
+
+    It leaves in good order when its input ends, on Ctrl-C and on SIGTERM. With --json each event is one JSON line.
+    """
+    asyncio.run(_be_a_member(group, as_json, config=profile, timeout=join_timeout, **place))
+
+
+async def _be_a_member(group_name: str, as_json: bool, **place: Any) -> None:
+    with contextlib.suppress(asyncio.CancelledError):
+        async with join(group_name, **place) as group:
+            say_progress(f"{group.me} at {group.me.endpoint}; ask me with: ringcast status {group.me.endpoint}")
+            printing = asyncio.create_task(_print(group, as_json))
+            await _send_lines(group)
+            await group.flush()
+            printing.cancel()
+
+
+async def _send_lines(group: Group) -> None:
+    lines = asyncio.StreamReader(limit=1 << 20)
+    await asyncio.get_running_loop().connect_read_pipe(lambda: asyncio.StreamReaderProtocol(lines), sys.stdin)
+    while line := await lines.readline():
+        with contextlib.suppress(GroupClosed):
+            await group.send(line.rstrip(b"\n"))
+
+
+async def _print(group: Group, as_json: bool) -> None:
+    async for event in group:
+        click.echo(_as_json(event) if as_json else _in_words(event))
+
+
+def _as_json(event: Message | ViewChange | Rejoin) -> str:
+    if isinstance(event, Message):
+        text = event.payload.decode(errors="replace")
+        return json.dumps({"from": str(event.sender), "message": text, "private": event.private})
+    if isinstance(event, Rejoin):
+        return json.dumps({"rejoin": str(event)})
+    return json.dumps({"view": str(event.view.id), "members": [str(member) for member in event.view.members]})
+
+
+def _in_words(event: Message | ViewChange | Rejoin) -> str:
+    if isinstance(event, Message):
+        return f"{event.sender.name}: {event.payload.decode(errors='replace')}"
+    if isinstance(event, Rejoin):
+        return "-- this member was excluded; it comes back as a new one"
+    return f"-- view {event.view.id.number}: {', '.join(member.name for member in event.view.members)}"
