@@ -77,7 +77,8 @@ class GroupStream:
             ack_after=min(self.config.ack_after, max(1, self.capacity // 4)),
             ack_bytes=max(1, self.window_bytes // 4),
             max_message_bytes=self.config.max_message_bytes,
-            max_ranges=min(self.config.request_ranges, ranges_budget(self.config.frame_bytes, self.me, member)),
+            max_ranges=self.config.request_ranges,
+            ranges_per_packet=ranges_budget(self.config.frame_bytes, self.me, member),
             max_requested=self.config.request_messages,
             offset=offset,
         )

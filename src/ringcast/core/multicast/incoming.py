@@ -12,8 +12,6 @@ from ringcast.core.packets import Ack, Channel, Envelope, Highest, Piece, Reques
 from ringcast.model import Address
 from ringcast.window import Admitted, ReceiveWindow
 
-REQUESTS_PER_INTERVAL = 16
-
 
 class Incoming:
     """One origin's receive window, with the acks and requests it gives rise to."""
@@ -29,6 +27,7 @@ class Incoming:
         ack_bytes: int,
         max_message_bytes: int,
         max_ranges: int,
+        ranges_per_packet: int,
         max_requested: int,
         offset: int = 0,
         retain: bool = True,
@@ -38,7 +37,8 @@ class Incoming:
         self.origin = origin
         self.ack_after = ack_after
         self.ack_bytes = ack_bytes
-        self.max_ranges = max_ranges
+        self.max_ranges = max_ranges  # in one interval
+        self.ranges_per_packet = ranges_per_packet
         self.max_requested = max_requested
         self.window: ReceiveWindow[bytes] = ReceiveWindow(capacity, offset, retain)
         self.ceiling: int | None = None  # nothing above it is handed out while a roll call runs
@@ -83,7 +83,7 @@ class Incoming:
         if not self._has_sealed:
             return payloads, []
         self._has_sealed = self.window.highest > self.window.handed
-        sealed = [payload for payload in payloads if type(payload) is Envelope]
+        sealed: list[bytes] = [payload for payload in payloads if type(payload) is Envelope]
         return [payload for payload in payloads if type(payload) is not Envelope] if sealed else payloads, sealed
 
     def is_for_reading(self, delivery: Deliver) -> bool:
@@ -130,7 +130,7 @@ class Incoming:
             out.append(self.ack())
         horizon, self._horizon = self._horizon, self.window.highest
         self._ask_again = True
-        out += self._requests(horizon, REQUESTS_PER_INTERVAL)
+        out += self._requests(horizon, self.max_ranges)
         return out
 
     def request_now(self) -> Request | None:
@@ -138,15 +138,16 @@ class Incoming:
         return self._request(None)
 
     def _request(self, upto: int | None) -> Request | None:
-        return next(iter(self._requests(upto, 1)), None)
+        """As much of what is missing as one packet can name."""
+        return next(iter(self._requests(upto, min(self.max_ranges, self.ranges_per_packet))), None)
 
     def _requests(self, upto: int | None, most: int) -> list[Request]:
-        """What is missing, in at most this many packets: under heavy loss one would not name a window's gaps."""
+        """Several packets: under heavy loss one cannot name all gaps of a window."""
         if not self._ask_again:
             return []
-        ranges = self.window.missing(most * self.max_ranges, self.max_requested, upto)
+        ranges = self.window.missing(most, self.max_requested, upto)
         self._ask_again = not ranges
         return [
-            Request(self.channel, self.tag, self.origin, tuple(ranges[at : at + self.max_ranges]))
-            for at in range(0, len(ranges), self.max_ranges)
+            Request(self.channel, self.tag, self.origin, tuple(ranges[at : at + self.ranges_per_packet]))
+            for at in range(0, len(ranges), self.ranges_per_packet)
         ]

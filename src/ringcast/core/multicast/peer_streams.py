@@ -141,7 +141,8 @@ class PeerStreams:
             ack_after=max(1, self.capacity // 4),
             ack_bytes=max(1, self.config.window_bytes // 4),
             max_message_bytes=self.config.max_message_bytes,
-            max_ranges=min(self.config.request_ranges, ranges_budget(self.config.frame_bytes, self.me, sender)),
+            max_ranges=self.config.request_ranges,
+            ranges_per_packet=ranges_budget(self.config.frame_bytes, self.me, sender),
             max_requested=self.config.request_messages,
             retain=False,
         )

@@ -58,5 +58,5 @@ class Standstill:
 
 
 def _missing(stream: Incoming, first: int, last: int) -> tuple[tuple[int, int], ...]:
-    gaps = stream.window.missing(stream.max_ranges, stream.max_requested, last)
+    gaps = stream.window.missing(stream.ranges_per_packet, stream.max_requested, last)
     return tuple((max(first, begin), end) for begin, end in gaps if end >= first)
