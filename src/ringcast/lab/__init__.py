@@ -1,7 +1,9 @@
 """Real members as processes under remote control: what the demo, the benchmarks and the integration tests stand on."""
 
 from ringcast.lab import namespace
+from ringcast.lab.company import Company
+from ringcast.lab.network import Network
 from ringcast.lab.pattern import Pattern
 from ringcast.lab.stage import Puppet, PuppetError, Stage, free_ports
 
-__all__ = ["Pattern", "Puppet", "PuppetError", "Stage", "free_ports", "namespace"]
+__all__ = ["Company", "Network", "Pattern", "Puppet", "PuppetError", "Stage", "free_ports", "namespace"]

@@ -12,6 +12,7 @@ import os
 import resource
 import sys
 import time
+import traceback
 from collections.abc import Awaitable, Callable
 from dataclasses import asdict
 from typing import Any
@@ -19,10 +20,11 @@ from typing import Any
 import msgspec
 
 from ringcast.errors import RingcastError
+from ringcast.lab.load import Load
 from ringcast.lab.pattern import CYCLE, Pattern
 from ringcast.lab.ping import Pinger, percentiles_us
 from ringcast.lab.tally import END, Tally
-from ringcast.model import Batch, Config, profile
+from ringcast.model import Batch, Config, Rejoin, ViewChange, profile
 from ringcast.runtime import Group, join, open_fixed
 from ringcast.transport import Datagrams, Endpoint, MulticastGroup, TcpTransport, Transport, UdpTransport
 
@@ -37,6 +39,8 @@ class PuppetProcess:
         self.transport: Transport | None = None
         self.tally = Tally()
         self.pinger: Pinger | None = None
+        self.load: Load | None = None
+        self.rejoins: list[Answer] = []
         self._sent = 0
         self._reading = asyncio.Event()
         self._reading.set()
@@ -65,6 +69,7 @@ class PuppetProcess:
         if order.get("inspect", False):
             await self.group.inspect()
         self._reader = asyncio.create_task(self._read())
+        self._reader.add_done_callback(_end_with)
         return {"me": list(self.group.me), "receive_buffer": self.transport.receive_buffer}
 
     async def _join(self, order: Answer, config: Config) -> Group:
@@ -80,6 +85,7 @@ class PuppetProcess:
             record=order.get("record"),
             inspect=False,
             timeout=order.get("timeout", 60.0),
+            on_exclusion=order.get("on_exclusion", "merge"),
         )
 
     async def leave(self, order: Answer) -> Answer:
@@ -123,6 +129,37 @@ class PuppetProcess:
         if order.get("flush", True):
             await group.flush(order.get("timeout"))
         return {"sent": sent, "seconds": time.monotonic() - started, "cpu_seconds": time.process_time() - cpu}
+
+    async def start_load(self, order: Answer) -> Answer:
+        """Send `rate` messages a second until `stop_load`; this answers when that has come."""
+        self.load = Load(self._group(), self._sent, order["size"], order["rate"], order.get("chunk", 50))
+        answer = await self.load.run()
+        self._sent += self.load.sent
+        return answer
+
+    async def stop_load(self, order: Answer) -> Answer:
+        if self.load is not None:
+            self.load.stop()
+        return {}
+
+    async def stall(self, order: Answer) -> Answer:
+        """Block the event loop, as an application does that computes in it."""
+        time.sleep(order["seconds"])  # noqa: ASYNC251  that is the point
+        return {}
+
+    async def history(self, order: Answer) -> Answer:
+        """Every view and every loss of place, as the application saw them."""
+        return {"me": str(self._group().me), "views": self.tally.views, "rejoins": self.rejoins}
+
+    async def until_rejoined(self, order: Answer) -> Answer:
+        """Wait until this member lost its place so many times, and is in a view again."""
+
+        def is_back() -> bool:
+            return len(self.rejoins) >= order.get("times", 1) and self._group().me in self._group().view
+
+        async with self._changed:
+            await self._changed.wait_for(is_back)
+        return await self.history(order)
 
     async def until_ends(self, order: Answer) -> Answer:
         """Wait until the end markers of these senders (name -> how many in all) have come."""
@@ -211,7 +248,7 @@ class PuppetProcess:
             if not self._reading.is_set():
                 await self._reading.wait()
             if type(event) is not Batch:
-                self.tally.views.append([str(member) for member in event.view.members])  # type: ignore[union-attr]
+                self._note(event)
                 async with self._changed:
                     self._changed.notify_all()
                 continue
@@ -223,6 +260,12 @@ class PuppetProcess:
             if ended:
                 async with self._changed:
                     self._changed.notify_all()
+
+    def _note(self, event: Batch | ViewChange | Rejoin) -> None:
+        if isinstance(event, ViewChange):
+            self.tally.on_view(event.view)
+        elif isinstance(event, Rejoin):
+            self.rejoins.append({"was": str(event.was), "why": event.why})
 
     # ---- the line
 
@@ -265,6 +308,13 @@ def make_transport(order: Answer, at: str, config: Config) -> Transport:
         multicast=None if multicast is None else MulticastGroup(Endpoint(multicast[0], multicast[1]), multicast[2]),
         receive_buffer_bytes=config.receive_buffer_bytes,
     )
+
+
+def _end_with(reading: asyncio.Task[None]) -> None:
+    """A member that can no longer read is of no use: end the process, so that the stage hears of it."""
+    if not reading.cancelled() and reading.exception() is not None:
+        traceback.print_exception(reading.exception())
+        os._exit(1)
 
 
 def _rss_now() -> float:

@@ -11,7 +11,7 @@ from dataclasses import asdict, dataclass, field
 from typing import Any
 
 from ringcast.lab.pattern import CYCLE, Pattern
-from ringcast.model import Batch
+from ringcast.model import Address, Batch, View
 
 END = b"\x00end"
 
@@ -28,12 +28,19 @@ class Received:
 
 @dataclass(slots=True)
 class Tally:
-    """Everything received, by the sender's name (incarnations of one name count together)."""
+    """Everything received, by the sender's name; the numbers of each incarnation are checked on their own.
+
+    A view may set a new offset for a sender that was not in the view before, so its numbers are then found anew.
+    """
 
     by_sender: dict[str, Received] = field(default_factory=dict)
     views: list[list[str]] = field(default_factory=list)
     _patterns: dict[tuple[str, int], Pattern] = field(default_factory=dict)
-    _next: dict[str, int] = field(default_factory=dict)
+    _next: dict[Address, int] = field(default_factory=dict)
+
+    def on_view(self, view: View) -> None:
+        self.views.append([str(member) for member in view.members])
+        self._next = {sender: number for sender, number in self._next.items() if sender in view}
 
     def take(self, batch: Batch) -> None:
         name = batch.sender.name
@@ -49,11 +56,12 @@ class Tally:
                 return
         seen.last_ns = now
         seen.nbytes += sum(map(len, payloads))
-        self._check(name, seen, payloads)
+        self._check(batch.sender, seen, payloads)
         seen.messages += len(payloads)
 
-    def _check(self, name: str, seen: Received, payloads: list[bytes]) -> None:
-        first = self._next.get(name)
+    def _check(self, sender: Address, seen: Received, payloads: list[bytes]) -> None:
+        name = sender.name
+        first = self._next.get(sender)
         if first is None:  # the first message fixes where this sender's numbers stand: a joiner comes in the middle
             first = int(payloads[0][:4]) if payloads[0][:4].isdigit() else 0
         if not self._pattern(name, len(payloads[0])).matches(first, payloads):
@@ -61,7 +69,7 @@ class Tally:
                 not self._pattern(name, len(payload)).matches(first + at, [payload])
                 for at, payload in enumerate(payloads)
             )
-        self._next[name] = (first + len(payloads)) % CYCLE
+        self._next[sender] = (first + len(payloads)) % CYCLE
 
     def _pattern(self, name: str, size: int) -> Pattern:
         pattern = self._patterns.get((name, size))
