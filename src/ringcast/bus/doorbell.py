@@ -58,8 +58,16 @@ class Doorbell:
 class ThreadDoorbell(Doorbell):
     """Rung by other threads of this process."""
 
+    def __init__(self) -> None:
+        super().__init__()
+        self._armed: asyncio.AbstractEventLoop | None = None
+
+    def arm(self) -> None:
+        """From here on a ring wakes this loop, once; the caller looks again before it waits."""
+        self._armed = asyncio.get_running_loop()
+
     def ring(self) -> None:
-        loop = self._loop
+        loop, self._armed = self._armed, None
         if loop is not None:
             with suppress(RuntimeError):  # The loop closed meanwhile: nobody waits there any more.
                 loop.call_soon_threadsafe(self.wake)

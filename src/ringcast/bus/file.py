@@ -11,6 +11,7 @@ import errno
 import fcntl
 import os
 import struct
+import warnings
 import weakref
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
@@ -96,6 +97,8 @@ class BusFile:
             os.close(fd)
 
     def __del__(self) -> None:
+        if self._fd is not None:
+            warnings.warn(f"bus {self.name!r} was not closed or detached from", ResourceWarning, stacklevel=2)
         self.abandon()
 
 

@@ -17,7 +17,7 @@ RING_BYTES_MAX: Final = 1 << 30
 
 @dataclass(frozen=True, slots=True)
 class Geometry:
-    """One bus's sizes. A ring of `ring_bytes` for each pair of peers, `words` open transactions for each sender."""
+    """One bus's sizes: for each pair of peers a ring of `ring_bytes` that holds at most `frames` batches."""
 
     max_peers: int = 32
     ring_bytes: int = 1 << 20
@@ -37,20 +37,26 @@ class Geometry:
             raise ConfigError(f"evict_after is {self.evict_ns / 1e9} s, not above 0")
 
     @property
+    def frames(self) -> int:
+        """How many batches one ring holds at most."""
+        return max(16, min(4096, self.ring_bytes >> 9))
+
+    @property
     def words(self) -> int:
-        """As many as there are small frames in a ring, so that words seldom run out before room does."""
-        return max(64, min(1 << 16, self.ring_bytes >> 8))
+        """Transactions that a sender can have open: enough that a peer who does not read uses up nobody else's."""
+        return max(64, 1 << (self.frames * self.max_peers - 1).bit_length())
 
     def header(self, version: int) -> bytes:
         """The first bytes of the file. The magic number is 0 here: it is written last."""
-        return HEADER.pack(0, version, self.max_peers, self.words, 0, self.ring_bytes, self.stall_ns, self.evict_ns)
+        sizes = (self.max_peers, self.words, self.frames, self.ring_bytes)
+        return HEADER.pack(0, version, *sizes, self.stall_ns, self.evict_ns)
 
 
 def read_header(first_bytes: bytes) -> tuple[int, int, Geometry | None]:
     """(magic, version, geometry); the geometry is None where its values make no sense."""
-    magic, version, max_peers, words, _, ring_bytes, stall_ns, evict_ns = HEADER.unpack(first_bytes)
+    magic, version, max_peers, words, frames, ring_bytes, stall_ns, evict_ns = HEADER.unpack(first_bytes)
     try:
         geometry = Geometry(max_peers, ring_bytes, stall_ns, evict_ns)
     except ConfigError:
         return magic, version, None
-    return magic, version, geometry if geometry.words == words else None
+    return magic, version, geometry if (geometry.words, geometry.frames) == (words, frames) else None

@@ -83,14 +83,18 @@ class Inbox:
             self._queue.stage(sender, number, seq_lower, batch)
             self._used[sender] += batch.size
 
-    def settle(self, sender: int, number: int, seq: int | None) -> None:
-        """Give the staged batch its place, or (None) drop it. What is not staged here is left alone."""
+    def commit(self, sender: int, number: int, seq: int) -> None:
         with self.mail:
-            if not self._queue.is_staged(sender, number):
-                return
-            revealed = self._queue.remove(sender, number) if seq is None else self._queue.commit(sender, number, seq)
-            if revealed:
+            if self._queue.is_staged(sender, number) and self._queue.commit(sender, number, seq):
                 self.mail.notify_all()
+
+    def abort(self, sender: int, number: int, size: int) -> None:
+        """Drop a staged batch; one that was not staged here is none of ours."""
+        with self.mail:
+            if self._queue.is_staged(sender, number):
+                self._used[sender] -= size
+                if self._queue.remove(sender, number):
+                    self.mail.notify_all()
 
     def take(self, limit: int, timeout: float | None, stop_at_barrier: bool = False) -> list[Run | PeerLeft]:
         """What is ready; waits for the first. Behind a barrier it can stop, and then be empty."""

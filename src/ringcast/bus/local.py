@@ -66,9 +66,12 @@ class LocalBus:
             peer = LocalPeer(self, name, self._incarnations.tick())
             self._peers = {**self._peers, name: peer}  # Replaced, never changed: readers need no lock.
             self._changed.notify_all()
-        for other in self._peers.values():
-            other.ring()
+        self.ring_all()
         return peer
+
+    def ring_all(self) -> None:
+        for peer in self._peers.values():
+            peer.ring()
 
     def attached(self) -> dict[str, LocalPeer]:
         return self._peers
@@ -81,16 +84,18 @@ class LocalBus:
     def send(self, sender: LocalPeer, receivers: list[LocalPeer], batch: Batch) -> int:
         """One message, or one batch, through all steps of the seed. The caller has found room for it."""
         transaction = sender.next_transaction()
-        seq: int | None = None
         try:
             seq_lower = self._counter.read()
             for receiver in receivers:
                 receiver.inbox.stage(sender.incarnation, transaction, seq_lower, batch)
-            seq = self._counter.tick()
-        finally:  # Also when a signal handler raises in here: nobody may wait for a message that will not come.
+        except BaseException:  # A signal handler raised: nobody may wait for a message that will not come.
             for receiver in receivers:
-                receiver.inbox.settle(sender.incarnation, transaction, seq)
-                receiver.ring()
+                receiver.inbox.abort(sender.incarnation, transaction, batch.size)
+            raise
+        seq = self._counter.tick()
+        for receiver in receivers:
+            receiver.inbox.commit(sender.incarnation, transaction, seq)
+            receiver.ring()
         return seq
 
     def release(self, peer: LocalPeer, cause: Cause) -> None:

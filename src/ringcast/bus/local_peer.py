@@ -66,6 +66,7 @@ class LocalPeer(Peer):
         while True:
             taken = self.inbox.take(limit, wait.left())
             self._refuse_if_gone()
+            self._bus.ring_all()  # Who waits for room in an event loop does not hear the inbox.
             if taken or wait.left() == 0:
                 return taken
 
@@ -145,6 +146,7 @@ class LocalPeer(Peer):
     def _take_to_barrier(self, timeout: float | None, /) -> list[Message | PeerLeft]:
         taken = messages(self.inbox.take(1 << 62, Patience(timeout).left_up_to(WATCH_S), True))
         self._refuse_if_gone()
+        self._bus.ring_all()
         return taken
 
     def _barrier_passed(self) -> int:
@@ -155,9 +157,10 @@ class LocalPeer(Peer):
 
     def _arm_mail(self) -> None:
         self._refuse_if_gone()
+        self._doorbell.arm()
 
     def _arm_room(self) -> None:
-        self._refuse_if_gone()
+        self._arm_mail()
 
     def _watch(self, send_waits: bool, /) -> None:
         """Threads of one process do not die alone: there is nobody to look after."""

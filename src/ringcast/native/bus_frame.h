@@ -13,13 +13,13 @@
 enum bus_kind { BUS_DATA = 0, BUS_BARRIER = 1 };
 
 typedef struct {
-    uint64_t transaction; /* which word decides about it */
+    uint64_t transaction; /* as its word names it */
     uint64_t lower;       /* the seed's seq_lower */
     uint64_t first;       /* the sender's number of the first message */
     uint32_t bytes;       /* of the whole frame, with padding */
     uint32_t count;
     uint32_t from, to;    /* incarnations: a frame of or for a former owner of a slot is nobody's */
-    uint32_t kind, reserved;
+    uint32_t kind, word;  /* index of the word that decides about it */
 } bus_frame;
 
 /* One message to send: where it is and how long. */

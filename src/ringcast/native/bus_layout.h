@@ -33,7 +33,7 @@ typedef _Atomic uint64_t bus_atomic;
 
 typedef struct {
     bus_atomic magic; /* stored last: a file without it was never finished */
-    uint32_t version, peers_max, words, reserved;
+    uint32_t version, peers_max, words, frames; /* words per sender, frames per ring at most: words >= frames * peers_max */
     uint64_t ring_bytes, stall_ns, evict_ns;
     bus_atomic last_incarnation, shells;  /* given out, and reserved; changed under the attach lock only */
     alignas(BUS_LINE) bus_atomic counter; /* the seed's one counter */
@@ -68,7 +68,7 @@ typedef struct {
     unsigned char *base;
     size_t length;
     bus_header *header;
-    uint32_t peers_max, words;
+    uint32_t peers_max, words, frames;
     uint64_t ring_bytes, stall_ns, evict_ns;
 } bus_view;
 
@@ -91,9 +91,8 @@ static inline uint64_t bus_shell_at(const bus_view *view, uint32_t slot) {
     return bus_shell_start(view->peers_max, view->ring_bytes, view->words, slot);
 }
 
-/* Neighbouring transactions get words in different cache lines, or a consumer that reads one would slow the next. */
-static inline bus_atomic *bus_word_at(const bus_view *view, uint32_t slot, uint64_t transaction) {
-    uint32_t index = (uint32_t)transaction & (view->words - 1);
+/* Neighbouring words lie in different cache lines, or a consumer that reads one would slow down the next. */
+static inline bus_atomic *bus_word_at(const bus_view *view, uint32_t slot, uint32_t index) {
     uint32_t lines = view->words / 16;
     return (bus_atomic *)(view->base + bus_shell_at(view, slot)) + (index % lines) * 16 + index / lines;
 }

@@ -55,8 +55,8 @@ static inline bool bus_is_reusable(const bus_view *view, bus_is_held is_held, in
 static inline void bus_words_renew(const bus_view *view, uint32_t slot) {
     bus_atomic *transactions = &bus_slot_at(view, slot)->transactions;
     uint64_t last = atomic_load_explicit(transactions, memory_order_relaxed);
-    for (uint64_t number = last + 1; number <= last + view->words; number++)
-        atomic_store_explicit(bus_word_at(view, slot, number), bus_word(number, BUS_ABORTED), memory_order_relaxed);
+    for (uint32_t index = 0; index < view->words; index++)
+        atomic_store_explicit(bus_word_at(view, slot, index), bus_word(last + 1 + index, BUS_ABORTED), memory_order_relaxed);
     atomic_store_explicit(transactions, last + view->words, memory_order_relaxed);
 }
 
@@ -128,7 +128,7 @@ static inline void bus_fence_stalled(bus_peer *peer, uint64_t elapsed) {
         uint32_t slot = peer->receiver.slots[i];
         bus_inlet *inlet = &peer->receiver.inlets[slot];
         if (inlet->head != BUS_STAGED || slot == peer->me) continue;
-        bus_atomic *word = bus_word_at(peer->view, slot, inlet->frame.transaction);
+        bus_atomic *word = bus_word_at(peer->view, slot, inlet->frame.word);
         if (atomic_load_explicit(word, memory_order_relaxed) != inlet->word_seen) continue; /* it moved after our look */
         inlet->stalled_ns += elapsed;
         if (inlet->stalled_ns > peer->view->stall_ns)
@@ -139,14 +139,14 @@ static inline void bus_fence_stalled(bus_peer *peer, uint64_t elapsed) {
 /* Called while a send waits: a consumer that has read nothing for so long is not waited for any more. */
 static inline void bus_evict_idle(bus_peer *peer, uint64_t elapsed) {
     uint32_t slot = peer->sender.full;
-    uint64_t head = peer->sender.heads[slot];
+    uint64_t head = peer->sender.outbox.outlets[slot].head;
     if (peer->full_slot != slot || peer->full_head != head) {
         peer->full_slot = slot, peer->full_head = head, peer->full_ns = 0;
         return;
     }
     peer->full_ns += elapsed;
     if (peer->view->evict_ns && peer->full_ns > peer->view->evict_ns && slot != peer->me)
-        bus_begin_leaving(peer->view, peer->ringers, slot, peer->sender.peers[slot], BUS_EVICTED);
+        bus_begin_leaving(peer->view, peer->ringers, slot, peer->sender.outbox.outlets[slot].incarnation, BUS_EVICTED);
 }
 
 static inline void bus_watch(bus_peer *peer, bool send_waits) {
@@ -167,7 +167,7 @@ static inline void bus_watch_mail(const bus_peer *peer, bus_watchlist *list) {
         if (inlet->head == BUS_NOTHING)
             bus_watchlist_add(list, &bus_ring_at(peer->view, slot, peer->me)->tail, inlet->tail);
         else if (inlet->head == BUS_STAGED)
-            bus_watchlist_add(list, bus_word_at(peer->view, slot, inlet->frame.transaction), inlet->word_seen);
+            bus_watchlist_add(list, bus_word_at(peer->view, slot, inlet->frame.word), inlet->word_seen);
     }
 }
 
@@ -176,7 +176,8 @@ static inline void bus_watch_room(const bus_peer *peer, bus_watchlist *list) {
     const bus_sender *sender = &peer->sender;
     list->count = 0;
     bus_watchlist_add(list, &peer->view->header->epoch, sender->epoch);
-    bus_watchlist_add(list, &bus_ring_at(peer->view, peer->me, sender->full)->head, sender->heads[sender->full]);
+    bus_watchlist_add(list, &bus_ring_at(peer->view, peer->me, sender->full)->head,
+                      sender->outbox.outlets[sender->full].head);
 }
 
 #endif

@@ -91,9 +91,7 @@ static bool port_ask_for_mask(Port *self, PyObject *to, uint64_t *mask) {
     PyObject *answer = PyObject_CallMethod((PyObject *)self, "_resolve", "(O)", to);
     if (!answer) return false;
     *mask = PyLong_AsUnsignedLongLong(answer);
-    bool ok = !PyErr_Occurred();
-    if (ok && (PyUnicode_CheckExact(to) || PyTuple_CheckExact(to) || PyFrozenSet_CheckExact(to)))
-        ok = PyDict_SetItem(self->masks, to, answer) == 0;
+    bool ok = !PyErr_Occurred() && PyDict_SetItem(self->masks, to, answer) == 0;
     Py_DECREF(answer);
     return ok;
 }
@@ -103,9 +101,7 @@ static bool port_mask(Port *self, PyObject *to, uint64_t *mask) {
     for (;;) {
         if (!bus_sender_refresh(sender)) return PyErr_NoMemory(), false;
         if (self->masks_epoch != sender->epoch) PyDict_Clear(self->masks), self->masks_epoch = sender->epoch;
-        PyObject *known = PyUnicode_CheckExact(to) || PyTuple_CheckExact(to) || PyFrozenSet_CheckExact(to)
-                              ? PyDict_GetItemWithError(self->masks, to)
-                              : NULL;
+        PyObject *known = PyDict_GetItemWithError(self->masks, to);
         if (known) return *mask = PyLong_AsUnsignedLongLong(known), true;
         if (PyErr_Occurred() || !port_ask_for_mask(self, to, mask)) return false;
         if (!bus_sender_refresh(sender)) return PyErr_NoMemory(), false;
@@ -113,11 +109,27 @@ static bool port_mask(Port *self, PyObject *to, uint64_t *mask) {
     }
 }
 
+/* The bits for `to`: a name, or names. Names are gathered first, for an iterator can be asked only once. */
+static bool port_mask_of(Port *self, PyObject *to, uint64_t *mask) {
+    if (PyUnicode_Check(to) || PyTuple_CheckExact(to) || PyFrozenSet_CheckExact(to)) return port_mask(self, to, mask);
+    PyObject *names = PySequence_Tuple(to);
+    bool ok = names && port_mask(self, names, mask);
+    Py_XDECREF(names);
+    return ok;
+}
+
+static void port_note_meant(const bus_sender *sender, uint64_t mask, uint32_t *meant) {
+    for (uint64_t left = mask; left; left &= left - 1) {
+        uint32_t slot = (uint32_t)__builtin_ctzll(left);
+        meant[slot] = sender->outbox.outlets[slot].incarnation;
+    }
+}
+
 /* Who left while we waited is skipped; whoever has its slot now was not meant. */
 static uint64_t port_still_meant(const bus_sender *sender, uint64_t mask, const uint32_t *meant) {
     for (uint64_t left = mask; left; left &= left - 1) {
         uint32_t slot = (uint32_t)__builtin_ctzll(left);
-        if (!(sender->active >> slot & 1) || sender->peers[slot] != meant[slot]) mask &= ~((uint64_t)1 << slot);
+        if (!(sender->active >> slot & 1) || sender->outbox.outlets[slot].incarnation != meant[slot]) mask &= ~((uint64_t)1 << slot);
     }
     return mask;
 }
@@ -148,7 +160,6 @@ static bool port_send(Port *self, uint64_t mask, const port_terms *terms, enum b
     bus_sender *sender = &self->peer.sender;
     uint32_t meant[BUS_PEERS_MAX];
     uint64_t deadline = 0;
-    memcpy(meant, sender->peers, sizeof meant);
     while (load->sent < load->count) {
         uint32_t count = load_next_tick(self, load);
         enum bus_sent sent = bus_send(sender, mask, kind, load->pieces + load->sent, count, seq);
@@ -157,6 +168,7 @@ static bool port_send(Port *self, uint64_t mask, const port_terms *terms, enum b
             continue;
         }
         if (sent == BUS_LOST) return port_refuse(self, "_refuse_lost", "()"), false;
+        port_note_meant(sender, mask, meant);
         if (!port_wait_for_room(self, load, terms, &deadline)) return false;
         if (!bus_sender_refresh(sender)) return PyErr_NoMemory(), false;
         mask = port_still_meant(sender, mask, meant);
@@ -184,7 +196,7 @@ static PyObject *port_queue_load(Port *self, PyObject *const *args, Py_ssize_t n
     if (!port_is_usable(self)) return NULL;
     port_watch_in_passing(self);
     bool ok = (many ? load_many(self, &load, args[0]) : load_one(self, &load, args[0])) &&
-              port_mask(self, terms.to, &mask) && port_send(self, mask, &terms, BUS_DATA, &load, &seq);
+              port_mask_of(self, terms.to, &mask) && port_send(self, mask, &terms, BUS_DATA, &load, &seq);
     load_release(&load);
     return ok ? PyLong_FromUnsignedLongLong(seq) : NULL;
 }

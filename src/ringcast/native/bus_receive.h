@@ -132,7 +132,7 @@ static inline void bus_look(bus_receiver *receiver, uint32_t slot) {
         }
         /* Acquire: with the seq come all entries of smaller seqs, which is what the second look relies on. */
         uint64_t word = bus_is_ours(receiver, inlet)
-                            ? atomic_load_explicit(bus_word_at(receiver->view, slot, inlet->frame.transaction),
+                            ? atomic_load_explicit(bus_word_at(receiver->view, slot, inlet->frame.word),
                                                    memory_order_acquire)
                             : bus_word(0, BUS_ABORTED);
         if (bus_word_state(word) != BUS_ABORTED) {

@@ -37,8 +37,8 @@ static int segment_map(Segment *self, int fd) {
     if (base == MAP_FAILED) return PyErr_SetFromErrno(PyExc_OSError), -1;
     bus_header *header = base;
     self->view = (bus_view){.base = base, .length = (size_t)file.st_size, .header = header,
-                            .peers_max = header->peers_max, .words = header->words, .ring_bytes = header->ring_bytes,
-                            .stall_ns = header->stall_ns, .evict_ns = header->evict_ns};
+                            .peers_max = header->peers_max, .words = header->words, .frames = header->frames,
+                            .ring_bytes = header->ring_bytes, .stall_ns = header->stall_ns, .evict_ns = header->evict_ns};
     return 0;
 }
 
