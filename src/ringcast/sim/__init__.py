@@ -12,6 +12,8 @@ from ringcast.sim.member import Member
 from ringcast.sim.network import Catch, Link, Network
 from ringcast.sim.options import Options, draw
 from ringcast.sim.run import Outcome, run_world, simulate
+from ringcast.sim.scenario import play
+from ringcast.sim.stage import Stage
 from ringcast.sim.story import tell
 from ringcast.sim.workload import Load
 
@@ -29,9 +31,11 @@ __all__ = [
     "Network",
     "Options",
     "Outcome",
+    "Stage",
     "Summary",
     "Task",
     "draw",
+    "play",
     "run_all",
     "run_world",
     "simulate",

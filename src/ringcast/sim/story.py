@@ -6,27 +6,33 @@ with it (sends, deliveries, acks, purges, waits for room, duplicates) is told on
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from heapq import merge
 
 from ringcast.checkers import describe
-from ringcast.model import SECOND, Event, Kind
+from ringcast.model import SECOND, Address, Event, Kind
 from ringcast.trace import Recording
 
 _EVERYDAY = (Kind.SEND, Kind.DELIVER, Kind.ACK, Kind.PURGE, Kind.TAKEN, Kind.DROP, Kind.WAIT_START, Kind.WAIT_END)
 _QUIET = (*_EVERYDAY, Kind.START, Kind.OFFSET, Kind.WINDOW, Kind.DIGEST, Kind.STREAM)
 
 
-def tell(recordings: Iterable[Recording], everything: bool = False) -> Iterator[str]:
-    """The lines of the story, in the order of virtual time."""
-    told = merge(*(_lines(number, recording, everything) for number, recording in enumerate(recordings)))
-    return (f"{t_ns / SECOND:10.4f} s  {who:<8} {words}" for t_ns, _, _, who, words in told)
+def tell(
+    recordings: Iterable[Recording], everything: bool = False, told: Mapping[Address, int] | None = None
+) -> Iterator[str]:
+    """The lines of the story, in the order of virtual time; `told` = how many events of each are known."""
+    known = told or {}
+    lines = [
+        _lines(number, recording, everything, known.get(recording.member, 0))
+        for number, recording in enumerate(recordings)
+    ]
+    return (f"{t_ns / SECOND:10.4f} s  {who:<8} {words}" for t_ns, _, _, who, words in merge(*lines))
 
 
-def _lines(number: int, recording: Recording, everything: bool) -> Iterator[tuple[int, int, int, str, str]]:
+def _lines(number: int, recording: Recording, everything: bool, told: int) -> Iterator[tuple[int, int, int, str, str]]:
     who = str(recording.member) if recording.member.name != "harness" else "*"
     for index, event in enumerate(recording.events):
-        if everything or event.kind not in _QUIET:
+        if index >= told and (everything or event.kind not in _QUIET):
             yield event.t_ns, number, index, who, in_words(event)
 
 
@@ -34,6 +40,10 @@ def in_words(event: Event) -> str:
     """One event as a sentence; kinds without words of their own are described field by field."""
     say = _WORDS.get(event.kind)
     return say(event) if say is not None else describe(event).rpartition(" at ")[0]
+
+
+def _of(event: Event, name: str) -> str:
+    return str((event.detail or {}).get(name))
 
 
 def _run(event: Event) -> str:
@@ -66,12 +76,17 @@ _WORDS: dict[Kind, Callable[[Event], str]] = {
     Kind.PURGE: lambda e: f"purges up to {e.value}{_stream(e)}",
     Kind.REQUEST: lambda e: f"asks {e.peer} for {_run(e)}{_stream(e)}",
     Kind.REPAIR: lambda e: f"sends {_run(e)} again to {e.peer}{_stream(e)}",
-    Kind.DROP: lambda e: f"drops from {e.peer}: {(e.detail or {}).get('reason')}",
+    Kind.DROP: lambda e: f"drops from {e.peer}: {_of(e, 'reason')}",
     Kind.VIEW: _view,
-    Kind.WAIT_START: lambda e: f"waits ({(e.detail or {}).get('what')} {e.value})",
-    Kind.WAIT_END: lambda e: f"waits no longer ({e.value}, {(e.detail or {}).get('how')})",
+    Kind.WAIT_START: lambda e: f"waits ({_of(e, 'what')} {e.value})",
+    Kind.WAIT_END: lambda e: f"waits no longer ({e.value}, {_of(e, 'how')})",
     Kind.SUSPECT: lambda e: f"suspects {e.peer}",
     Kind.FAULT: lambda e: f"begins: {_fault(e)}",
     Kind.HEAL: lambda e: f"ends: {_fault(e)}",
-    Kind.CLOSED: lambda e: f"ends ({(e.detail or {}).get('how')})",
+    Kind.REQUESTED: lambda e: f"is asked to {_of(e, 'what')} {e.peer}: {_of(e, 'answer')}",
+    Kind.SUSPEND: lambda e: f"suspends its view handler: {_of(e, 'cause')}",
+    Kind.RESUME: lambda e: f"resumes its view handler: {_of(e, 'cause')}",
+    Kind.ROLL_CALL: lambda e: f"roll call {_of(e, 'id')}: {_of(e, 'step')}",
+    Kind.MERGE: lambda e: f"merge {_of(e, 'merge_id')}: {_of(e, 'step')}",
+    Kind.CLOSED: lambda e: f"ends ({_of(e, 'how')})",
 }

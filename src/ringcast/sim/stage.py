@@ -1,0 +1,199 @@
+"""The commands of scenario files, on one simulated world.
+
+    world A B C seed=1 capacity=5 loss=0.1 living   make it: config fields, link fields; `living` = with membership
+    send A 10 size=100 to=B,C                       messages of A, to the group or to some
+    catch A>B data 3 times=2                        lose the first packets of a kind, or with one seqno ('*' = any)
+    fault loss 0.5 A B / end loss                   begin and end a fault (see faults.py)
+    run 100ms / settle 10s / agree 10s              time passes: so long, until nothing waits, until all share a view
+    crash A / start A / leave A / close A           processes come and go
+    read / windows / views / drops / judge          what there is to see
+
+What happens while time passes is told as in `story`, unless a command begins with `quietly`. Times have a unit: ns, us, ms, s.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from dataclasses import fields
+from typing import Any
+
+from ringcast.checkers import judge
+from ringcast.errors import RingcastError, UsageError
+from ringcast.model import Address, Config, profile
+from ringcast.sim.cluster import Cluster
+from ringcast.sim.faults import Fault
+from ringcast.sim.network import Catch, Link
+from ringcast.sim.story import tell
+from ringcast.sim.units import as_ns, as_value, runs_of
+from ringcast.sim.workload import payload_of
+
+_FOREVER_NS = 1 << 62
+
+
+class Stage:
+    """One scenario's world, and what was already told of it."""
+
+    def __init__(self) -> None:
+        self._cluster: Cluster | None = None
+        self._told: dict[Address, int] = {}  # how many events of each member were told
+        self._sent: dict[str, int] = {}
+        self._is_quiet = False
+
+    @property
+    def cluster(self) -> Cluster:
+        if self._cluster is None:
+            raise UsageError("there is no world yet; begin with: world A B C")
+        return self._cluster
+
+    def act(self, command: str) -> Iterator[str]:
+        """What a command says; a mistake in it is said too."""
+        verb, *words = command.split()
+        self._is_quiet = verb == "quietly"
+        if self._is_quiet:
+            verb, *words = words
+        do: Callable[..., Iterator[str]] | None = getattr(self, f"do_{verb}", None)
+        if do is None:
+            yield f"error: unknown command {verb!r}"
+            return
+        plain = [word for word in words if "=" not in word]
+        named = dict(word.split("=", 1) for word in words if "=" in word)
+        try:
+            yield from do(*plain, **named)
+        except (RingcastError, ValueError, TypeError, KeyError, AssertionError) as error:
+            yield f"error: {error}"
+
+    # ---- the world
+
+    def do_world(self, *words: str, seed: str = "0", multicasts: str = "no", **named: str) -> Iterator[str]:
+        names = [word for word in words if word != "living"]
+        config, link = _split_fields(named)
+        self._cluster = Cluster(
+            names,
+            seed=int(seed),
+            config=profile("test", **config),
+            link=Link(**link),
+            multicasts=multicasts == "yes",
+            fixed="living" not in words,
+        )
+        yield from self._story()
+
+    def do_send(self, name: str, count: str = "1", size: str = "0", to: str = "") -> Iterator[str]:
+        first = self._sent.get(name, 0) + 1
+        self._sent[name] = last = first + int(count) - 1
+        payloads = [payload_of(name, number, int(size)) for number in range(first, last + 1)]
+        self.cluster.send(name, *payloads, to=to.split(",") if to else ())
+        waiting = len(self.cluster[name].application.outbox)
+        yield f"{name} sent {runs_of(list(range(first, last + 1 - min(waiting, int(count)))))}" + (
+            f", {waiting} wait" if waiting else ""
+        )
+
+    def do_catch(self, pair: str, kind: str, seqno: str = "", times: str = "1") -> Iterator[str]:
+        sender, _, to = pair.partition(">")
+        self.cluster.network.snares.append(Catch(sender, to, kind, int(seqno) if seqno else None, int(times)))
+        yield from ()
+
+    def do_fault(self, kind: str, *words: str) -> Iterator[str]:
+        amount = float(words[0]) if words and words[0][0] in "-.0123456789" else 0.0
+        members = tuple(word for word in words if word in self.cluster.members)
+        self.cluster.faults.begin(Fault(kind, 0, _FOREVER_NS, members, amount))
+        yield from self._story()
+
+    def do_end(self, kind: str) -> Iterator[str]:
+        for fault in [fault for fault in self.cluster.faults.active if fault.kind == kind]:
+            self.cluster.faults.end(fault)
+        yield from self._story()
+
+    def do_heal(self, bound: str = "0s") -> Iterator[str]:
+        self.cluster.heal(as_ns(bound))
+        yield from self._story()
+
+    def do_crash(self, name: str) -> Iterator[str]:
+        self.cluster.crash(name)
+        yield from self._story()
+
+    def do_start(self, name: str) -> Iterator[str]:
+        self.cluster.start(name)
+        yield from self._story()
+
+    def do_leave(self, name: str) -> Iterator[str]:
+        self.cluster.leave(name)
+        yield from self._story()
+
+    def do_close(self, name: str) -> Iterator[str]:
+        self.cluster.close(name)
+        yield from self._story()
+
+    # ---- time
+
+    def do_run(self, duration: str) -> Iterator[str]:
+        self.cluster.run_for(as_ns(duration))
+        yield from self._story()
+
+    def do_settle(self, limit: str = "10s") -> Iterator[str]:
+        is_settled = self.cluster.run_until(self.cluster.is_settled, as_ns(limit))
+        yield from self._story()
+        yield "settled" if is_settled else f"not settled after {limit}"
+
+    def do_agree(self, limit: str = "10s") -> Iterator[str]:
+        is_agreed = self.cluster.run_until(self.cluster.share_a_view, as_ns(limit))
+        yield from self._story()
+        yield "one view" if is_agreed else f"no common view after {limit}"
+
+    # ---- what there is to see
+
+    def do_read(self, *names: str) -> Iterator[str]:
+        for name in names or self.cluster.names:
+            application = self.cluster[name].application
+            for what, read in (("from", application.multicasts), ("privately from", application.private)):
+                for sender, payloads in read.items():
+                    numbers = [int(payload.split(b":")[1]) for payload in payloads]
+                    yield f"{name} read {what} {sender}: {runs_of(numbers)}"
+
+    def do_windows(self, *names: str) -> Iterator[str]:
+        for name in names or self.cluster.names:
+            group = self.cluster[name].node.group
+            sending = group.outgoing.window
+            yield f"{name} sends [{sending.low}|{sending.high}]"
+            for origin, incoming in group.incoming.items():
+                window = incoming.window
+                yield f"{name} of {origin} [{window.freed}|{window.handed}|{window.highest}]"
+
+    def do_views(self) -> Iterator[str]:
+        for member in self.cluster.alive():
+            yield f"{member.address} {member.node.view if member.node.has_group else 'is in no group'}"
+
+    def do_drops(self, *names: str) -> Iterator[str]:
+        for name in names or self.cluster.names:
+            for reason, count in sorted(self.cluster[name].drops.items()):
+                yield f"{name} dropped {count}: {reason}"
+            if self.cluster[name].lost:
+                yield f"{name} is lost: {self.cluster[name].lost}"
+
+    def do_judge(self) -> Iterator[str]:
+        self.cluster.close_all()
+        judgement = judge(self.cluster.recordings())
+        held = [name for name, finding in judgement.findings.items() if finding.verdict == "held"]
+        yield f"{judgement.verdict}: {' '.join(held)}"
+        for finding in judgement.findings.values():
+            yield from (f"{violation.guarantee}: {violation.sentence}" for violation in finding.violations)
+
+    def _story(self) -> Iterator[str]:
+        """What was not told yet."""
+        recordings = self.cluster.recordings()
+        lines = [line.strip() for line in tell(recordings, told=self._told)]
+        self._told = {recording.member: recording.count for recording in recordings}
+        return iter([] if self._is_quiet else lines)
+
+
+def _split_fields(named: dict[str, str]) -> tuple[dict[str, Any], dict[str, Any]]:
+    """Fields of the config and of the link; durations may be given without their `_ns`."""
+    config_names = {spec.name for spec in fields(Config)}
+    link_names = {spec.name for spec in fields(Link)}
+    config: dict[str, Any] = {}
+    link: dict[str, Any] = {}
+    for name, text in named.items():
+        full = name if name in config_names | link_names else f"{name}_ns"
+        if full not in config_names | link_names:
+            raise UsageError(f"neither the config nor the link has a field {name!r}")
+        (link if full in link_names else config)[full] = as_value(text)
+    return config, link
