@@ -10,24 +10,33 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Mapping
 from typing import Any, Protocol
 
-from ringcast.core.control import AreYouThere, Ask, Control, Heartbeat, NewView, Stranger, Suspicion
+from ringcast.core.control import Announce, AreYouThere, Ask, Control, Heartbeat, NewView, Stranger, Suspicion
 from ringcast.core.control_line import ControlLine
 from ringcast.core.effects import Beat, Drop, Effect, Excluded, Left, Probe, Unicast
 from ringcast.core.failure import AskIfAlive, AssureAlive, FailureDetector, HeartbeatTo, SlowPeer, Unsuspect
 from ringcast.core.failure import Decision as Finding
 from ringcast.core.failure import Suspect as Suspected
 from ringcast.core.membership import (
+    AcceptMerge,
     Adopt,
+    CancelHeld,
     Chance,
+    Digested,
     FillTo,
     Hold,
     Membership,
+    RejectMerge,
     Release,
+    Resumed,
     Ring,
     Say,
+    StartMerge,
     Steps,
     Tell,
+    UnwatchLeader,
+    WatchLeader,
 )
+from ringcast.core.merging import Merging
 from ringcast.core.multicast import GroupStream
 from ringcast.core.packets import Loose, Run
 from ringcast.model import Address, Config, Event, View
@@ -73,6 +82,7 @@ class Society:
             self.me, self.config, chance, expect=expect, observer=observer, with_state=with_state
         )
         self.detector = FailureDetector(self.me, self.config)
+        self.merging = Merging(self.me, self.config, chance, self.membership)
         self.progress = 0  # turns of the core loop, told in heartbeats
         self._body = body
         self._beats = beats
@@ -86,6 +96,15 @@ class Society:
             FillTo: self._fill,
             Release: self._release,
             Adopt: self._adopt,
+            # what the view handler decided about a merge
+            StartMerge: self._start_merge,
+            AcceptMerge: self._accept_merge,
+            RejectMerge: self._reject_merge,
+            CancelHeld: self._cancel_held,
+            Digested: self._digested,
+            WatchLeader: self._watch_leader,
+            UnwatchLeader: self._unwatch_leader,
+            Resumed: self._nothing,
             Left: self._pass_on,
             Excluded: self._pass_on,
             Drop: self._pass_on,
@@ -109,6 +128,8 @@ class Society:
         return self.carry_out(now_ns, self.membership.begin(now_ns))
 
     def on_discovered(self, now_ns: int, endpoints: Iterable[str]) -> list[Effect]:
+        endpoints = list(endpoints)
+        self.merging.on_found(endpoints)
         return self.carry_out(now_ns, self.membership.on_discovered(now_ns, endpoints))
 
     def leave(self, now_ns: int) -> list[Effect]:
@@ -125,19 +146,32 @@ class Society:
         match message:
             case Heartbeat():
                 found = self.detector.on_heartbeat(now_ns, sender, message.progress)
-                return self.carry_out(now_ns, found) + self._on_claim(now_ns, sender, message)
+                out = self.carry_out(now_ns, found) + self._on_claim(sender, message)
+                return out + self.carry_out(now_ns, self.merging.on_announced(now_ns, sender, message))
             case AreYouThere():
                 return [Unicast(sender, Loose(self.heartbeat()))]
             case Suspicion():
                 return self.carry_out(now_ns, self.detector.on_told(now_ns, sender, message.members))
-            case Ask() if not self.membership.may_lead(sender):
-                # It thinks that all before it are dead, and we do not: see for ourselves, for it will ask again.
-                doubts = self.carry_out(now_ns, self.detector.on_told(now_ns, sender, message.going))
-                return doubts + self.carry_out(now_ns, self.membership.on_message(now_ns, sender, message))
-            case _:
-                return self.carry_out(now_ns, self.membership.on_message(now_ns, sender, message))
+            case Ask():
+                return self._on_ask(now_ns, sender, message)
+            case Announce() if self.view is not None:
+                return self.carry_out(now_ns, self.merging.on_announced(now_ns, sender, message))
+        steps = self.merging.on_message(now_ns, sender, message)
+        if steps is None:
+            steps = self.membership.on_message(now_ns, sender, message)
+        return self.carry_out(now_ns, steps)
 
-    def _on_claim(self, now_ns: int, sender: Address, heartbeat: Heartbeat) -> list[Effect]:
+    def _on_ask(self, now_ns: int, sender: Address, ask: Ask) -> list[Effect]:
+        out: list[Effect] = []
+        if ask.merge_id is None and not self.membership.may_lead(sender):
+            # It thinks that all before it are dead, and we do not: see for ourselves, for it will ask again.
+            out += self.carry_out(now_ns, self.detector.on_told(now_ns, sender, ask.going))
+        why = self.merging.objection(now_ns, ask) if self.membership.would_answer(sender, ask) else None
+        if why is not None:
+            return out + self.carry_out(now_ns, self.membership.refuse(now_ns, sender, ask, why))
+        return out + self.carry_out(now_ns, self.membership.on_message(now_ns, sender, ask))
+
+    def _on_claim(self, sender: Address, heartbeat: Heartbeat) -> list[Effect]:
         """A heartbeat names the sender's view: a member has shown it, a stranger learns that it is none of us."""
         view = self.view
         if view is None or heartbeat.view is None:
@@ -200,7 +234,7 @@ class Society:
         return out + self._progress(now_ns)
 
     def _release(self, now_ns: int, step: object) -> list[Effect]:
-        return self._body.group.release(now_ns)
+        return self._body.group.release(now_ns) + self.carry_out(now_ns, self.merging.on_released(now_ns))
 
     def _adopt(self, now_ns: int, step: Adopt) -> list[Effect]:
         message: NewView = step.message
@@ -212,12 +246,38 @@ class Society:
         out = self._body.on_view(now_ns, view, offsets, notes)
         self.line.on_view(previous, view)
         out += self.carry_out(now_ns, self.detector.on_view(now_ns, view))
-        return out + self.carry_out(now_ns, self.membership.on_adopted(now_ns, message, self._body.group))
+        out += self.carry_out(now_ns, self.membership.on_adopted(now_ns, message, self._body.group))
+        return out + self.carry_out(now_ns, self.merging.on_view(now_ns, view))
 
     def _pass_on(self, now_ns: int, step: Effect) -> list[Effect]:
         return [step]
 
     def _nothing(self, now_ns: int, step: object) -> list[Effect]:
+        return []
+
+    # ---- the view handler's decisions about a merge
+
+    def _start_merge(self, now_ns: int, decision: StartMerge) -> list[Effect]:
+        return self.carry_out(now_ns, self.merging.on_start(now_ns, decision))
+
+    def _accept_merge(self, now_ns: int, decision: AcceptMerge) -> list[Effect]:
+        return self.carry_out(now_ns, self.merging.on_accept(now_ns, decision))
+
+    def _reject_merge(self, now_ns: int, decision: RejectMerge) -> list[Effect]:
+        return self.carry_out(now_ns, self.merging.on_reject(now_ns, decision))
+
+    def _cancel_held(self, now_ns: int, decision: CancelHeld) -> list[Effect]:
+        return self.carry_out(now_ns, self.merging.on_cancel_held(now_ns, decision))
+
+    def _digested(self, now_ns: int, outcome: Digested) -> list[Effect]:
+        return self.carry_out(now_ns, self.merging.on_digested(now_ns, outcome))
+
+    def _watch_leader(self, now_ns: int, decision: WatchLeader) -> list[Effect]:
+        self.detector.watch(now_ns, decision.leader)
+        return []
+
+    def _unwatch_leader(self, now_ns: int, decision: UnwatchLeader) -> list[Effect]:
+        self.detector.unwatch(decision.leader)
         return []
 
     # ---- the failure detector's findings
@@ -232,6 +292,7 @@ class Society:
         out: list[Effect] = []
         for member in finding.tell:
             out += self._say(now_ns, Say(member, Suspicion((finding.peer,))))
+        out += self.carry_out(now_ns, self.merging.on_suspect(now_ns, finding.peer))
         steps = self.membership.suspect(now_ns, finding.peer, str(finding.reason), final=False)
         return out + self.carry_out(now_ns, steps)
 
@@ -260,7 +321,8 @@ class Society:
     def deadline_ns(self) -> int | None:
         if self.membership.is_over:
             return None
-        due = [self.membership.deadline_ns(), self.detector.deadline_ns(), self._beat_ns]
+        parts = (self.membership, self.detector, self.merging)
+        due = [self._beat_ns, *(part.deadline_ns() for part in parts)]
         return min((deadline for deadline in due if deadline is not None), default=None)
 
     def on_time(self, now_ns: int) -> list[Effect]:
@@ -269,7 +331,8 @@ class Society:
         self.progress += 1
         out = self._beat(now_ns)
         out += self.carry_out(now_ns, self.detector.on_time(now_ns))
-        return out + self.carry_out(now_ns, self.membership.on_time(now_ns))
+        out += self.carry_out(now_ns, self.membership.on_time(now_ns))
+        return out + self.carry_out(now_ns, self.merging.on_time(now_ns))
 
     @property
     def is_idle(self) -> bool:

@@ -15,9 +15,11 @@ from ringcast.core import (
     Answer,
     AreYouThere,
     Ask,
+    AskView,
     Behind,
     Busy,
     Cancel,
+    CancelMerge,
     Control,
     Drop,
     Elsewhere,
@@ -27,12 +29,19 @@ from ringcast.core import (
     Hello,
     Join,
     Leave,
+    MergeCall,
+    MergeDigest,
+    MergeReq,
+    MergeRsp,
+    MergeView,
     NewView,
     Refusal,
+    Sighted,
     Staged,
     Stranger,
     Suspicion,
     ViewAck,
+    ViewAnswer,
     ViewRefusal,
 )
 from ringcast.model import MAX_ENDPOINT, MAX_INCARNATION, Address, check_name
@@ -59,6 +68,15 @@ _NUMBERS: dict[int, type] = {
     23: NewView,
     24: ViewAck,
     25: ViewRefusal,
+    32: AskView,
+    33: ViewAnswer,
+    34: Sighted,
+    35: MergeReq,
+    36: MergeRsp,
+    37: MergeCall,
+    38: MergeDigest,
+    39: MergeView,
+    40: CancelMerge,
     48: Staged,
 }
 _TYPES = {kind: bytes([number]) for number, kind in _NUMBERS.items()}
@@ -82,7 +100,7 @@ def decode_control(data: bytes) -> Control | Drop:
         message: Control = decoder.decode(memoryview(data)[1:])
     except (msgspec.DecodeError, ValueError, RecursionError) as why:  # text that is not UTF-8 is a plain ValueError
         return Drop(f"a control message that is not one: {why}", None)
-    wrong = _out_of_bounds(message)
+    wrong = _out_of_bounds(message) or _bad_view(message)
     return message if wrong is None else Drop(f"a control message with {wrong}", None)
 
 
@@ -100,6 +118,16 @@ def _out_of_bounds(value: object) -> str | None:
         return None if len(value) <= MAX_WORDS else f"{len(value)} characters of text"
     if is_dataclass(value):
         return next((wrong for spec in fields(value) if (wrong := _out_of_bounds(getattr(value, spec.name)))), None)
+    return None
+
+
+def _bad_view(message: Control) -> str | None:
+    if isinstance(message, NewView | MergeView | ViewAnswer):
+        members = message.members
+        if not members or len(dict.fromkeys(members)) != len(members):
+            return "a view without distinct members"
+        if not isinstance(message, ViewAnswer) and len(message.entries) != len(members):
+            return "a view without a digest entry for each member"
     return None
 
 

@@ -21,7 +21,7 @@ from ringcast.core.membership.joining import Chance
 from ringcast.core.membership.membership import Membership
 from ringcast.core.membership.requests import Request, RequestKind
 from ringcast.core.membership.rules import Phase
-from ringcast.core.membership.steps import Adopt, FillTo, Hold, Release, Ring, Say, Step, Steps, Tell
+from ringcast.core.membership.steps import Adopt, Digested, FillTo, Hold, Release, Ring, Say, Step, Steps, Tell
 
 __all__ = [
     "AcceptMerge",
@@ -29,6 +29,7 @@ __all__ = [
     "CancelHeld",
     "Chance",
     "Decision",
+    "Digested",
     "FillTo",
     "Hold",
     "Membership",

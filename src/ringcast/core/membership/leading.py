@@ -87,6 +87,9 @@ class Leading:
             out += self.decide(now_ns, self.handler.on_suspect(now_ns, member))
         return out
 
+    def on_merge_leader_gone(self, now_ns: int, leader: Address) -> Steps:
+        return self.decide(now_ns, self.handler.on_suspect(now_ns, leader))
+
     def on_joiner_gone(self, now_ns: int, member: Address) -> Steps:
         return [] if self.change is None else self.change.on_suspect(now_ns, member)
 

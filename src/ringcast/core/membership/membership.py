@@ -29,7 +29,7 @@ from ringcast.core.control import (
     Stranger,
     ViewAck,
 )
-from ringcast.core.effects import Drop, Excluded, Left
+from ringcast.core.effects import Excluded, Left
 from ringcast.core.membership.follower import Follower, Streams
 from ringcast.core.membership.joining import Chance, Joiner
 from ringcast.core.membership.leading import Leading
@@ -190,8 +190,16 @@ class Membership:
         view, leading = self.view, self.leading
         if view is None or leading is None or member == self.me:
             return []
+        if member == leading.handler.merge_leader:  # Whoever leads us: the merge it led is over (seed 004, case #3).
+            return leading.on_merge_leader_gone(now_ns, member) + self._suspect_member(now_ns, member, why, final)
         if member not in view:
             return leading.on_joiner_gone(now_ns, member)
+        return self._suspect_member(now_ns, member, why, final)
+
+    def _suspect_member(self, now_ns: int, member: Address, why: str, final: bool) -> Steps:
+        view, leading = self.view, self.leading
+        if view is None or leading is None or member not in view:
+            return []
         out: Steps = []
         if self.suspicions.add(member, why, final=final) and final:
             out.append(Event(Kind.SUSPECT, now_ns, view.id, member, detail={"why": why}))
@@ -228,6 +236,14 @@ class Membership:
             return [Say(sender, Behind(ask.id, ViewId(0, self.me)))]
         return self.follower.on_ask(now_ns, sender, ask)
 
+    def would_answer(self, asker: Address, ask: Ask) -> bool:
+        """Is this a roll call on our view that we have no objection to?"""
+        follower = self.follower
+        return follower is not None and ask.id.base == follower.view.id and follower.objection(asker, ask) is None
+
+    def refuse(self, now_ns: int, asker: Address, ask: Ask, why: str) -> Steps:
+        return [] if self.follower is None else self.follower.refuse(now_ns, asker, ask.id, why)
+
     def _on_fill(self, now_ns: int, sender: Address, fill: Fill) -> Steps:
         return [] if self.follower is None else self.follower.on_fill(now_ns, sender, fill)
 
@@ -239,8 +255,6 @@ class Membership:
         return [] if self.follower is None else self.follower.on_progress()
 
     def _on_new_view(self, now_ns: int, sender: Address, message: NewView) -> Steps:
-        if len(message.entries) != len(message.members):
-            return [Drop("a view without a digest entry for each member", sender)]
         if self.follower is None:
             taken: Steps = [Adopt(message), Say(sender, ViewAck(message.id))]
             return taken if self.me in message.members else []

@@ -1,0 +1,266 @@
+"""How the organs of a merge meet those of membership: detection, leader and participant with the view handler.
+
+    detection ──MERGE──► handler ──start──► leader ──MERGE_REQ──► handlers ──accept──► participants
+    participants ──GET_DIGEST: the roll call of each subgroup──► digests ──► leader ──MERGE_VIEW──► each subgroup
+
+Everything that a merge says goes on the control line, to oneself too. Nothing is decided here: organs decide, this
+file says whom it concerns.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+from typing import Any
+
+from ringcast.core.control import (
+    Announce,
+    Ask,
+    AskView,
+    CancelMerge,
+    Control,
+    Heartbeat,
+    MergeCall,
+    MergeDigest,
+    MergeReq,
+    MergeRsp,
+    MergeView,
+    Sighted,
+    ViewAnswer,
+)
+from ringcast.core.effects import Drop, Excluded
+from ringcast.core.membership import (
+    AcceptMerge,
+    CancelHeld,
+    Chance,
+    Digested,
+    Membership,
+    RejectMerge,
+    Ring,
+    Say,
+    StartMerge,
+    Steps,
+    Tell,
+)
+from ringcast.core.merge import (
+    AnnounceTo,
+    HoldRollCall,
+    LeftBehind,
+    MergeDetector,
+    MergeEnded,
+    MergeLeader,
+    MergeOver,
+    MergeParticipant,
+    Overlap,
+    Propose,
+    RaiseMerge,
+    ReadView,
+    Send,
+    SpreadView,
+    SuspectDissenter,
+    Told,
+)
+from ringcast.model import Address, Config, View, ViewId
+
+
+class Merging:
+    """This member's part in becoming one group again."""
+
+    def __init__(self, me: Address, config: Config, chance: Chance, membership: Membership) -> None:
+        self.me = me
+        self.detection = MergeDetector(me, config, chance)
+        self.leader = MergeLeader(me, config, chance)
+        self.participant = MergeParticipant(me, config)
+        self._membership = membership
+        self._request: MergeReq | None = None  # that the handler is being asked about
+        self._routes: dict[type, Callable[[int, Address, Any], Steps]] = {
+            AskView: self._on_ask_view,
+            ViewAnswer: self._on_view_answer,
+            Sighted: self._on_sighted,
+            MergeReq: self._on_merge_req,
+            MergeRsp: self._on_merge_rsp,
+            MergeCall: self._on_merge_call,
+            MergeDigest: self._on_merge_digest,
+            MergeView: self._on_merge_view,
+            CancelMerge: self._on_cancel_merge,
+        }
+
+    @property
+    def _view(self) -> View | None:
+        return self._membership.view
+
+    def on_message(self, now_ns: int, sender: Address, message: Control) -> Steps | None:
+        """None: not a message of a merge."""
+        route = self._routes.get(type(message))
+        return None if route is None else route(now_ns, sender, message)
+
+    # ---- detection
+
+    def on_found(self, endpoints: Iterable[str]) -> None:
+        self.detection.on_found(endpoints)
+
+    def on_announced(self, now_ns: int, sender: Address, message: Announce | Heartbeat) -> Steps:
+        """Somebody told its view id."""
+        if message.view is None:
+            return []
+        coordinator = message.coordinator if isinstance(message, Announce) else None
+        return self._carry(now_ns, self.detection.on_announcement(now_ns, sender, message.view, coordinator))
+
+    def _on_ask_view(self, now_ns: int, sender: Address, ask: AskView) -> Steps:
+        return [] if self._view is None else [Say(sender, ViewAnswer.of(self._view))]
+
+    def _on_view_answer(self, now_ns: int, sender: Address, answer: ViewAnswer) -> Steps:
+        return self._carry(now_ns, self.detection.on_view_answer(now_ns, sender, answer.view))
+
+    def _on_sighted(self, now_ns: int, sender: Address, sighted: Sighted) -> Steps:
+        return self._carry(now_ns, self.detection.on_sighted(now_ns, sender, sighted))
+
+    # ---- a coordinator asked by a leader
+
+    def _on_merge_req(self, now_ns: int, sender: Address, request: MergeReq) -> Steps:
+        view, leading = self._view, self._membership.leading
+        if view is None or leading is None:
+            return [Drop("a merge request before the first view", sender)]
+        out = self._carry(now_ns, self.leader.on_other_merge(now_ns, request.merge_id))
+        why = self.participant.objection(sender, request, view)
+        if why is not None:
+            return out + self._carry(now_ns, self.participant.on_refused(now_ns, sender, request.merge_id, why))
+        self._request = request
+        return out + leading.decide(now_ns, leading.handler.on_merge_req(now_ns, sender, request.merge_id))
+
+    def on_accept(self, now_ns: int, decision: AcceptMerge) -> Steps:
+        request, self._request = self._request, None
+        if request is None or request.merge_id != decision.merge_id:
+            return []
+        return self._carry(now_ns, self.participant.on_accepted(now_ns, request))
+
+    def on_reject(self, now_ns: int, decision: RejectMerge) -> Steps:
+        refused = self.participant.on_refused(now_ns, decision.leader, decision.merge_id, decision.why)
+        return self._carry(now_ns, refused)
+
+    def _on_merge_call(self, now_ns: int, sender: Address, call: MergeCall) -> Steps:
+        return self._carry(now_ns, self.participant.on_merge_call(now_ns, sender, call))
+
+    def on_digested(self, now_ns: int, outcome: Digested) -> Steps:
+        """Our subgroup's roll call is over: each entry was said by the member itself (G8)."""
+        told = {member: Told(member, entry) for member, entry in outcome.entries.items()}
+        limits = (outcome.capacity, outcome.window_bytes)
+        ended = self.participant.on_roll_call_ended(now_ns, outcome.merge_id, told, outcome.number, limits)
+        return self._carry(now_ns, ended)
+
+    def _on_merge_view(self, now_ns: int, sender: Address, outcome: MergeView) -> Steps:
+        return self._carry(now_ns, self.participant.on_merge_view(now_ns, sender, outcome))
+
+    def _on_cancel_merge(self, now_ns: int, sender: Address, cancel: CancelMerge) -> Steps:
+        return self._carry(now_ns, self.participant.on_cancel(now_ns, sender, cancel.merge_id, cancel.why))
+
+    # ---- a member asked by its coordinator
+
+    def objection(self, now_ns: int, ask: Ask) -> str | None:
+        """All members know the merge they are in; a second one is refused."""
+        return None if ask.merge_id is None else self.participant.on_asked(now_ns, ask.merge_id)
+
+    def on_released(self, now_ns: int) -> Steps:
+        """Our promise ended without a view."""
+        merge = self.participant.merge
+        return [] if merge is None else self._carry(now_ns, self.participant.on_released(now_ns, merge.merge_id))
+
+    # ---- the leader
+
+    def on_start(self, now_ns: int, decision: StartMerge) -> Steps:
+        return self._carry(now_ns, self.leader.begin(now_ns, decision.merge_id))
+
+    def _on_merge_rsp(self, now_ns: int, sender: Address, answer: MergeRsp) -> Steps:
+        return self._carry(now_ns, self.leader.on_merge_rsp(now_ns, sender, answer))
+
+    def _on_merge_digest(self, now_ns: int, sender: Address, answer: MergeDigest) -> Steps:
+        return self._carry(now_ns, self.leader.on_merge_digest(now_ns, sender, answer))
+
+    def on_suspect(self, now_ns: int, peer: Address) -> Steps:
+        return self._carry(now_ns, self.leader.on_gone(now_ns, peer))
+
+    # ---- the end
+
+    def on_cancel_held(self, now_ns: int, decision: CancelHeld) -> Steps:
+        merge_id = decision.suspension.merge_id
+        if merge_id is None:
+            return []
+        out = self._carry(now_ns, self.leader.on_cancelled(now_ns, merge_id, str(decision.cause)))
+        return out + self._carry(now_ns, self.participant.on_released(now_ns, merge_id))
+
+    def on_view(self, now_ns: int, view: View) -> Steps:
+        self.detection.on_view(now_ns, view)
+        out = self._carry(now_ns, self.leader.on_view(now_ns, view))
+        return out + self._carry(now_ns, self.participant.on_view(now_ns, view))
+
+    # ---- what the organs decide
+
+    def _carry(self, now_ns: int, decisions: Iterable[object]) -> Steps:
+        out: Steps = []
+        for decision in decisions:
+            out += self._step(now_ns, decision)
+        return out
+
+    def _step(self, now_ns: int, decision: Any) -> Steps:
+        match decision:
+            case Send():
+                return [Say(decision.to, decision.message)]
+            case AnnounceTo():
+                return self._announce(decision.endpoints)
+            case ReadView():
+                return [Tell(decision.peer, AskView())]
+            case RaiseMerge():
+                return self._carry(now_ns, self.leader.on_raised(now_ns, decision.parties))
+            case SuspectDissenter():
+                return self._membership.suspect(now_ns, decision.peer, "has another view")
+            case LeftBehind():
+                return self._left_behind(now_ns, decision.view)
+            case Overlap():
+                return [Drop(f"digests of {', '.join(map(str, decision.members))} from more than one side", None)]
+            case Propose() | MergeEnded() | MergeOver():
+                return self._tell_handler(now_ns, decision)
+            case HoldRollCall():
+                leading = self._membership.leading
+                return [] if leading is None else leading.call_for_merge(now_ns, decision.merge_id, decision.members)
+            case SpreadView():
+                leading = self._membership.leading
+                merged = (decision.merge_id, decision.view, decision.digest)
+                return [] if leading is None else leading.on_merged(now_ns, *merged)
+            case _:
+                return [decision]
+
+    def _announce(self, endpoints: tuple[str, ...]) -> Steps:
+        view: ViewId | None = None if self._view is None else self._view.id
+        return [Ring(endpoint, Announce(view, self._membership.leader)) for endpoint in endpoints]
+
+    def _tell_handler(self, now_ns: int, decision: Propose | MergeEnded | MergeOver) -> Steps:
+        leading = self._membership.leading
+        if leading is None:
+            return []
+        handler = leading.handler
+        match decision:
+            case Propose():
+                return leading.decide(now_ns, handler.on_merge(now_ns, decision.merge_id))
+            case MergeEnded():
+                return leading.decide(now_ns, handler.on_merge_ended(now_ns, decision.merge_id, decision.installed))
+            case MergeOver():
+                return leading.decide(now_ns, handler.on_merge_ended(now_ns, decision.merge_id, installed=False))
+
+    def _left_behind(self, now_ns: int, view: View) -> Steps:
+        """The others go on without us: we keep our incarnation, lead ourselves, and come back by merge."""
+        mine = self._view
+        out: Steps = [Excluded(view.id)]
+        for member in () if mine is None else mine.members:
+            if member in view and member != self.me:
+                out += self._membership.suspect(now_ns, member, f"is in {view.id}, without this member")
+        return out
+
+    # ---- time
+
+    def deadline_ns(self) -> int | None:
+        due = [self.detection.deadline_ns(), self.leader.deadline_ns(), self.participant.deadline_ns()]
+        return min((deadline for deadline in due if deadline is not None), default=None)
+
+    def on_time(self, now_ns: int) -> Steps:
+        out = self._carry(now_ns, self.detection.on_time(now_ns))
+        out += self._carry(now_ns, self.leader.on_time(now_ns))
+        return out + self._carry(now_ns, self.participant.on_time(now_ns))

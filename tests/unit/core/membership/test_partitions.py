@@ -1,0 +1,110 @@
+"""A split group becomes one again by itself, inside the real nodes (seed 000, G6 to G10)."""
+
+from __future__ import annotations
+
+import pytest
+
+from ringcast.model import MS, SECOND
+from unit.core.membership.world import World
+
+
+def cut(world: World, *sides: str) -> None:
+    """From now on only members of the same side hear each other."""
+    side = {name: number for number, names in enumerate(sides) for name in names}
+    world.blocked = lambda sender, receiver: side.get(sender) != side.get(receiver)
+
+
+def heal(world: World) -> None:
+    world.blocked = lambda sender, receiver: False
+
+
+@pytest.mark.parametrize("seed", range(5))
+def test_two_halves_merge_and_repeat_nothing(seed: int) -> None:
+    world = World(seed, loss=0.02)
+    world.group("ABCDEF")
+    cut(world, "ABC", "DEF")
+    assert world.is_soon_one("ABC") and world.is_soon_one("DEF")
+    for name in "AD":
+        world.send(name, *[f"{name}{n}".encode() for n in range(200)])
+    world.run_for(300 * MS)
+    heal(world)
+    assert world.is_soon_one("ABCDEF", 10 * SECOND)
+    view = world["A"].node.view
+    assert sorted(sorted(m.name for m in subgroup) for subgroup in view.subgroups) == [list("ABC"), list("DEF")]
+    world.send("A", b"after")
+    assert world.run_until(lambda: all(world[n].messages("A")[-1:] == [b"after"] for n in "ABCDEF"))
+    assert world["B"].messages("A") == world["A"].messages("A")
+    assert world.verdict() == ""
+
+
+@pytest.mark.parametrize("seed", range(5))
+def test_a_merge_under_load(seed: int) -> None:
+    world = World(seed)
+    world.group("ABCD")
+    cut(world, "AB", "CD")
+    for name in "ABCD":
+        world.send(name, *[f"{name}{n}".encode() for n in range(3_000)])
+    assert world.is_soon_one("AB") and world.is_soon_one("CD")
+    heal(world)
+    assert world.is_soon_one("ABCD", 10 * SECOND)
+    assert world.run_until(lambda: not any(world[n].outbox for n in "ABCD"))
+    world.run_for(200 * MS)
+    assert world.verdict() == ""
+
+
+@pytest.mark.parametrize("sides", [("A", "B", "C", "D"), ("AB", "C", "D"), ("ABD", "C"), ("A", "BCD"), ("AC", "BD")])
+def test_every_kind_of_split_of_four_heals(sides: tuple[str, ...]) -> None:
+    world = World(7)
+    world.group("ABCD")
+    cut(world, *sides)
+    assert all(world.is_soon_one(side) for side in sides)
+    heal(world)
+    assert world.is_soon_one("ABCD", 15 * SECOND)
+    assert world.verdict() == ""
+
+
+def test_a_frozen_member_comes_back_by_merge() -> None:
+    world = World(2)
+    world.group("ABCD")
+    world["B"].frozen = True
+    assert world.is_soon_one("ACD")
+    world["B"].thaw()
+    assert world.is_soon_one("ABCD", 20 * SECOND)
+    assert world.verdict() == ""
+
+
+def test_a_split_start_is_healed() -> None:
+    world = World(3)
+    cut(world, "AB", "CD")
+    for name in "ABCD":
+        world.start(name, seeds="ABCD", expect=2)
+    assert world.is_soon_one("AB") and world.is_soon_one("CD")
+    heal(world)
+    assert world.is_soon_one("ABCD", 15 * SECOND)
+    assert world.verdict() == ""
+
+
+def test_a_one_way_cut_ends_in_one_view() -> None:
+    world = World(4)
+    world.group("ABC")
+    world.blocked = lambda sender, receiver: (sender, receiver) == ("A", "C")
+    world.run_for(3 * SECOND)
+    heal(world)
+    assert world.is_soon_one("ABC", 20 * SECOND)
+    world.run_for(2 * SECOND)
+    assert world.is_one("ABC")
+    assert world.verdict() == ""
+
+
+def test_a_flapping_link_ends_in_one_view() -> None:
+    world = World(5)
+    world.group("ABCD")
+    for _ in range(20):
+        cut(world, "AB", "CD")
+        world.run_for(1_500 * MS)
+        heal(world)
+        world.run_for(1_500 * MS)
+    assert world.is_soon_one("ABCD", 20 * SECOND)
+    world.run_for(2 * SECOND)
+    assert world.is_one("ABCD")
+    assert world.verdict() == ""
