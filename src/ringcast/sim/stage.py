@@ -8,7 +8,8 @@
     crash A / start A / leave A / close A           processes come and go
     read / windows / views / drops / judge          what there is to see
 
-What happens while time passes is told as in `story`, unless a command begins with `quietly`. Times have a unit: ns, us, ms, s.
+What happens while time passes is told as in `story`, unless a command begins with `quietly`.
+Times have a unit: ns, us, ms, s.
 """
 
 from __future__ import annotations

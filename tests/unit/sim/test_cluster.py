@@ -1,0 +1,167 @@
+"""The simulated group: the same seed is the same run, faults hold together, members freeze and read slowly."""
+
+import os
+import subprocess
+import sys
+
+import pytest
+
+from ringcast.errors import UsageError
+from ringcast.model import MS, SECOND, Address, Kind, profile
+from ringcast.sim import Cluster, Fault, Link
+
+REPLAY = """
+from ringcast.sim import Options, draw, simulate
+print(simulate(draw(5, (3, 3), fixed=True)).trace_hash, simulate(draw(6, (3, 3))).trace_hash)
+"""
+
+
+def rough(seed: int) -> Cluster:
+    cluster = Cluster(3, seed=seed, link=Link(loss=0.2, jitter_ns=5 * MS, duplicate=0.1, reorder=0.2))
+    for name in "ABC":
+        cluster.send(name, *[b"%d" % number for number in range(50)])
+    cluster.run_for(SECOND)
+    return cluster
+
+
+def test_the_same_seed_is_the_same_run_and_another_is_another() -> None:
+    assert rough(1).trace_hash() == rough(1).trace_hash()
+    assert rough(1).trace_hash() != rough(2).trace_hash()
+
+
+def test_the_same_seed_is_the_same_run_under_any_hash_seed() -> None:
+    outputs = [
+        subprocess.run(
+            [sys.executable, "-c", REPLAY],
+            env=os.environ | {"PYTHONHASHSEED": hash_seed},
+            capture_output=True,
+            text=True,
+            check=True,
+        ).stdout
+        for hash_seed in ("1", "2")
+    ]
+    assert outputs[0] == outputs[1]
+    assert len(outputs[0].split()) == 2
+
+
+def test_a_frozen_member_does_nothing_and_catches_up() -> None:
+    cluster = Cluster(2, seed=1)
+    cluster.faults.begin(freeze := Fault("freeze", 0, SECOND, ("B",)))
+    cluster.send("A", b"x")
+    cluster.send("B", b"y")
+    cluster.run_for(500 * MS)
+    assert cluster.read("B", "A") == cluster.read("A", "B") == []
+    cluster.faults.end(freeze)
+    cluster.run_for(100 * MS)
+    assert cluster.read("B", "A") == [b"x"]
+    assert cluster.read("A", "B") == [b"y"]
+
+
+def test_a_frozen_members_socket_keeps_only_so_much() -> None:
+    config = profile("test", receive_buffer_bytes=4096, capacity=64)
+    cluster = Cluster(2, seed=1, config=config)
+    cluster["B"].freeze()
+    for _ in range(20):
+        cluster.send("A", b"x" * 1000)
+    cluster.run_for(5 * MS)
+    assert len(cluster["B"]._buffer) == 3
+    cluster["B"].thaw()
+    assert cluster.run_until(cluster.is_settled)
+    assert len(cluster.read("B", "A")) == 20
+
+
+def test_two_faults_on_one_path_end_one_by_one() -> None:
+    cluster = Cluster(2)
+    path = cluster.network.path("A", "B")
+    loss, delay = Fault("loss", 0, 1, (), 0.5), Fault("delay", 0, 1, ("A", "B"), 7)
+    cluster.faults.begin(loss)
+    cluster.faults.begin(delay)
+    assert (path.link.loss, path.link.delay_ns) == (0.5, 8 * MS)
+    cluster.faults.end(loss)
+    assert (path.link.loss, path.link.delay_ns) == (0.0, 8 * MS)
+    cluster.faults.end(delay)
+    assert path.link == Link()
+
+
+@pytest.mark.parametrize(
+    ("fault", "closed"),
+    [
+        (Fault("one-way", 0, 1, ("A", "B")), {"AB"}),
+        (Fault("deaf", 0, 1, ("A",)), {"BA", "CA", "DA"}),
+        (Fault("mute", 0, 1, ("A",)), {"AB", "AC", "AD"}),
+        (Fault("isolate", 0, 1, ("A",)), {"AB", "BA", "AC", "CA", "AD", "DA"}),
+        (Fault("split", 0, 1, ("A", "B")), {"AC", "CA", "AD", "DA", "BC", "CB", "BD", "DB"}),
+        (Fault("bridge", 0, 1, ("A", "B", "C")), {"AD", "DA", "BD", "DB"}),
+    ],
+    ids=lambda value: str(value),
+)
+def test_each_partition_closes_its_directions(fault: Fault, closed: set[str]) -> None:
+    cluster = Cluster(4)
+    cluster.faults.begin(fault)
+    pairs = {a + b for a in "ABCD" for b in "ABCD" if a != b}
+    assert {pair for pair in pairs if cluster.network.path(*pair).is_cut} == closed
+    cluster.faults.end(fault)
+    assert not any(cluster.network.path(*pair).is_cut for pair in pairs)
+
+
+def test_faults_and_heals_are_recorded_by_the_harness() -> None:
+    cluster = Cluster(2)
+    cluster.faults.plan(Fault("loss", 10 * MS, 20 * MS, (), 0.5))
+    cluster.run_for(30 * MS)
+    cluster.heal(5 * SECOND)
+    harness = next(recording for recording in cluster.recordings() if recording.member.name == "harness")
+    kinds = [(event.kind, event.t_ns, event.value) for event in harness.events][1:]
+    assert kinds == [(Kind.FAULT, 10 * MS, 0), (Kind.HEAL, 20 * MS, 0), (Kind.HEAL, 30 * MS, 5 * SECOND)]
+
+
+def test_after_the_heal_no_planned_fault_begins() -> None:
+    cluster = Cluster(2)
+    cluster.faults.plan(Fault("loss", 10 * MS, 20 * MS, (), 0.5))
+    cluster.heal()
+    cluster.run_for(30 * MS)
+    assert cluster.network.path("A", "B").link.loss == 0
+
+
+def test_a_wrong_clock_leaves_the_recording_in_true_time() -> None:
+    cluster = Cluster(2, seed=3)
+    cluster["A"].set_clock_rate(1_000_000)
+    cluster.run_for(SECOND)
+    cluster.send("A", b"x")
+    assert cluster["A"].now_ns == 2 * SECOND
+    assert cluster.events("A")[-1].t_ns == SECOND
+
+
+def test_a_message_that_never_fits_a_window_is_refused() -> None:
+    cluster = Cluster(2, config=profile("test", capacity=2))
+    largest = cluster["A"].largest_message
+    cluster.send("A", b"x" * largest)
+    with pytest.raises(UsageError, match=str(largest + 1)):
+        cluster.send("A", b"x" * (largest + 1))
+
+
+def test_what_was_sent_to_a_crashed_process_does_not_reach_the_one_in_its_place() -> None:
+    """The wire names the process: neither a message nor an ack for A#1 counts for A#2."""
+    cluster = Cluster(["A", "B", "C"], seed=4, fixed=False, link=Link(delay_ns=400 * MS))
+    assert cluster.run_until(cluster.share_a_view, 30 * SECOND)
+    first_life = cluster.address("A")
+    cluster.send("B", b"for the first life", to=["A"])
+    cluster.crash("A")
+    cluster.start("A")
+    cluster.run_for(5 * SECOND)
+    second = cluster["A"].application
+    assert cluster.address("A") == Address("A", first_life.incarnation + 1, first_life.endpoint)
+    assert second.private == {}
+    assert cluster["A"].drops["meant for another process, perhaps the one before this"] > 0
+
+
+def test_members_find_each_other_and_live_through_a_crash_a_restart_and_a_leave() -> None:
+    cluster = Cluster(4, seed=5, fixed=False)
+    assert cluster.run_until(cluster.share_a_view, 10 * SECOND)
+    cluster.crash("A")
+    assert cluster.run_until(cluster.share_a_view, 10 * SECOND)
+    cluster.start("A")
+    cluster.run_for(10 * MS)
+    assert cluster.run_until(cluster.share_a_view, 10 * SECOND)
+    cluster.leave("B")
+    assert cluster.run_until(lambda: not cluster.is_alive("B") and cluster.share_a_view(), 10 * SECOND)
+    assert sorted(member.name for member in cluster["A"].node.view.members) == ["A", "C", "D"]
