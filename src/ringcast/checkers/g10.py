@@ -29,8 +29,6 @@ class _Member:
     ready: dict[Address, int] = field(default_factory=dict)
     resets: list[_Reset] = field(default_factory=list)
     installing: tuple[Evidence, Installed] | None = None
-    members: tuple[Address, ...] = ()  # of the latest view
-    before: tuple[Address, ...] = ()  # of the view before it
 
 
 class MergeResetChecker:
@@ -51,7 +49,6 @@ class MergeResetChecker:
             view = installed(event)
             self._settle(member, state)
             state.installing = (Evidence.of(member, index, event), view)
-            state.before, state.members = state.members, view.members
         else:
             self._settle(member, state)
             if event.kind is Kind.DELIVER and event.peer is not None:
@@ -74,15 +71,14 @@ class MergeResetChecker:
         state.installing = None
         if view.is_merge:
             for reset in resets:
-                self._judge_reset(member, view, reset, state.before)
+                self._judge_reset(member, view, reset)
             self._judge_kept(member, view, state, here)
 
-    def _judge_reset(self, member: Address, view: Installed, reset: _Reset, before: tuple[Address, ...]) -> None:
-        """A member that was gone has no window any more: a new one may begin where the old one ended."""
+    def _judge_reset(self, member: Address, view: Installed, reset: _Reset) -> None:
         peer, entry = reset.peer, view.digest.get(reset.peer)
         if peer == member:
             self._violated(member, reset, f"{member} overwrote its own entry with {reset.value} in {view.id}")
-        elif reset.before > reset.value or (reset.before == reset.value and (peer in before or not before)):
+        elif reset.before >= reset.value:
             had = f"{member} had received up to {reset.before} from {peer}"
             self._violated(member, reset, f"{had} and reset its window to {reset.value} in {view.id}")
         elif reset.before >= 0 and peer in view.subgroup_of(member):

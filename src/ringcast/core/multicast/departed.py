@@ -1,7 +1,8 @@
 """What members that are gone have sent, kept until every member of the new view has shown that view (G5).
 
 Until then somebody may still have to fill up to the cut of the view before. Bounded: one change of the view at a time,
-a window for each member it removed.
+a window for each member it removed. How far each had come is remembered longer: it may come back by merge, and then a
+window that begins where the old one ended goes on, it does not begin.
 """
 
 from __future__ import annotations
@@ -12,8 +13,12 @@ from ringcast.core.multicast.incoming import Incoming
 from ringcast.model import Address, View
 
 
+MAX_REMEMBERED = 1024
+
+
 class Departed:
     def __init__(self) -> None:
+        self._reached: dict[Address, int] = {}
         self._streams: dict[Address, Incoming] = {}
         self._unshown: dict[Address, None] = {}
 
@@ -25,8 +30,16 @@ class Departed:
 
     def on_view(self, me: Address, incoming: Mapping[Address, Incoming], view: View) -> None:
         self._streams = {member: stream for member, stream in incoming.items() if member not in view}
+        for member, stream in self._streams.items():
+            self._reached[member] = stream.window.handed
+        while len(self._reached) > MAX_REMEMBERED:
+            del self._reached[next(iter(self._reached))]
         self._unshown = dict.fromkeys(m for m in view.members if m != me) if self._streams else {}
         self._forget_if_shown()
+
+    def goes_on(self, member: Address, offset: int) -> bool:
+        """Is a window for this member at this offset the one it had before it was gone?"""
+        return self._reached.pop(member, None) == offset
 
     def on_shown(self, member: Address) -> None:
         """This member has shown the view: in an ack or a heartbeat."""

@@ -383,7 +383,10 @@ class GroupStream:
             offset = offsets.get(member, 0)
             stream = before.get(member)
             if stream is None or (offset > stream.window.ready and self._was_apart(view, member)):
-                stream, starts[member] = self._window_for(member, offset), offset
+                goes_on = stream is None and self._departed.goes_on(member, offset)
+                stream = self._window_for(member, offset)
+                if not goes_on:
+                    starts[member] = offset
             stream.tag = view.id
             stream.window.resize(self.capacity)
             self.incoming[member] = stream
