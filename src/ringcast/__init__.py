@@ -1,5 +1,86 @@
-"""ringcast: group communication for Python. This is the public face: re-exports only."""
+"""ringcast: group communication for Python. This is the public face: re-exports only.
+
+    async with ringcast.join("chat", seeds=["10.0.0.1:7001"]) as group:
+        await group.send(b"hello")
+        async for event in group: ...
+
+What needs sockets is imported when it is first named, so that `import ringcast` stays cheap. `ringcast.sync` has the
+same names for scripts and threads; `ringcast.sim`, `ringcast.bus` and `ringcast.transport` are imported by themselves.
+"""
+
+from importlib import import_module
+from typing import TYPE_CHECKING, Any
 
 from ringcast._version import __version__
+from ringcast.errors import (
+    ConfigError,
+    GroupClosed,
+    PeerError,
+    PlaceLost,
+    RingcastError,
+    TransportError,
+    UsageError,
+    WaitExpired,
+    WindowFull,
+)
+from ringcast.model import Address, Batch, Config, Message, Rejoin, View, ViewChange, ViewId, profile
 
-__all__ = ["__version__"]
+if TYPE_CHECKING:
+    from ringcast import sync
+    from ringcast.runtime import (
+        DirectoryDiscovery,
+        Discovery,
+        DnsDiscovery,
+        Group,
+        Joining,
+        MulticastDiscovery,
+        StaticDiscovery,
+        Waiting,
+        join,
+        open_fixed,
+    )
+
+__all__ = [
+    "Address",
+    "Batch",
+    "Config",
+    "ConfigError",
+    "DirectoryDiscovery",
+    "Discovery",
+    "DnsDiscovery",
+    "Group",
+    "GroupClosed",
+    "Joining",
+    "Message",
+    "MulticastDiscovery",
+    "PeerError",
+    "PlaceLost",
+    "Rejoin",
+    "RingcastError",
+    "StaticDiscovery",
+    "TransportError",
+    "UsageError",
+    "View",
+    "ViewChange",
+    "ViewId",
+    "WaitExpired",
+    "Waiting",
+    "WindowFull",
+    "__version__",
+    "join",
+    "open_fixed",
+    "profile",
+    "sync",
+]
+
+
+def __getattr__(name: str) -> Any:
+    if name == "sync":
+        return import_module("ringcast.sync")
+    if name in __all__:
+        return getattr(import_module("ringcast.runtime"), name)
+    raise AttributeError(f"module 'ringcast' has no attribute {name!r}")
+
+
+def __dir__() -> list[str]:
+    return [*globals(), *__all__]

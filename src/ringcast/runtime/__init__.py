@@ -1,10 +1,33 @@
 """Real members: the asyncio driver of the core and the Group that applications hold."""
 
+from ringcast.runtime.discovery import (
+    DirectoryDiscovery,
+    Discovery,
+    DnsDiscovery,
+    MulticastDiscovery,
+    StaticDiscovery,
+)
 from ringcast.runtime.driver import Driver
 from ringcast.runtime.fixed import open_fixed
 from ringcast.runtime.group import Group
 from ringcast.runtime.inspection import ask, find_members
 from ringcast.runtime.joining import Joining, join
+from ringcast.runtime.rejoin import OnExclusion
 from ringcast.runtime.words import Waiting
 
-__all__ = ["Driver", "Group", "Joining", "Waiting", "ask", "find_members", "join", "open_fixed"]
+__all__ = [
+    "DirectoryDiscovery",
+    "Discovery",
+    "DnsDiscovery",
+    "Driver",
+    "Group",
+    "Joining",
+    "MulticastDiscovery",
+    "OnExclusion",
+    "StaticDiscovery",
+    "Waiting",
+    "ask",
+    "find_members",
+    "join",
+    "open_fixed",
+]

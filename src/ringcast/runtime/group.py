@@ -409,17 +409,23 @@ class Group:
 
         Without an agreement within the config's `leave_ns` (or `timeout` seconds, if that is shorter) it goes anyway.
         """
-        if self._closing is None:
-            self._flush_outbox()
-            left = self._left = asyncio.get_running_loop().create_future()
-            self._driver.execute(self._node.leave(self._driver.now_ns()))
-            if self._node.society is not None:
-                try:
-                    async with asyncio.timeout(timeout):
-                        await left
-                except TimeoutError:
-                    pass
-        await self.close()
+        try:
+            if self._closing is None:
+                await self._leave(timeout)
+        finally:
+            await self.close()
+
+    async def _leave(self, timeout: float | None) -> None:
+        self._flush_outbox()
+        left = self._left = asyncio.get_running_loop().create_future()
+        self._driver.execute(self._node.leave(self._driver.now_ns()))
+        if self._node.society is None:
+            return
+        try:
+            async with asyncio.timeout(timeout):
+                await left
+        except TimeoutError:
+            pass
 
     def _on_left(self, left: Left) -> None:
         if self._left is not None and not self._left.done():

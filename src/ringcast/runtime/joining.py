@@ -11,7 +11,6 @@ from __future__ import annotations
 
 import asyncio
 import random
-import signal
 import time
 from collections.abc import Generator, Iterable
 from dataclasses import dataclass, field
@@ -27,6 +26,7 @@ from ringcast.runtime.fixed import within_transport
 from ringcast.runtime.group import Group
 from ringcast.runtime.heartbeats import Heartbeats
 from ringcast.runtime.rejoin import Comeback, Entry, OnExclusion
+from ringcast.runtime.sigterm import SigtermLeaves
 from ringcast.trace import Header, ThreadedRecorder
 from ringcast.transport import Datagrams, TcpTransport, Transport, UdpTransport
 from ringcast.wire import Codec, decode_control, encode_control
@@ -59,18 +59,22 @@ class Joining:
     def __init__(self, place: Place) -> None:
         self._place = place
         self._group: Group | None = None
+        self._signal = SigtermLeaves()
 
     def __await__(self) -> Generator[Any, None, Group]:
         return enter(self._place).__await__()
 
     async def __aenter__(self) -> Group:
         self._group = await enter(self._place)
-        _leave_on_sigterm()
+        self._signal.listen()
         return self._group
 
     async def __aexit__(self, *_: object) -> None:
         assert self._group is not None
-        await self._group.leave()
+        try:
+            await self._group.leave()
+        finally:
+            self._signal.end()
 
 
 def join(
@@ -220,14 +224,3 @@ async def _stop_searching(place: Place) -> None:
     if place.searching is not None:
         place.searching.cancel()
     await place.discovery.close()
-
-
-def _leave_on_sigterm() -> None:
-    """Turn SIGTERM into a cancellation of this task, so that the block ends and the member leaves."""
-    task = asyncio.current_task()
-    if task is None or signal.getsignal(signal.SIGTERM) is not signal.SIG_DFL:
-        return
-    try:
-        asyncio.get_running_loop().add_signal_handler(signal.SIGTERM, task.cancel)
-    except (RuntimeError, ValueError):
-        return  # Not the main thread: signals are somebody else's business.

@@ -1,0 +1,240 @@
+"""The same group for scripts and threads: no `await`, the same names.
+
+    with ringcast.sync.join("chat", seeds=["10.0.0.1:7001"]) as group:
+        group.send(b"hello")
+        for event in group: ...
+
+Each group has a thread of its own with an event loop, on which the asynchronous Group lives; calls are handed to it and
+waited for. Every method may be called from any thread; several readers share the events, each event goes to one.
+Not faster and not slower protocol: for many small messages use `send_many` and `batches`, a hand-over costs about as
+much as a hundred messages. A MemoryTransport cannot be used here: its members must share one loop.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import signal
+import sys
+import threading
+from collections import deque
+from collections.abc import Callable, Coroutine, Iterable, Iterator, Sequence
+from concurrent.futures import Future
+from types import FrameType
+from typing import Any, Literal, TypeVar
+
+from ringcast import runtime
+from ringcast.errors import GroupClosed, WaitExpired
+from ringcast.model import Address, Batch, Message, Rejoin, View, ViewChange
+
+T = TypeVar("T")
+
+
+class LoopThread:
+    """An event loop that turns in a thread of its own."""
+
+    def __init__(self, name: str) -> None:
+        self.loop = asyncio.new_event_loop()
+        self._ended = asyncio.Event()
+        self._thread = threading.Thread(target=self._run, name=f"ringcast {name}", daemon=True)
+        self._thread.start()
+
+    def _run(self) -> None:
+        with asyncio.Runner(loop_factory=lambda: self.loop) as runner:
+            runner.run(self._ended.wait())
+
+    def call(self, work: Coroutine[Any, Any, T]) -> T:
+        """Run this on the loop and wait; what interrupts the wait cancels it."""
+        if not self._thread.is_alive():
+            work.close()
+            raise GroupClosed("the group was closed")
+        future: Future[T] = asyncio.run_coroutine_threadsafe(work, self.loop)
+        try:
+            return future.result()
+        except BaseException:
+            future.cancel()
+            raise
+
+    def end(self) -> None:
+        if self._thread.is_alive():
+            self.loop.call_soon_threadsafe(self._ended.set)
+            self._thread.join()
+
+
+class Group:
+    """A member's place in a group, for threads. Use as `with`; it leaves at the end of the block."""
+
+    def __init__(self, thread: LoopThread, group: runtime.Group) -> None:
+        self._thread = thread
+        self._group = group
+        self._reading = threading.Lock()
+        self._unread: deque[Message] = deque()  # of the batch that was taken last
+        self._former: Any = None
+
+    # ---- who is here
+
+    @property
+    def name(self) -> str:
+        return self._group.name
+
+    @property
+    def me(self) -> Address:
+        return self._group.me
+
+    @property
+    def view(self) -> View:
+        return self._group.view
+
+    @property
+    def members(self) -> tuple[Address, ...]:
+        return self._group.members
+
+    @property
+    def coordinator(self) -> Address | None:
+        return self._group.coordinator
+
+    # ---- sending
+
+    def send(
+        self,
+        payload: bytes,
+        *,
+        to: Iterable[Address] | None = None,
+        timeout: float | None = None,
+        when_full: Literal["wait", "raise"] | None = None,
+    ) -> None:
+        """One message to the group, or to some of its members; waits while the window is full."""
+        self._thread.call(self._group.send(payload, to=to, timeout=timeout, when_full=when_full))
+
+    def send_many(self, payloads: Sequence[bytes], *, timeout: float | None = None) -> None:
+        """A list of messages, in order; the fast way."""
+        self._thread.call(self._group.send_many(payloads, timeout=timeout))
+
+    def flush(self, timeout: float | None = None) -> None:
+        """Wait until everything sent so far has been acked by all who must have it."""
+        self._thread.call(self._group.flush(timeout))
+
+    # ---- reading
+
+    def receive(self, timeout: float | None = None) -> Message | ViewChange | Rejoin:
+        """The next event. WaitExpired after `timeout` seconds, GroupClosed when there will be no more."""
+        with self._reading:
+            if self._unread:
+                return self._unread.popleft()
+            event = self._next(timeout)
+            if not isinstance(event, Batch):
+                return event
+            self._unread.extend(Message(event.sender, payload, event.private) for payload in event.payloads)
+            return self._unread.popleft()
+
+    def receive_batch(self, timeout: float | None = None) -> Batch | ViewChange | Rejoin:
+        """The next run of messages, or another event; the fast way."""
+        with self._reading:
+            if self._unread:
+                first = self._unread[0]
+                rest = Batch(first.sender, [message.payload for message in self._unread], first.private)
+                self._unread.clear()
+                return rest
+            return self._next(timeout)
+
+    def _next(self, timeout: float | None) -> Batch | ViewChange | Rejoin:
+        event = self._thread.call(self._within(timeout))
+        if event is None:
+            raise GroupClosed(f"the group {self.name!r} was closed")
+        return event
+
+    async def _within(self, timeout: float | None) -> Batch | ViewChange | Rejoin | None:
+        try:
+            async with asyncio.timeout(timeout):
+                return await self._group.next_batch()
+        except TimeoutError:
+            raise WaitExpired(f"nothing was delivered in group {self.name!r} within {timeout} s") from None
+
+    def __iter__(self) -> Iterator[Message | ViewChange | Rejoin]:
+        """Every event, until the group is closed."""
+        return _until_closed(self.receive)
+
+    def batches(self) -> Iterator[Batch | ViewChange | Rejoin]:
+        """Every event, messages in runs, until the group is closed."""
+        return _until_closed(self.receive_batch)
+
+    # ---- words
+
+    def waiting(self) -> list[runtime.Waiting]:
+        return self._thread.call(self._on_loop(self._group.waiting))
+
+    def explain(self) -> str:
+        """In words: what waits, and why."""
+        return self._thread.call(self._on_loop(self._group.explain))
+
+    def status(self) -> dict[str, Any]:
+        return self._thread.call(self._on_loop(self._group.status))
+
+    @staticmethod
+    async def _on_loop(ask: Callable[[], T]) -> T:
+        return ask()
+
+    # ---- the end
+
+    def leave(self, timeout: float | None = None) -> None:
+        """Go in good order: what was sent reaches the others, they agree on a view without this member."""
+        self._end(self._group.leave(timeout))
+
+    def close(self) -> None:
+        """End at once. Whoever waits gets GroupClosed."""
+        self._end(self._group.close())
+
+    def _end(self, work: Coroutine[Any, Any, None]) -> None:
+        try:
+            self._thread.call(work)
+        except GroupClosed:
+            pass
+        finally:
+            self._thread.end()
+
+    def __enter__(self) -> Group:
+        self._former = _exit_on_sigterm()
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        if self._former is not None:
+            signal.signal(signal.SIGTERM, self._former)
+        self.leave()
+
+
+def join(group: str, **options: Any) -> Group:
+    """As `ringcast.join`, with the same options; returns when the first view is there."""
+    joining = runtime.join(group, **options)
+    thread = LoopThread(group)
+
+    async def enter() -> runtime.Group:
+        return await joining
+
+    try:
+        return Group(thread, thread.call(enter()))
+    except BaseException:
+        thread.end()
+        raise
+
+
+def _until_closed(receive: Callable[[], T]) -> Iterator[T]:
+    while True:
+        try:
+            event = receive()
+        except GroupClosed:
+            return
+        yield event
+
+
+def _exit_on_sigterm() -> Any:
+    """Let SIGTERM end the block and not the process, if nobody else has asked for it; gives the handler to restore."""
+    if threading.current_thread() is not threading.main_thread():
+        return None
+    former = signal.getsignal(signal.SIGTERM)
+    if former is not signal.SIG_DFL:
+        return None
+    signal.signal(signal.SIGTERM, _exit)
+    return former
+
+
+def _exit(number: int, frame: FrameType | None) -> None:
+    sys.exit(128 + number)

@@ -1,0 +1,292 @@
+"""`ringcast.join` in one process, on an in-memory transport: joining, leaving, and coming back after a lost place."""
+
+import asyncio
+from collections.abc import Awaitable, Callable
+from contextlib import AsyncExitStack
+from typing import Any
+
+import pytest
+
+import ringcast
+from ringcast.core import Excluded, Lost
+from ringcast.errors import ConfigError, GroupClosed, PlaceLost, WaitExpired
+from ringcast.model import Batch, Message, Rejoin, ViewChange, ViewId, profile
+from ringcast.runtime import Group, join
+from ringcast.transport import Endpoint, MemoryHub, MemoryTransport
+
+
+class World:
+    """Members of one group in this process, on one in-memory hub; the first one is everybody's seed."""
+
+    def __init__(self, stack: AsyncExitStack) -> None:
+        self.hub = MemoryHub()
+        self.stack = stack
+        self.transports: dict[str, MemoryTransport] = {}
+
+    def joining(self, name: str, *, seeds: tuple[str, ...] = ("mem:A",), **options: Any) -> ringcast.Joining:
+        self.transports[name] = MemoryTransport(self.hub, name)
+        config = options.pop("config", profile("test"))
+        return join(
+            "g", name=name, transport=self.transports[name], seeds=seeds, config=config, inspect=False, **options
+        )
+
+    async def enter(self, *names: str, **options: Any) -> list[Group]:
+        return [await self.stack.enter_async_context(self.joining(name, **options)) for name in names]
+
+
+def in_world(test: Callable[[World], Awaitable[None]]) -> Callable[[], None]:
+    """Run an async test in its own loop; the limit only turns a hang into a failure."""
+
+    async def body() -> None:
+        async with asyncio.timeout(60), AsyncExitStack() as stack:
+            await test(World(stack))
+
+    def run() -> None:
+        asyncio.run(body())
+
+    run.__name__ = test.__name__
+    run.__doc__ = test.__doc__
+    return run
+
+
+async def until(true: Callable[[], bool]) -> None:
+    while not true():
+        await asyncio.sleep(0.001)
+
+
+async def events_until(group: Group, last: Callable[[object], bool]) -> list[object]:
+    """What the application reads, up to and with the first event for which `last` holds."""
+    found: list[object] = []
+    async for event in group:
+        found.append(event)
+        if last(event):
+            break
+    return found
+
+
+def is_view_of(*names: str) -> Callable[[object], bool]:
+    return lambda event: isinstance(event, ViewChange) and sorted(m.name for m in event.view.members) == sorted(names)
+
+
+def is_message(payload: bytes) -> Callable[[object], bool]:
+    return lambda event: isinstance(event, Message) and event.payload == payload
+
+
+# ---- coming and going
+
+
+@in_world
+async def test_the_first_founds_the_group_and_the_next_find_it(world: World) -> None:
+    a, b, c = await world.enter("A", "B", "C")
+    await until(lambda: len(a.members) == len(b.members) == 3)
+    assert a.view == b.view == c.view
+    assert a.coordinator == a.me
+
+
+@in_world
+async def test_a_concurrent_start_of_ten_makes_one_group(world: World) -> None:
+    """V13: ten start at once and expect ten."""
+    names = [f"M{number}" for number in range(10)]
+    seeds = ("mem:M0", "mem:M5", "mem:M9")
+    joins = [world.joining(name, seeds=seeds, expect=10) for name in names]
+    groups = await asyncio.gather(*(world.stack.enter_async_context(joining) for joining in joins))
+    await until(lambda: all(len(group.members) == 10 for group in groups))
+    assert len({group.view.id for group in groups}) == 1
+
+
+@in_world
+async def test_views_stand_in_one_stream_with_the_messages(world: World) -> None:
+    (a,) = await world.enter("A")
+    await a.send(b"alone")
+    (b,) = await world.enter("B")
+    await a.send(b"together")
+    at_a = await events_until(a, is_message(b"together"))
+    assert [e.payload if isinstance(e, Message) else len(e.view.members) for e in at_a] == [1, b"alone", 2, b"together"]
+    at_b = await events_until(b, is_message(b"together"))
+    assert [type(event) for event in at_b] == [ViewChange, Message]
+
+
+@in_world
+async def test_a_member_that_leaves_loses_nothing_that_it_sent(world: World) -> None:
+    (a,) = await world.enter("A")
+    async with world.joining("B") as b:
+        await until(lambda: len(a.members) == 2)
+        await b.send_many([b"%d" % number for number in range(50)])
+    events = await events_until(a, lambda e: is_view_of("A")(e) and e.view.id.number > 2)  # type: ignore[attr-defined]
+    assert [e.payload for e in events if isinstance(e, Message)] == [b"%d" % number for number in range(50)]
+
+
+@in_world
+async def test_two_that_leave_together_are_both_let_go(world: World) -> None:
+    """V10: the only two members leave at once."""
+    a, b = await world.enter("A", "B")
+    await until(lambda: len(a.members) == 2)
+    await asyncio.gather(a.leave(), b.leave())
+    with pytest.raises(GroupClosed):
+        await a.send(b"x")
+
+
+@in_world
+async def test_a_cancelled_block_leaves(world: World) -> None:
+    (a,) = await world.enter("A")
+    entered = asyncio.Event()
+
+    async def hold() -> None:
+        async with world.joining("B"):
+            entered.set()
+            await asyncio.sleep(3600)
+
+    holding = asyncio.create_task(hold())
+    await entered.wait()
+    await until(lambda: len(a.members) == 2)
+    holding.cancel()
+    with pytest.raises(asyncio.CancelledError):
+        await holding
+    await until(lambda: len(a.members) == 1)
+    assert Endpoint.in_memory("B") not in world.hub.open
+
+
+@in_world
+async def test_a_join_that_is_cancelled_or_expires_leaves_nothing_behind(world: World) -> None:
+    patient = profile("test", expect_ns=50_000_000_000)
+    with pytest.raises(WaitExpired, match=r"no view of group 'g' within 0\.05 s"):
+        await world.joining("A", config=patient, expect=2, timeout=0.05)
+    joining = asyncio.create_task(world.stack.enter_async_context(world.joining("A", config=patient, expect=2)))
+    await asyncio.sleep(0.01)
+    joining.cancel()
+    with pytest.raises(asyncio.CancelledError):
+        await joining
+    assert world.hub.open == {}
+
+
+@in_world
+async def test_a_restart_at_the_same_address_is_a_new_incarnation(world: World) -> None:
+    """P16 (its first half): the old process is out before the new one is in."""
+    (a,) = await world.enter("A")
+    before = await world.joining("B")
+    await until(lambda: len(a.members) == 2)
+    await before.close()  # Without a word, as a crash.
+    (after,) = await world.enter("B")
+    await until(lambda: after.me in a.members)
+    assert before.me not in a.members and after.me.is_successor_of(before.me)
+
+
+@in_world
+async def test_mistakes_are_named(world: World) -> None:
+    with pytest.raises(ConfigError, match="on_exclusion must be 'merge' or 'rejoin', got 'hope'"):
+        world.joining("A", on_exclusion="hope")
+    with pytest.raises(ConfigError, match="transport must be 'udp', 'tcp' or a Transport, got 'pigeon'"):
+        join("g", transport="pigeon")
+    with pytest.raises(ConfigError, match="without spaces"):
+        join("my group")
+
+
+# ---- losing the place
+
+
+async def three(world: World, **options: Any) -> list[Group]:
+    groups = await world.enter("A", "B", "C", **options)
+    await until(lambda: all(len(group.members) == 3 for group in groups))
+    return groups
+
+
+def exclude(group: Group) -> None:
+    """As the core says it when the others went on in a later view."""
+    group._driver.execute([Excluded(ViewId(99, group.coordinator or group.me))])
+
+
+@in_world
+async def test_with_rejoin_an_excluded_member_comes_back_as_a_new_incarnation(world: World) -> None:
+    a, _, c = await three(world, on_exclusion="rejoin")
+    was = c.me
+    await a.send(b"before")
+    await until(lambda: any(getattr(item, "payloads", None) == [b"before"] for item in c._driver.inbox))
+    exclude(c)
+    await until(lambda: c.me != was and c.me in a.members)
+    await a.send(b"after")
+    events = await events_until(c, is_message(b"after"))
+    kinds = [type(event) for event in events]
+    at = kinds.index(Rejoin)
+    assert is_message(b"before")(events[at - 1]), "what was delivered before can still be read"
+    assert events[at] == Rejoin(was, f"the others went on without it, in view {a.coordinator}|99")
+    assert kinds[at + 1] is ViewChange and events[at + 1].view.members[-1] == c.me  # type: ignore[attr-defined]
+    assert was not in a.members and c.me.is_successor_of(was)
+
+
+@in_world
+async def test_whoever_waits_when_the_place_is_lost_is_told_and_later_sends_wait_for_the_new_view(world: World) -> None:
+    a, b, c = await three(world, on_exclusion="rejoin")
+    reading = [asyncio.create_task(events_until(group, is_message(b"late"))) for group in (a, b)]
+    world.transports["C"].block([Endpoint.in_memory("A"), Endpoint.in_memory("B")])
+    capacity = c._node.group.capacity
+    for _ in range(capacity):
+        await c.send(b"x")
+    waiting = [asyncio.create_task(c.send(b"y")), asyncio.create_task(c.flush())]
+    await until(lambda: len(c.waiting()) == 2)
+    exclude(c)
+    for task in waiting:
+        with pytest.raises(PlaceLost, match=r"C#\w+ lost its place in group 'g'"):
+            await task
+    late = asyncio.create_task(c.send(b"late"))
+    await asyncio.sleep(0)
+    assert "is in no view yet" in c.explain() and c.status()["view"] is None
+    assert len(c.members) == 3, "the old view is shown until there is a new one"
+    world.transports["C"].unblock()
+    await late
+    await asyncio.gather(*reading)
+
+
+@in_world
+async def test_a_list_that_is_being_sent_is_not_continued_by_the_next_incarnation(world: World) -> None:
+    _, _, c = await three(world, on_exclusion="rejoin", config=profile("test", self_delivery=False, capacity=8))
+    sending = asyncio.create_task(c.send_many([b"x"] * 1000))
+    await asyncio.sleep(0)
+    exclude(c)
+    with pytest.raises(PlaceLost):
+        await sending
+
+
+@in_world
+async def test_with_merge_an_excluded_member_keeps_its_incarnation(world: World) -> None:
+    _, _, c = await three(world)
+    was = c.me
+    exclude(c)
+    await asyncio.sleep(0.05)
+    assert c.me == was
+
+
+@in_world
+async def test_a_member_that_cannot_go_on_without_a_gap_rejoins_whatever_its_policy(world: World) -> None:
+    """X8: a broken promise is reported, and the member begins anew."""
+    a, _, c = await three(world)
+    was = c.me
+    c._driver.execute([Lost("B no longer has 17")])
+    await until(lambda: c.me != was and c.me in a.members)
+    events = await events_until(c, lambda event: isinstance(event, Rejoin))
+    assert events[-1] == Rejoin(was, "B no longer has 17")
+
+
+@in_world
+async def test_a_member_on_its_way_out_does_not_come_back(world: World) -> None:
+    a, _, c = await three(world, on_exclusion="rejoin")
+    world.transports["C"].block([Endpoint.in_memory("A"), Endpoint.in_memory("B")])
+    leaving = asyncio.create_task(c.leave())
+    await asyncio.sleep(0)
+    exclude(c)
+    await leaving
+    assert Endpoint.in_memory("C") not in world.hub.open
+    await until(lambda: len(a.members) == 2)
+
+
+@in_world
+async def test_next_batch_takes_nothing_when_it_is_cancelled(world: World) -> None:
+    (a,) = await world.enter("A")
+    assert isinstance(await a.next_batch(), ViewChange)
+    reading = asyncio.create_task(a.next_batch())
+    await asyncio.sleep(0)
+    reading.cancel()
+    await asyncio.gather(reading, return_exceptions=True)
+    await a.send(b"x")
+    assert await a.next_batch() == Batch(a.me, [b"x"])
+    await a.close()
+    assert await a.next_batch() is None

@@ -1,0 +1,104 @@
+"""The synchronous face: two groups in one process, each with its thread, over real loopback sockets."""
+
+import threading
+from collections.abc import Iterator
+from contextlib import ExitStack
+
+import pytest
+
+import ringcast
+from ringcast import GroupClosed, Message, UsageError, ViewChange, WaitExpired, profile, sync
+
+
+@pytest.fixture
+def pair() -> Iterator[tuple[sync.Group, sync.Group]]:
+    with ExitStack() as stack:
+        config = profile("test")
+        a = stack.enter_context(sync.join("g", name="A", config=config, inspect=False))
+        b = stack.enter_context(sync.join("g", name="B", seeds=[a.me.endpoint], config=config, inspect=False))
+        while len(a.members) < 2:
+            a.receive(timeout=30)
+        yield a, b
+
+
+def messages(group: sync.Group, count: int) -> list[bytes]:
+    found: list[bytes] = []
+    while len(found) < count:
+        event = group.receive(timeout=30)
+        if isinstance(event, Message):
+            found.append(event.payload)
+    return found
+
+
+def test_a_script_sends_and_reads_without_await(pair: tuple[sync.Group, sync.Group]) -> None:
+    a, b = pair
+    a.send(b"one")
+    a.send_many([b"two", b"three"])
+    assert messages(b, 3) == messages(a, 3) == [b"one", b"two", b"three"]
+    a.flush(timeout=30)
+    assert a.members == b.members and a.coordinator == a.me and a.view.id == b.view.id
+    assert "nothing waits" in a.explain() and a.waiting() == [] and a.status()["me"] == str(a.me)
+    b.send(b"for A", to=[a.me])
+    assert messages(a, 1) == [b"for A"]
+
+
+def test_several_threads_may_send_and_read(pair: tuple[sync.Group, sync.Group]) -> None:
+    a, b = pair
+    found: list[bytes] = []
+    senders = [threading.Thread(target=lambda: [a.send(b"%d" % n) for n in range(50)]) for _ in range(4)]
+    readers = [threading.Thread(target=lambda: found.extend(messages(b, 50))) for _ in range(4)]
+    own = threading.Thread(target=lambda: messages(a, 200))
+    for thread in (*senders, *readers, own):
+        thread.start()
+    for thread in (*senders, *readers, own):
+        thread.join()
+    assert sorted(found) == sorted(b"%d" % number for number in [*range(50)] * 4)
+
+
+def test_waits_have_limits_and_errors_come_through(pair: tuple[sync.Group, sync.Group]) -> None:
+    a, b = pair
+    while True:
+        try:
+            b.receive(timeout=0.05)
+        except WaitExpired as expired:
+            assert "within 0.05 s" in str(expired)
+            break
+    with pytest.raises(UsageError, match="payload must be bytes"):
+        a.send("text")  # type: ignore[arg-type]
+    a.send(b"still works")
+    assert messages(b, 1) == [b"still works"]
+
+
+def test_a_batch_that_was_begun_by_message_can_be_finished_as_one(pair: tuple[sync.Group, sync.Group]) -> None:
+    a, b = pair
+    a.send_many([b"%d" % n for n in range(10)])
+    first = messages(b, 1)
+    rest: list[bytes] = []
+    while len(rest) < 9:
+        event = b.receive_batch(timeout=30)
+        assert isinstance(event, ringcast.Batch)
+        rest += event.payloads
+    assert first + rest == [b"%d" % n for n in range(10)]
+
+
+def test_iterating_ends_when_the_group_is_closed_elsewhere(pair: tuple[sync.Group, sync.Group]) -> None:
+    a, b = pair
+    seen: list[object] = []
+    reader = threading.Thread(target=lambda: seen.extend(b))
+    reader.start()
+    a.send(b"x")
+    b.close()
+    reader.join()
+    with pytest.raises(GroupClosed):
+        b.send(b"y")
+    assert all(isinstance(event, Message | ViewChange) for event in seen)
+    b.leave()
+
+
+def test_a_join_that_fails_ends_its_thread() -> None:
+    before = threading.active_count()
+    with pytest.raises(ringcast.TransportError):
+        sync.join("g", bind="203.0.113.1:0", inspect=False)
+    with pytest.raises(ringcast.ConfigError):
+        sync.join("no spaces please")
+    assert threading.active_count() == before
