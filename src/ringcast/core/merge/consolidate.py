@@ -58,8 +58,8 @@ def consolidate(digests: Iterable[Digest]) -> tuple[Digest, tuple[Address, ...]]
     return whole, tuple(overlap)
 
 
-def merge_view(leader: Address, aggregates: Sequence[Aggregate]) -> View:
-    """The common view; a member that stands in two subgroups counts for the first."""
+def merge_view(leader: Address, aggregates: Sequence[Aggregate], above: int = 0) -> View:
+    """The common view, numbered above all; a member that stands in two subgroups counts for the first."""
     subgroups: list[tuple[Address, ...]] = []
     seen: dict[Address, None] = {}
     for aggregate in aggregates:
@@ -69,7 +69,7 @@ def merge_view(leader: Address, aggregates: Sequence[Aggregate]) -> View:
             subgroups.append(subgroup)
     observers = dict.fromkeys(member for aggregate in aggregates for member in aggregate.observers if member in seen)
     return View(
-        ViewId(1 + max(aggregate.number for aggregate in aggregates), leader),
+        ViewId(1 + max(above, *(aggregate.number for aggregate in aggregates)), leader),
         tuple(seen),
         tuple(observers),
         tuple(subgroups),

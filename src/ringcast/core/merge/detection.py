@@ -34,6 +34,7 @@ from ringcast.core.merge.sightings import Dissent, Sighting, Sightings
 from ringcast.model import Address, Config, View, ViewId
 
 ASKED_PER_VIEW = 2
+CALLED_TOGETHER = 64
 
 Decisions = list[Detection]
 
@@ -112,12 +113,25 @@ class MergeDetector:
 
     def _sight(self, now_ns: int, peer: Address, sighting: Sighting) -> Decisions:
         assert self._view is not None
+        is_news = not self.sightings.has_view(sighting.view)
         if not self.sightings.note(peer, sighting):
             return []
         self.outsiders.remember(peer.endpoint)
         acting = self._acting()
         if acting != self.me and peer != self._view.coordinator:
             return self._pass_on(now_ns, acting, peer, sighting)
+        return self._gather(now_ns, sighting.coordinator or peer) if is_news else self._check_soon(now_ns)
+
+    def _gather(self, now_ns: int, coordinator: Address) -> Decisions:
+        """A lower coordinator will lead: tell it of us. Else call others, so that one merge finds all partitions."""
+        out: Decisions = []
+        if coordinator < self.me:
+            out = [AnnounceTo((coordinator.endpoint,))]
+        elif self._check_ns is None and self._rereading is None:
+            out = [AnnounceTo(self.outsiders.next_in_turn(CALLED_TOGETHER, self._inside))]
+        return out + self._check_soon(now_ns)
+
+    def _check_soon(self, now_ns: int) -> Decisions:
         if self._check_ns is None:
             self._check_ns = now_ns + self.config.merge_gather_ns
         return []
@@ -141,11 +155,23 @@ class MergeDetector:
 
     def _reread(self, now_ns: int) -> Decisions:
         self._check_ns = None
-        asked = [peer for peer in self.sightings.whom_to_ask(ASKED_PER_VIEW) if peer != self.me]
+        asked = self._whom_to_ask(now_ns)
         if not asked:
             return []
         self._rereading = Rereading(now_ns + self.config.reread_ns)
         return [ReadView(peer) for peer in asked if self._rereading.ask(peer)]
+
+    def _whom_to_ask(self, now_ns: int) -> list[Address]:
+        """Who will lead reads all views; who sees a lower coordinator reads that one's only, and will announce itself.
+
+        So the reads of all partitions together grow with their number, not with its square.
+        """
+        assert self._view is not None
+        lowest = min(self.sightings.coordinators(), default=self.me)
+        asked = self.sightings.whom_to_ask(ASKED_PER_VIEW)
+        if lowest < self.me and not self._is_idle_leader(now_ns, lowest):
+            asked = [lowest, *(peer for peer in asked if peer in self._view)]
+        return [peer for peer in asked if peer != self.me]
 
     def on_view_answer(self, now_ns: int, peer: Address, view: View) -> Decisions:
         rereading, mine = self._rereading, self._view
@@ -196,7 +222,7 @@ class MergeDetector:
             views = {peer: view for peer, view in views.items() if view.id != views[leader].id}
             leader = choose_leader(views)
         if leader != self.me:
-            return [AnnounceTo((leader.endpoint,))]
+            return self._nudge(now_ns, leader)
         parties = tuple(parties_of(views, silent))
         return [RaiseMerge(parties)] if len(parties) > 1 else []
 
@@ -213,8 +239,13 @@ class MergeDetector:
     def _is_idle_leader(self, now_ns: int, leader: Address) -> bool:
         """It was told of us for longer than two merges could take, and does nothing: go on without it."""
         if self._nudged is None or self._nudged[0] != leader:
-            self._nudged = (leader, now_ns)
+            return False
         return now_ns - self._nudged[1] > 2 * (self.config.merge_ask_ns + self.config.merge_ns)
+
+    def _nudge(self, now_ns: int, leader: Address) -> Decisions:
+        if self._nudged is None or self._nudged[0] != leader:
+            self._nudged = (leader, now_ns)
+        return [AnnounceTo((leader.endpoint,))]
 
     # ---- time
 

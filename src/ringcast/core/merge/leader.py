@@ -53,6 +53,7 @@ class MergeLeader:
         self.patience = Patience(config.merge_patience)
         self._proposed: tuple[MergeId, list[Party]] | None = None
         self._merges = 0
+        self._numbered = 0  # our last view's number: even if nobody kept it, no other content may have its id (G4)
 
     # ---- starting
 
@@ -120,12 +121,13 @@ class MergeLeader:
     def _consolidate(self, now_ns: int, attempt: Attempt) -> Decisions:
         aggregates = [attempt.aggregates[coordinator] for coordinator in attempt.parties]
         digest, overlap = consolidate(aggregate.digest for aggregate in aggregates)
-        view = merge_view(self.me, aggregates)
+        view = merge_view(self.me, aggregates, above=self._numbered)
         missing = digest.missing(view.members)
         if missing:
             return self._fail(now_ns, f"no digest for {', '.join(map(str, missing))}", missing)
         attempt.step, attempt.deadline_ns = Step.SPREADING, now_ns + self.config.merge_ask_ns
         attempt.outcome = view.id
+        self._numbered = view.id.number
         spread = [Send(to, _merge_view(attempt.merge_id, view, digest)) for to in self._addressees(attempt)]
         warning = [Overlap(overlap)] if overlap else []
         return [self._traced(now_ns, "view", {"view": view.id, "overlap": list(overlap)}), *warning, *spread]

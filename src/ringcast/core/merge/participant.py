@@ -7,7 +7,7 @@ Not here: whether a coordinator may accept at all (the view handler), how a roll
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from dataclasses import dataclass
 from enum import StrEnum
 
@@ -100,11 +100,18 @@ class MergeParticipant:
         return [self._event(now_ns, merge.merge_id, "call"), HoldRollCall(merge.merge_id, merge.members)]
 
     def on_roll_call_ended(
-        self, now_ns: int, merge_id: MergeId, told: Mapping[Address, Told], number: int, limits: tuple[int, int]
+        self,
+        now_ns: int,
+        merge_id: MergeId,
+        told: Mapping[Address, Told],
+        number: int,
+        limits: tuple[int, int],
+        elsewhere: Collection[Address] = (),
     ) -> Decisions:
         """What our roll call gave, complete or not; the leader learns who is missing. `limits` = capacity, bytes.
 
-        An entry that somebody else said counts as missing (G8).
+        An entry that somebody else said counts as missing (G8). Members `elsewhere` answered from another view: they
+        are no part of this subgroup, so nobody waits for them.
         """
         merge = self._in(merge_id, Part.CALLING)
         if merge is None:
@@ -112,7 +119,7 @@ class MergeParticipant:
         merge.part = Part.ANSWERED
         said = {m: told[m] for m in merge.members if m in told and told[m].origin == m}
         origins, entries = tuple(t.origin for t in said.values()), tuple(t.entry for t in said.values())
-        missing = tuple(member for member in merge.members if member not in said)
+        missing = tuple(member for member in merge.members if member not in said and member not in elsewhere)
         digest = MergeDigest(merge_id, tuple(said), origins, entries, missing, number, *limits)
         events = [digest_event(now_ns, merge_id, member, entry) for member, entry in said.items()]
         return [*events, self._event(now_ns, merge_id, "answer"), Send(merge_id.leader, digest)]
@@ -131,7 +138,7 @@ class MergeParticipant:
         if merge_id.leader != sender:
             return []
         self._armed.use(merge_id)
-        return self._over(now_ns, merge_id, why)
+        return self._over(now_ns, merge_id, why) or [MergeOver(merge_id, why)]
 
     # ---- a member and its coordinator
 
@@ -145,10 +152,12 @@ class MergeParticipant:
     # ---- the end
 
     def on_view(self, now_ns: int, view: View) -> Decisions:
-        """Whatever view was installed here, the merge before it is over."""
-        return (
-            [] if self.merge is None else self._end(now_ns, "installed" if view.is_merge else "failed", "a view came")
-        )
+        """Whatever view was installed here, the merge before it is over; if it is no MergeView, without a view."""
+        if self.merge is None:
+            return []
+        if not view.is_merge:
+            return self._over(now_ns, self.merge.merge_id, f"view {view.id} came")
+        return self._end(now_ns, "installed", "")
 
     def on_released(self, now_ns: int, merge_id: MergeId) -> Decisions:
         """The view handler resumed, or our coordinator cancelled its roll call."""

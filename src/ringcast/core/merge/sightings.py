@@ -29,6 +29,9 @@ class Sightings:
     def __contains__(self, peer: Address) -> bool:
         return peer in self._seen
 
+    def has_view(self, view: ViewId) -> bool:
+        return any(sighting.view == view for sighting in self._seen.values())
+
     def note(self, peer: Address, sighting: Sighting) -> bool:
         """False if it is old news."""
         known = self._seen.get(peer)
@@ -44,6 +47,10 @@ class Sightings:
 
     def items(self) -> list[tuple[Address, Sighting]]:
         return list(self._seen.items())
+
+    def coordinators(self) -> list[Address]:
+        """Those that announced themselves as the coordinator of their view."""
+        return [peer for peer, sighting in self._seen.items() if sighting.coordinator == peer]
 
     def whom_to_ask(self, each: int) -> list[Address]:
         """For each view seen its coordinator, if known, and up to `each` of those who announced it."""

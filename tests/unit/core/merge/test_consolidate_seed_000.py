@@ -1,0 +1,114 @@
+"""Seed 000's worked numbers, and the arithmetic of a MergeView."""
+
+import pytest
+
+from ringcast.core.merge import Aggregate, consolidate, entry_after_merge, merge_view
+from ringcast.model import Address, Digest, Entry, ViewId
+
+
+def member(name: str) -> Address:
+    return Address(name, 0, f"{name}:1")
+
+
+A, B, C, D = map(member, "ABCD")
+
+
+def seqno(number: int) -> Entry:
+    return Entry(0, number, number)
+
+
+def test_seed_000_overlap_takes_the_maximum_and_warns_d07() -> None:
+    """`A: 7 20 (20)` with `A: 2 10 (10)  B: 5 25 (25)`."""
+    as_says = Digest({A: Entry(7, 20, 20)})
+    bs_say = Digest({A: Entry(2, 10, 10), B: Entry(5, 25, 25)})
+    merged, overlap = consolidate([as_says, bs_say])
+    assert dict(merged.entries) == {A: Entry(7, 20, 20), B: Entry(5, 25, 25)}
+    assert overlap == (A,)
+
+
+def test_seed_000_a_message_sent_meanwhile_counts_d07() -> None:
+    """`if A's digest (for itself) contains 7 21 (21) ... the maximum would be 7 21 (21)`."""
+    merged, _ = consolidate([Digest({A: Entry(7, 21, 21)}), Digest({A: Entry(7, 20, 20)})])
+    assert merged[A] == Entry(7, 21, 21)
+
+
+def test_without_overlap_there_is_nothing_to_warn_of() -> None:
+    assert consolidate([Digest({A: seqno(1)}), Digest({B: seqno(2)})])[1] == ()
+
+
+def test_seed_000_merging_of_local_digests_p20() -> None:
+    """Local `A:20 B:10` at A, with the digest `A:15 B:7 C:10 D:9` of {A,B} and {C,D}, gives `A:20 B:10 C:10 D:9`."""
+    local: dict[Address, Entry] = {A: seqno(20), B: seqno(10)}
+    digest = {A: seqno(15), B: seqno(7), C: seqno(10), D: seqno(9)}
+    together = (A, B)
+    after = {
+        m: entry_after_merge(m == A, local.get(m), entry, same_view=m in together).delivered
+        for m, entry in digest.items()
+    }
+    assert after == {A: 20, B: 10, C: 10, D: 9}
+
+
+def test_seed_000_bs_eight_to_ten_are_not_delivered_again_even_if_b_was_apart_p20() -> None:
+    assert entry_after_merge(False, seqno(10), seqno(7), same_view=False) == seqno(10)
+
+
+def test_equality_keeps_what_is_buffered_beyond_p20() -> None:
+    """Taken literally the seed resets on equality; buffered B12 would be thrown away."""
+    buffered = Entry(3, 10, 12)
+    assert entry_after_merge(False, buffered, seqno(10), same_view=False) is buffered
+
+
+@pytest.mark.parametrize("digest", [0, 7, 10, 11, 99])
+def test_our_own_entry_is_never_overwritten_g10(digest: int) -> None:
+    assert entry_after_merge(True, seqno(10), seqno(digest), same_view=False) == seqno(10)
+
+
+@pytest.mark.parametrize(("local", "digest", "after"), [(9, 10, 10), (10, 10, 10), (11, 10, 11), (0, 10, 10)])
+def test_a_lower_entry_is_reset_and_a_higher_or_equal_one_kept_g10(local: int, digest: int, after: int) -> None:
+    assert entry_after_merge(False, seqno(local), seqno(digest), same_view=False) == seqno(after)
+
+
+def test_between_members_of_the_same_view_nothing_is_reset_g10() -> None:
+    """They were never apart: 8..10 are in flight and retransmission brings them; a reset would lose them."""
+    assert entry_after_merge(False, seqno(7), seqno(10), same_view=True) == seqno(7)
+
+
+def test_a_sender_never_heard_of_starts_at_the_digest() -> None:
+    assert entry_after_merge(False, None, seqno(10), same_view=False) == seqno(10)
+
+
+# ---- the view
+
+
+def aggregate(
+    members: str, number: int = 1, *, capacity: int = 64, window: int = 1000, observers: str = ""
+) -> Aggregate:
+    names = tuple(map(member, members))
+    digest = Digest({m: seqno(1) for m in names})
+    return Aggregate(names, digest, number, capacity, window, tuple(map(member, observers)))
+
+
+def test_the_number_is_one_more_than_the_highest_and_the_leader_creates_it() -> None:
+    view = merge_view(C, [aggregate("CD", 10), aggregate("AB", 12)])
+    assert view.id == ViewId(13, C)
+
+
+def test_the_leaders_subgroup_comes_first_and_the_subgroups_are_named() -> None:
+    view = merge_view(C, [aggregate("CD"), aggregate("AB")])
+    assert view.members == (C, D, A, B)
+    assert view.subgroups == ((C, D), (A, B))
+
+
+def test_the_smallest_limits_are_agreed_on() -> None:
+    view = merge_view(A, [aggregate("AB", capacity=64, window=500), aggregate("CD", capacity=16, window=900)])
+    assert (view.capacity, view.window_bytes) == (16, 500)
+
+
+def test_observers_stay_observers() -> None:
+    view = merge_view(A, [aggregate("AB", observers="A"), aggregate("CD", observers="D")])
+    assert (view.observers, view.coordinator) == ((A, D), B)
+
+
+def test_a_member_of_two_subgroups_counts_for_the_first() -> None:
+    view = merge_view(A, [aggregate("A"), aggregate("AB"), aggregate("B")])
+    assert (view.members, view.subgroups) == ((A, B), ((A,), (B,)))

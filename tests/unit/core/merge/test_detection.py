@@ -1,0 +1,265 @@
+"""Merge detection: views in flight are no split, real views are read first, the leader is told."""
+
+from random import Random
+
+import pytest
+
+from ringcast.core.control import Sighted
+from ringcast.core.merge import (
+    AnnounceTo,
+    Detection,
+    LeftBehind,
+    MergeDetector,
+    RaiseMerge,
+    ReadView,
+    Send,
+    SuspectDissenter,
+)
+from ringcast.core.merge.outsiders import Outsiders
+from ringcast.model import MS, SECOND, Address, Config, View, ViewId
+
+CONFIG = Config(announce_ns=3600 * SECOND // 8, merge_gather_ns=100 * MS, reread_ns=300 * MS, view_limit_ns=3 * SECOND)
+
+
+def member(name: str) -> Address:
+    return Address(name, 0, f"{name}:1")
+
+
+def view(text: str) -> View:
+    names, _, number = text.partition("/")
+    members = tuple(map(member, names))
+    return View(ViewId(int(number), members[0]), members)
+
+
+A, B, C, D, E = map(member, "ABCDE")
+
+
+def detector(me: Address, held: str) -> MergeDetector:
+    made = MergeDetector(me, CONFIG, Random(1))
+    made.on_view(0, view(held))
+    return made
+
+
+def hear(made: MergeDetector, now_ns: int, peer: Address, held: str) -> list[Detection]:
+    seen = view(held)
+    return made.on_announcement(now_ns, peer, seen.id, seen.coordinator)
+
+
+def reading(made: MergeDetector) -> list[Detection]:
+    return [d for d in made.on_time(100 * MS) if isinstance(d, ReadView)]
+
+
+def raised(decisions: list[Detection]) -> list[str]:
+    found = [d for d in decisions if isinstance(d, RaiseMerge)]
+    return ["".join(m.name for m in party.members) for d in found for party in d.parties]
+
+
+def test_real_views_are_read_before_anything_is_raised() -> None:
+    made = detector(A, "AB/5")
+    hear(made, 0, C, "CD/5")
+    assert made.deadline_ns() == 100 * MS
+    assert made.on_time(99 * MS) == []
+    assert reading(made) == [ReadView(C)]
+    assert raised(made.on_view_answer(101 * MS, C, view("CD/5"))) == ["AB", "CD"]
+
+
+def test_who_is_no_coordinator_is_asked_and_then_its_coordinator_too() -> None:
+    made = detector(A, "AB/5")
+    made.on_announcement(0, D, view("CD/5").id)
+    assert reading(made) == [ReadView(D)]
+    assert made.on_view_answer(101 * MS, D, view("CD/5")) == [ReadView(C)]
+    assert raised(made.on_view_answer(102 * MS, C, view("CD/5"))) == ["AB", "CD"]
+
+
+def test_a_coordinator_that_does_not_answer_is_left_out_and_another_speaks_m22() -> None:
+    three, seven = member("3"), member("7")
+    made = detector(three, "34567/7")
+    hear(made, 0, seven, "234567/6")  # A member that is behind: no reason to merge.
+    assert made.on_time(100 * MS) == []
+    lost = detector(three, "3456/8")
+    hear(lost, 0, seven, "234567/6")
+    assert reading(lost) == [ReadView(member("2")), ReadView(seven)]
+    assert lost.on_view_answer(101 * MS, seven, view("234567/6")) == []
+    assert raised(lost.on_time(400 * MS)) == ["3456", "7"]
+
+
+@pytest.mark.parametrize(
+    ("case", "mine", "peer", "theirs"),
+    [
+        ("its real view is ours by now", "AB/5", C, "AB/5"),
+        ("we are in it and it is newer: it is on its way to us", "AB/5", C, "CAB/6"),
+        ("a member of ours with an older view is behind", "ABC/5", B, "AB/4"),
+    ],
+)
+def test_a_view_in_flight_is_no_split(case: str, mine: str, peer: Address, theirs: str) -> None:
+    made = detector(A, mine)
+    hear(made, 0, peer, "C/9" if peer == C else "B/9")
+    asked = reading(made)
+    out = [d for read in asked if isinstance(read, ReadView) for d in made.on_view_answer(101 * MS, peer, view(theirs))]
+    assert raised(out + made.on_time(500 * MS)) == []
+
+
+def test_ids_out_of_order_from_one_member_are_one_view_m15() -> None:
+    made = detector(B, "AB/9")
+    for number in (6, 7, 9, 8):
+        assert made.on_announcement(number, A, ViewId(number, A), A) == []
+    made.on_announcement(10, A, ViewId(9, A), A)
+    assert made.on_time(100 * MS) == []
+
+
+def test_views_of_one_creator_at_members_that_are_behind_are_no_merge_m15() -> None:
+    made = detector(A, "ABCD/9")
+    for peer, number in ((B, 6), (C, 7), (D, 8)):
+        assert made.on_announcement(0, peer, ViewId(number, A), A) == []
+    assert made.on_time(1 * SECOND) == []
+
+
+def test_old_news_of_an_outsider_is_ignored_m15() -> None:
+    made = detector(A, "A/5")
+    hear(made, 0, B, "B/9")
+    assert hear(made, 1, B, "B/8") == []
+    assert made.sightings.items()[0][1].view == ViewId(9, B)
+
+
+def test_a_member_that_stays_behind_longer_than_the_limit_is_suspected_although_it_lives() -> None:
+    made = detector(A, "AB/5")
+    assert hear(made, 0, B, "AB/4") == []
+    assert hear(made, 3 * SECOND - 1, B, "AB/4") == []
+    assert hear(made, 3 * SECOND, B, "AB/4") == [SuspectDissenter(B)]
+    assert hear(made, 3 * SECOND + 1, B, "AB/4") == []  # Level-triggered, but not with every heartbeat.
+    assert hear(made, 5 * SECOND, B, "AB/4") == [SuspectDissenter(B)]
+
+
+def test_a_member_that_caught_up_starts_anew() -> None:
+    made = detector(A, "AB/5")
+    hear(made, 0, B, "AB/4")
+    hear(made, 1 * SECOND, B, "AB/5")
+    assert hear(made, 4 * SECOND, B, "AB/4") == []
+
+
+def test_who_does_not_act_passes_on_once_per_view_and_interval() -> None:
+    made = detector(B, "AB/5")
+    seen = view("CD/5")
+    assert hear(made, 0, C, "CD/5") == [Send(A, Sighted(C, seen.id, C))]
+    assert hear(made, 1, D, "CD/5") == []
+    assert hear(made, CONFIG.announce_ns, C, "CD/5") == [Send(A, Sighted(C, seen.id, C))]
+
+
+def test_what_a_member_passed_on_counts_as_heard_m18() -> None:
+    made = detector(A, "AB/5")
+    made.on_sighted(0, B, Sighted(C, ViewId(5, C), C))
+    assert reading(made) == [ReadView(C)]
+    stranger = detector(A, "AB/5")
+    assert stranger.on_sighted(0, E, Sighted(C, ViewId(5, C), C)) == []
+    assert stranger.on_time(100 * MS) == []
+
+
+def test_if_the_coordinator_has_gone_to_another_view_the_next_acts() -> None:
+    made = detector(B, "ABC/5")
+    hear(made, 0, A, "A/9")
+    assert reading(made) == [ReadView(A)]
+    out = made.on_view_answer(101 * MS, A, view("A/9"))
+    assert LeftBehind(view("A/9")) in out
+
+
+def test_who_sees_a_lower_coordinator_reads_only_that_one_and_announces_itself() -> None:
+    made = detector(C, "C/5")
+    assert hear(made, 0, D, "D/5") == [AnnounceTo(("D:1",))]
+    assert hear(made, 0, A, "AB/5") == [AnnounceTo(("A:1",))]
+    assert reading(made) == [ReadView(A)]
+    assert made.on_view_answer(101 * MS, A, view("AB/5")) == [AnnounceTo(("A:1",))]
+
+
+def test_a_leader_that_does_nothing_for_two_merges_is_gone_without() -> None:
+    made = detector(C, "C/5")
+    now = 0
+    out: list[Detection] = []
+    while not raised(out):
+        hear(made, now, A, "A/5")
+        hear(made, now, D, "D/5")
+        due = made.deadline_ns()
+        assert due is not None and due < 3600 * SECOND
+        now = due
+        out = made.on_time(now)
+        for read in [d for d in out if isinstance(d, ReadView)]:
+            out += made.on_view_answer(now, read.peer, view(f"{read.peer.name}/5"))
+    assert raised(out) == ["C", "D"]
+    assert now > 2 * (CONFIG.merge_ask_ns + CONFIG.merge_ns)
+
+
+# ---- being left behind
+
+
+def test_a_member_whose_coordinator_goes_on_without_it_learns_it() -> None:
+    made = detector(C, "ABC/5")
+    hear(made, 0, A, "AB/6")
+    assert reading(made) == [ReadView(A)]
+    assert LeftBehind(view("AB/6")) in made.on_view_answer(101 * MS, A, view("AB/6"))
+
+
+def test_a_coordinator_is_left_behind_only_by_everybody() -> None:
+    alone = detector(A, "ABC/5")
+    hear(alone, 0, B, "BC/6")
+    reading(alone)
+    out = alone.on_view_answer(101 * MS, B, view("BC/6"))
+    assert LeftBehind(view("BC/6")) in out
+    with_c = detector(A, "ABC/5")
+    hear(with_c, 0, B, "B/6")
+    reading(with_c)
+    out = with_c.on_view_answer(101 * MS, B, view("B/6"))
+    assert not any(isinstance(d, LeftBehind) for d in out)
+    assert raised(out) == ["AC", "B"]
+
+
+def test_an_answer_nobody_asked_for_changes_nothing() -> None:
+    made = detector(A, "A/5")
+    assert made.on_view_answer(0, B, view("B/5")) == []
+    hear(made, 0, B, "B/5")
+    reading(made)
+    assert made.on_view_answer(101 * MS, C, view("C/5")) == []
+    assert made.on_view_answer(101 * MS, B, view("C/5")) == []  # It must be in its own view.
+
+
+# ---- announcing
+
+
+def test_lost_members_and_found_places_are_told_our_view_in_turn() -> None:
+    made = MergeDetector(A, Config(announce_peers=2), Random(1))
+    made.on_view(0, view("ABCD/5"))
+    made.on_view(1, view("AB/6"))
+    made.on_found(["E:1", "A:1"])
+    told = []
+    for _ in range(3):
+        due = made.deadline_ns()
+        assert due is not None
+        told += [d.endpoints for d in made.on_time(due) if isinstance(d, AnnounceTo)]
+    assert told == [("C:1", "D:1"), ("E:1", "C:1"), ("D:1", "E:1")]
+
+
+def test_who_left_of_its_own_accord_is_not_called_back() -> None:
+    made = detector(A, "ABC/5")
+    made.on_view(1, view("A/6"), left=[B])
+    assert made.outsiders.next_in_turn(9, ()) == ("C:1",)
+
+
+def test_the_steps_of_announcing_are_random_but_bounded() -> None:
+    config = Config()
+    made = MergeDetector(A, config, Random(1))
+    made.on_view(0, view("A/1"))
+    steps, now = [], 0
+    for _ in range(20):
+        due = made.deadline_ns()
+        assert due is not None
+        steps.append(due - now)
+        now = due
+        made.on_time(now)
+    assert len(set(steps)) > 10
+    assert all(0.75 * config.announce_ns <= step <= 1.25 * config.announce_ns for step in steps[1:])
+
+
+def test_outsiders_are_bounded_and_skip_who_is_inside() -> None:
+    known = Outsiders(2)
+    for endpoint in ("a", "b", "c"):
+        known.remember(endpoint)
+    assert len(known) == 2
+    assert known.next_in_turn(9, {"b"}) == ("c",)

@@ -1,0 +1,294 @@
+"""The merge leader, step by step: whole orders, whole answers."""
+
+from random import Random
+
+import pytest
+
+from ringcast.core.control import CancelMerge, MergeCall, MergeDigest, MergeId, MergeReq, MergeRsp, MergeView
+from ringcast.core.merge import Leading, MergeEnded, MergeLeader, Overlap, Party, Propose, Send
+from ringcast.core.merge.leader import Step
+from ringcast.model import SECOND, Address, Config, Entry, Event, Kind, View, ViewId
+
+
+def member(name: str) -> Address:
+    return Address(name, 0, f"{name}:1")
+
+
+A, B, C, D, E = map(member, "ABCDE")
+CONFIG = Config()
+AB, CD = View(ViewId(3, A), (A, B)), View(ViewId(7, C), (C, D))
+PARTIES = (Party(C, CD, (C, D)), Party(A, AB, (A, B)))
+FIRST = MergeId(A, 1)
+
+
+def digest(merge_id: MergeId, text: str, number: int = 7, missing: tuple[Address, ...] = ()) -> MergeDigest:
+    """`C10 D9`: what each said itself."""
+    members = tuple(member(part[0]) for part in text.split())
+    entries = tuple(Entry(0, int(part[1:]), int(part[1:])) for part in text.split())
+    return MergeDigest(merge_id, members, members, entries, missing, number, 64, 1000)
+
+
+def orders(decisions: list[Leading]) -> list[Leading]:
+    return [d for d in decisions if not isinstance(d, Event)]
+
+
+def asking(parties: tuple[Party, ...] = PARTIES, now_ns: int = 0) -> tuple[MergeLeader, MergeId]:
+    leader = MergeLeader(A, CONFIG, Random(1))
+    (proposed,) = leader.on_raised(now_ns, parties)
+    assert isinstance(proposed, Propose)
+    leader.begin(now_ns, proposed.merge_id)
+    return leader, proposed.merge_id
+
+
+def calling() -> MergeLeader:
+    leader, merge_id = asking()
+    for coordinator in (A, C):
+        leader.on_merge_rsp(1, coordinator, MergeRsp(merge_id, True))
+    return leader
+
+
+def cancelled(why: str, *to: Address) -> list[Leading]:
+    return [*(Send(each, CancelMerge(FIRST, why)) for each in to), MergeEnded(FIRST, False, why)]
+
+
+def test_asking_goes_to_every_coordinator_ourselves_last() -> None:
+    leader = MergeLeader(A, CONFIG, Random(1))
+    assert leader.on_raised(0, PARTIES) == [Propose(FIRST)]
+    event, *asked = leader.begin(0, FIRST)
+    assert asked == [Send(C, MergeReq(FIRST, CD.id, (C, D))), Send(A, MergeReq(FIRST, AB.id, (A, B)))]
+    assert isinstance(event, Event) and event.kind is Kind.MERGE
+    assert event.detail == {"step": "start", "merge_id": "A#0~1", "parties": [[A, B], [C, D]]}
+
+
+def test_when_all_have_accepted_all_are_called() -> None:
+    leader, merge_id = asking()
+    assert leader.on_merge_rsp(1, A, MergeRsp(merge_id, True)) == []
+    assert orders(leader.on_merge_rsp(2, C, MergeRsp(merge_id, True))) == [
+        Send(C, MergeCall(merge_id)),
+        Send(A, MergeCall(merge_id)),
+    ]
+
+
+def test_when_all_digests_are_here_the_view_goes_to_all_ourselves_last() -> None:
+    leader = calling()
+    assert orders(leader.on_merge_digest(2, C, digest(FIRST, "C10 D9"))) == []
+    spread = orders(leader.on_merge_digest(3, A, digest(FIRST, "A15 B7", number=3)))
+    entries = tuple(Entry(0, n, n) for n in (15, 7, 10, 9))
+    view = MergeView(FIRST, ViewId(8, A), (A, B, C, D), (), ((A, B), (C, D)), 64, 1000, entries)
+    assert spread == [Send(C, view), Send(A, view)]
+
+
+def test_it_is_complete_when_our_own_view_is_installed() -> None:
+    leader = calling()
+    leader.on_merge_digest(2, C, digest(FIRST, "C10 D9"))
+    *_, sent = leader.on_merge_digest(3, A, digest(FIRST, "A15 B7"))
+    assert isinstance(sent, Send) and isinstance(sent.message, MergeView)
+    assert orders(leader.on_view(4, View(ViewId(8, C), (A, C)))) == []
+    assert orders(leader.on_view(4, sent.message.view)) == [MergeEnded(FIRST, True, "complete")]
+    assert leader.deadline_ns() is None
+
+
+def test_the_trace_says_whose_entry_came_from_whom_g8() -> None:
+    events = calling().on_merge_digest(2, C, digest(FIRST, "C10 D9"))
+    told = [(e.peer, e.value, e.detail) for e in events if isinstance(e, Event)]
+    about = {"merge_id": "A#0~1", "about": "member"}
+    assert told == [(C, 10, {"origin": C, **about}), (D, 9, {"origin": D, **about})]
+
+
+def test_overlap_is_warned_of_and_takes_the_maximum() -> None:
+    leader = calling()
+    leader.on_merge_digest(2, C, digest(FIRST, "C10 D9 B5"))
+    out = orders(leader.on_merge_digest(3, A, digest(FIRST, "A15 B7")))
+    assert out[0] == Overlap((B,))
+    assert isinstance(out[1], Send) and isinstance(out[1].message, MergeView)
+    assert dict(zip(out[1].message.members, out[1].message.entries, strict=True))[B] == Entry(0, 7, 7)
+
+
+# ---- whole or cancelled (G9)
+
+
+def test_a_refusal_ends_the_attempt_at_once_x5() -> None:
+    leader, merge_id = asking()
+    leader.on_merge_rsp(1, A, MergeRsp(merge_id, True))
+    out = orders(leader.on_merge_rsp(2, C, MergeRsp(merge_id, False, "C#0 is gathering")))
+    assert out == cancelled("C#0 refused: C#0 is gathering", C)
+
+
+def test_a_missing_digest_cancels_at_once() -> None:
+    out = orders(calling().on_merge_digest(2, C, digest(FIRST, "C10", missing=(D,))))
+    assert out == cancelled("C#0 has no digest for D#0", C)
+
+
+def test_hearsay_cancels_g8() -> None:
+    heard = digest(FIRST, "C10 D9")
+    hearsay = MergeDigest(FIRST, heard.members, (C, C), heard.entries, (), 7, 64, 1000)
+    out = orders(calling().on_merge_digest(2, C, hearsay))
+    assert out == cancelled("C#0 sent what its members did not say themselves", C)
+
+
+@pytest.mark.parametrize("wrong", ["too few entries", "without its sender"])
+def test_a_malformed_digest_cancels_and_raises_nothing(wrong: str) -> None:
+    whole = digest(FIRST, "C10 D9") if wrong == "too few entries" else digest(FIRST, "D9")
+    entries = whole.entries[:1] if wrong == "too few entries" else whole.entries
+    broken = MergeDigest(FIRST, whole.members, whole.origins, entries, (), 7, 64, 1000)
+    assert orders(calling().on_merge_digest(2, C, broken))[-1] == MergeEnded(
+        FIRST, False, "C#0 sent what its members did not say themselves"
+    )
+
+
+def test_no_answer_within_the_limit_cancels() -> None:
+    leader, merge_id = asking()
+    leader.on_merge_rsp(1, A, MergeRsp(merge_id, True))
+    assert leader.deadline_ns() == CONFIG.merge_ask_ns
+    assert leader.on_time(CONFIG.merge_ask_ns - 1) == []
+    assert orders(leader.on_time(CONFIG.merge_ask_ns)) == cancelled("no answer from C#0 while asking", C)
+
+
+def test_no_digest_within_the_limit_cancels() -> None:
+    leader = calling()
+    leader.on_merge_digest(2, A, digest(FIRST, "A15 B7"))
+    assert leader.deadline_ns() == 1 + CONFIG.merge_ns
+    assert orders(leader.on_time(1 + CONFIG.merge_ns)) == cancelled("no answer from C#0 while calling", C)
+
+
+def test_the_death_of_a_coordinator_cancels_even_if_it_has_answered() -> None:
+    leader = calling()
+    leader.on_merge_digest(2, C, digest(FIRST, "C10 D9"))
+    assert orders(leader.on_gone(3, C)) == cancelled("C#0 is suspected", C)
+    assert leader.on_gone(3, C) == []
+
+
+def test_the_resumer_ends_the_attempt_too() -> None:
+    leader, _ = asking()
+    assert leader.on_cancelled(9, MergeId(A, 7), "resumer") == []
+    assert orders(leader.on_cancelled(9, FIRST, "resumer")) == cancelled("resumer", C)
+
+
+@pytest.mark.parametrize("step", ["asking", "calling"])
+def test_answers_that_are_not_awaited_change_nothing(step: str) -> None:
+    leader = asking()[0] if step == "asking" else calling()
+    before = (leader.attempt, dict(leader.attempt.awaited) if leader.attempt else None)
+    old = MergeId(A, 99)
+    for out in (
+        leader.on_merge_rsp(2, E, MergeRsp(FIRST, False)),
+        leader.on_merge_rsp(2, C, MergeRsp(old, False)),
+        leader.on_merge_digest(2, E, digest(FIRST, "E1")),
+        leader.on_merge_digest(2, C, digest(old, "C10 D9")),
+        leader.on_merge_rsp(2, C, MergeRsp(FIRST, False)) if step == "calling" else [],
+        leader.on_merge_digest(2, C, digest(FIRST, "C10 D9")) if step == "asking" else [],
+    ):
+        assert out == []
+    assert (leader.attempt, dict(leader.attempt.awaited) if leader.attempt else None) == before
+
+
+# ---- yielding, pausing, patience
+
+
+def test_while_asking_it_yields_to_a_lower_leader() -> None:
+    leader = MergeLeader(C, CONFIG, Random(1))
+    leader.on_raised(0, PARTIES)
+    leader.begin(0, MergeId(C, 1))
+    assert leader.on_other_merge(1, MergeId(D, 1)) == []
+    out = orders(leader.on_other_merge(1, MergeId(A, 5)))
+    assert out[-1] == MergeEnded(MergeId(C, 1), False, "yielded to A#0~5")
+    assert leader.on_raised(1, PARTIES) == [Propose(MergeId(C, 2))]  # Yielding costs no pause.
+
+
+def test_once_roll_calls_run_it_does_not_yield() -> None:
+    leader = MergeLeader(C, CONFIG, Random(1))
+    leader.on_raised(0, PARTIES)
+    leader.begin(0, MergeId(C, 1))
+    for coordinator in (A, C):
+        leader.on_merge_rsp(1, coordinator, MergeRsp(MergeId(C, 1), True))
+    assert leader.on_other_merge(1, MergeId(A, 5)) == []
+
+
+def test_a_failed_attempt_is_followed_by_a_random_doubling_pause() -> None:
+    leader = MergeLeader(A, CONFIG, Random(1))
+    pauses = []
+    now = 0
+    for _ in range(8):
+        (proposed,) = leader.on_raised(now, PARTIES)
+        assert isinstance(proposed, Propose)
+        leader.begin(now, proposed.merge_id)
+        leader.on_merge_rsp(now, C, MergeRsp(proposed.merge_id, False))
+        pauses.append(leader.pause.until_ns - now)
+        assert leader.on_raised(leader.pause.until_ns - 1, PARTIES) == []
+        now = leader.pause.until_ns
+    for turn, pause in enumerate(pauses):
+        most = min(CONFIG.merge_pause_max_ns, CONFIG.merge_pause_ns << turn)
+        assert most // 2 <= pause <= most
+    assert max(pauses) <= 4 * SECOND
+
+
+def test_a_merge_id_is_never_given_twice() -> None:
+    leader = MergeLeader(A, CONFIG, Random(1))
+    assert leader.on_raised(0, PARTIES) == [Propose(MergeId(A, 1))]
+    assert leader.on_raised(0, PARTIES) == [Propose(MergeId(A, 2))]  # The handler discarded the first.
+    assert leader.begin(0, MergeId(A, 1)) == [MergeEnded(MergeId(A, 1), False, "it was not proposed")]
+
+
+def fail(leader: MergeLeader, who: Address, parties: tuple[Party, ...]) -> None:
+    (proposed,) = leader.on_raised(leader.pause.until_ns, parties)
+    assert isinstance(proposed, Propose)
+    leader.begin(leader.pause.until_ns, proposed.merge_id)
+    leader.on_merge_rsp(leader.pause.until_ns, who, MergeRsp(proposed.merge_id, False))
+
+
+def asked_next(leader: MergeLeader, parties: tuple[Party, ...]) -> list[Address]:
+    (proposed,) = leader.on_raised(leader.pause.until_ns, parties)
+    assert isinstance(proposed, Propose)
+    leader.begin(leader.pause.until_ns, proposed.merge_id)
+    assert leader.attempt is not None and leader.attempt.step is Step.ASKING
+    return list(leader.attempt.parties)
+
+
+def test_a_party_that_failed_twice_is_left_out_of_the_next() -> None:
+    three = (*PARTIES, Party(E, View(ViewId(1, E), (E,)), (E,)))
+    leader = MergeLeader(A, CONFIG, Random(1))
+    fail(leader, E, three)
+    fail(leader, E, three)
+    assert asked_next(leader, three) == [A, C]
+
+
+def test_the_only_other_party_is_asked_again_however_often_it_failed() -> None:
+    leader = MergeLeader(A, CONFIG, Random(1))
+    for _ in range(5):
+        fail(leader, C, PARTIES)
+    assert asked_next(leader, PARTIES) == [A, C]
+
+
+def test_a_member_without_digest_twice_is_left_out_but_not_its_party() -> None:
+    leader = MergeLeader(A, CONFIG, Random(1))
+    for number in (1, 2):
+        merge_id = MergeId(A, number)
+        leader.on_raised(leader.pause.until_ns, PARTIES)
+        leader.begin(leader.pause.until_ns, merge_id)
+        for coordinator in (A, C):
+            leader.on_merge_rsp(leader.pause.until_ns, coordinator, MergeRsp(merge_id, True))
+        leader.on_merge_digest(leader.pause.until_ns, C, digest(merge_id, "C10", missing=(D,)))
+    leader.on_raised(leader.pause.until_ns, PARTIES)
+    _, *asked = leader.begin(leader.pause.until_ns, MergeId(A, 3))
+    assert asked[0] == Send(C, MergeReq(MergeId(A, 3), CD.id, (C,)))
+
+
+def test_nothing_starts_without_another_party_or_without_us() -> None:
+    leader = MergeLeader(A, CONFIG, Random(1))
+    assert leader.on_raised(0, PARTIES[1:]) == []
+    assert leader.on_raised(0, (PARTIES[0], Party(E, CD, (E,)))) == []
+
+
+def test_the_id_of_a_view_nobody_kept_is_not_used_again_g4() -> None:
+    leader = calling()
+    leader.on_merge_digest(2, C, digest(FIRST, "C10 D9"))
+    leader.on_merge_digest(3, A, digest(FIRST, "A15 B7"))
+    leader.on_time(10 * SECOND)
+    now = leader.pause.until_ns
+    leader.on_raised(now, PARTIES)
+    leader.begin(now, MergeId(A, 2))
+    for coordinator in (A, C):
+        leader.on_merge_rsp(now, coordinator, MergeRsp(MergeId(A, 2), True))
+    leader.on_merge_digest(now, C, digest(MergeId(A, 2), "C10 D9"))
+    *_, sent = leader.on_merge_digest(now, A, digest(MergeId(A, 2), "A15 B7"))
+    assert isinstance(sent, Send) and isinstance(sent.message, MergeView)
+    assert sent.message.id == ViewId(9, A)
