@@ -113,6 +113,10 @@ class Driver:
     def now_ns() -> int:
         return time.monotonic_ns()
 
+    def note(self, event: Event) -> None:
+        """Something that happened above the node."""
+        self._do[Event](event)
+
     # ---- facts
 
     @property

@@ -19,7 +19,7 @@ from ringcast.errors import GroupClosed, PlaceLost, RingcastError, UsageError, W
 from ringcast.model import Address, Batch, Message, Rejoin, View, ViewChange
 from ringcast.runtime.driver import Driver
 from ringcast.runtime.inspection import Inspection, socket_path
-from ringcast.runtime.waiting import Line
+from ringcast.runtime.waiting import Line, Waits
 from ringcast.runtime.words import Waiting, status_of, why_no_room, why_not_flushed
 
 ITEM_BYTES = 2  # a message's place in the length table of its packet
@@ -38,8 +38,9 @@ class Group:
         self._bytes = 0
         self._turn_began = False
         self._own_private = 0  # private messages to oneself that were not read yet; bounded like any stream
-        self._line = Line(driver.now_ns, lambda: why_no_room(self._driver))
-        self._flushing = Line(driver.now_ns, lambda: why_not_flushed(self._driver))
+        self.waits = Waits(driver.now_ns, lambda event: self._driver.note(event))
+        self._line = Line(self.waits, lambda: why_no_room(self._driver))
+        self._flushing = Line(self.waits, lambda: why_not_flushed(self._driver))
         self._reader: asyncio.Future[None] | None = None
         self._closing: RingcastError | None = None
         self._inspection: Inspection | None = None
@@ -422,8 +423,9 @@ class Group:
         if self._node.society is None:
             return
         try:
-            async with asyncio.timeout(timeout):
-                await left
+            with self.waits.during("leave", timeout):
+                async with asyncio.timeout(timeout):
+                    await left
         except TimeoutError:
             pass
 

@@ -152,7 +152,7 @@ async def enter(place: Place) -> Group:
         driver.begin()
         place.searching = asyncio.create_task(_search(place))
         group.at_end(lambda: _stop_searching(place))
-        await _first_view(place, driver)
+        await _first_view(place, driver, group)
         if place.inspect:
             await group.inspect()
     except BaseException:
@@ -195,10 +195,11 @@ def make_driver(place: Place, expect: int) -> Driver:
     return driver
 
 
-async def _first_view(place: Place, driver: Driver) -> None:
+async def _first_view(place: Place, driver: Driver, group: Group) -> None:
     try:
-        async with asyncio.timeout(place.timeout):
-            await driver.until_view()
+        with group.waits.during("join", place.timeout):
+            async with asyncio.timeout(place.timeout):
+                await driver.until_view()
     except TimeoutError:
         raise WaitExpired(
             f"no view of group {place.group!r} within {place.timeout} s: nobody let this member in"

@@ -9,10 +9,12 @@ from __future__ import annotations
 
 import asyncio
 from collections import deque
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass
 
-from ringcast.errors import RingcastError, WaitExpired
+from ringcast.errors import GroupClosed, RingcastError, WaitExpired
+from ringcast.model import Event, Kind
 
 
 @dataclass(slots=True)
@@ -23,11 +25,40 @@ class Waiter:
     expelled: RingcastError | None = None
 
 
+class Waits:
+    """Numbers this member's waits and notes when each began and how it ended (G14)."""
+
+    def __init__(self, clock: Callable[[], int], note: Callable[[Event], None]) -> None:
+        self._clock = clock
+        self._note = note
+        self._last = 0
+
+    @contextmanager
+    def during(self, what: str, timeout: float | None) -> Iterator[int]:
+        """A wait, from here to the end of the block; gives when it began."""
+        self._last += 1
+        number, now = self._last, self._clock()
+        until = 0 if timeout is None else now + int(timeout * 1e9)
+        self._note(Event(Kind.WAIT_START, now, value=number, other=until, detail={"what": what}))
+        how = "cancelled"
+        try:
+            yield now
+            how = "done"
+        except TimeoutError:
+            how = "limit"
+            raise
+        except RingcastError as error:
+            how = "closed" if isinstance(error, GroupClosed) else "failed"
+            raise
+        finally:
+            self._note(Event(Kind.WAIT_END, self._clock(), value=number, detail={"how": how}))
+
+
 class Line:
     """Waiters in order of arrival. `why` puts into words what the first one lacks."""
 
-    def __init__(self, clock: Callable[[], int], why: Callable[[], str]) -> None:
-        self._clock = clock
+    def __init__(self, waits: Waits, why: Callable[[], str]) -> None:
+        self._waits = waits
         self._why = why
         self._waiters: deque[Waiter] = deque()
         self._closed: RingcastError | None = None
@@ -59,16 +90,17 @@ class Line:
 
     async def until(self, ready: Callable[[], bool], what: str, timeout: float | None) -> None:
         """Return in turn, as soon as `ready`; raise the closing error, or WaitExpired after `timeout` seconds."""
-        waiter = Waiter(what, self._clock(), asyncio.get_running_loop().create_future())
-        self._waiters.append(waiter)
-        try:
-            async with asyncio.timeout(timeout):
-                await self._served(waiter, ready)
-        except TimeoutError:
-            raise WaitExpired(f"{what} waited {timeout} s: {self._why()}") from None
-        finally:
-            self._waiters.remove(waiter)
-            self.look()
+        with self._waits.during(what, timeout) as since_ns:
+            waiter = Waiter(what, since_ns, asyncio.get_running_loop().create_future())
+            self._waiters.append(waiter)
+            try:
+                async with asyncio.timeout(timeout):
+                    await self._served(waiter, ready)
+            except TimeoutError:
+                raise WaitExpired(f"{what} waited {timeout} s: {self._why()}") from None
+            finally:
+                self._waiters.remove(waiter)
+                self.look()
 
     async def _served(self, waiter: Waiter, ready: Callable[[], bool]) -> None:
         while True:
