@@ -191,6 +191,17 @@ class ReceiveWindow(Generic[T]):
         end = self.ready if first <= self.ready else self._beyond_gap.end_of(first)
         return [] if end is None or last < first else self._ring.slice(first, min(last, end))
 
+    def forget_beyond(self) -> list[T]:
+        """Drop what lies behind a gap that nobody will fill; returns it. None of it was acked: a sender that lives
+        after all will offer it again."""
+        dropped: list[T] = []
+        for first, last in self._beyond_gap:
+            dropped += self._ring.slice(first, last)
+            self._ring.clear(first, last)
+        self._beyond_gap.clear()
+        self.highest = self.ready
+        return dropped
+
     # ---- views
 
     def reset(self, offset: int) -> None:

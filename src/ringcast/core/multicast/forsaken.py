@@ -1,8 +1,9 @@
-"""Streams to processes that are gone: given up when nothing was acked for a limit by somebody outside the view.
+"""Streams to and from processes that are gone: given up when somebody outside the view moved nothing for a limit.
 
 A stream belongs to two incarnations and to no view, so no view ends it; without this a message to a crashed process
-would be repeated for ever, and a send that waits for room on its stream would never end (G14).
-A member of the view is never given up here: if it does not ack, suspicion and a view are the answer.
+would be repeated for ever, a gap in what it sent would be asked for for ever, and a send that waits for room on its
+stream would never end (G14). A member of the view is never given up here: suspicion and a view are the answer to it.
+What was received of a stream is remembered even so: forgotten, an old packet would begin it again (G1).
 """
 
 from __future__ import annotations
@@ -10,6 +11,8 @@ from __future__ import annotations
 from typing import NamedTuple
 
 from ringcast.core.effects import Drop, Effect, Freed
+from ringcast.core.multicast.incoming import Incoming
+from ringcast.core.multicast.outgoing import Outgoing
 from ringcast.core.multicast.peer_streams import PeerStreams
 from ringcast.model import Address, View
 
@@ -18,34 +21,46 @@ class Standing(NamedTuple):
     """How far a stream had come, and since when it has come no further."""
 
     epoch: object
-    low: int
+    mark: int
     since_ns: int
 
 
+Way = tuple[Address, bool]  # the peer, and whether the stream goes to it
+
+
 class Forsaken:
-    """Watches the outgoing streams of one channel."""
+    """Watches the streams of one channel."""
 
     def __init__(self, streams: PeerStreams, limit_ns: int) -> None:
         self._streams = streams
         self._limit_ns = limit_ns
-        self._standing: dict[Address, Standing] = {}
+        self._standing: dict[Way, Standing] = {}
 
     def on_interval(self, now_ns: int, view: View | None) -> list[Effect]:
-        self._standing = {
-            peer: self._look(now_ns, peer)
-            for peer, stream in self._streams.outgoing.items()
+        outside = [
+            ((peer, is_to), stream)
+            for is_to, streams in ((True, self._streams.outgoing), (False, self._streams.incoming))
+            for peer, stream in streams.items()
             if not stream.is_idle and (view is None or peer not in view)
-        }
+        ]
+        self._standing = {way: self._look(now_ns, way, stream) for way, stream in outside}
         out: list[Effect] = []
-        for peer, standing in self._standing.items():
-            if now_ns - standing.since_ns >= self._limit_ns:
-                window = self._streams.outgoing.pop(peer).window
-                out += [Drop("gave up a stream to a process outside the view", peer, window.occupancy), Freed()]
+        for way, stream in outside:
+            if now_ns - self._standing[way].since_ns >= self._limit_ns:
+                out += self._give_up(way[0], stream)
         return out
 
-    def _look(self, now_ns: int, peer: Address) -> Standing:
-        stream = self._streams.outgoing[peer]
-        before = self._standing.get(peer)
-        if before is not None and (before.epoch, before.low) == (stream.tag, stream.window.low):
+    def _look(self, now_ns: int, way: Way, stream: Outgoing | Incoming) -> Standing:
+        mark = stream.window.low if isinstance(stream, Outgoing) else stream.window.ready
+        before = self._standing.get(way)
+        if before is not None and (before.epoch, before.mark) == (stream.tag, mark):
             return before
-        return Standing(stream.tag, stream.window.low, now_ns)
+        return Standing(stream.tag, mark, now_ns)
+
+    def _give_up(self, peer: Address, stream: Outgoing | Incoming) -> list[Effect]:
+        if isinstance(stream, Outgoing):
+            del self._streams.outgoing[peer]
+            return [Drop("gave up a stream to a process outside the view", peer, stream.window.occupancy), Freed()]
+        has_gap = stream.window.highest > stream.window.ready
+        dropped = stream.give_up_gap()
+        return [Drop("gave up a gap in a stream from a process outside the view", peer, dropped)] if has_gap else []

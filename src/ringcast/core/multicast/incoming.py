@@ -137,6 +137,13 @@ class Incoming:
         """Everything known to be missing, without waiting for the next interval."""
         return self._request(None)
 
+    def give_up_gap(self) -> int:
+        """The origin is gone, and nobody else has what is missing: stop asking. Returns how many are dropped."""
+        dropped = self.window.forget_beyond()
+        self._pieces -= sum(type(item) is Piece for item in dropped)
+        self._horizon = self.window.highest
+        return len(dropped)
+
     def _request(self, upto: int | None) -> Request | None:
         """As much of what is missing as one packet can name."""
         return next(iter(self._requests(upto, min(self.max_ranges, self.ranges_per_packet))), None)

@@ -1,8 +1,8 @@
 """Streams to processes that are gone are given up in time; those to members never are."""
 
-from ringcast.core import Ack, Channel, Drop, Freed, Node
+from ringcast.core import Ack, Channel, Deliver, Drop, Freed, Node
 from ringcast.model import profile
-from unit.core.multicast.nodes import NOW, STRANGER, B, node, only
+from unit.core.multicast.nodes import NOW, STRANGER, B, node, only, stream_run
 
 LIMIT_NS = profile("test").resumer_ns
 
@@ -51,3 +51,19 @@ def test_a_member_of_the_view_is_never_given_up() -> None:
     alice.send_to(NOW, [B], b"x")
     assert tick_until(alice, NOW + 5 * LIMIT_NS) == []
     assert alice.peers.outgoing[B].window.occupancy == 1
+
+
+def test_a_gap_that_a_process_outside_the_view_never_fills_is_given_up_and_may_still_be_filled_later() -> None:
+    """Found by simulation (seed 46): the requests to a crashed process went on for ever."""
+    alice = node()
+    alice.on_packet(NOW, STRANGER, stream_run(STRANGER, 1, 1, b"1"))
+    alice.on_packet(NOW, STRANGER, stream_run(STRANGER, 1, 3, b"3"))
+    delivered = Deliver(STRANGER, Channel.PEER, [b"1"], 1, 1, 1, 1)
+    alice.on_taken(NOW, delivered)
+    drops = tick_until(alice, NOW + 2 * LIMIT_NS)
+    assert drops == [Drop("gave up a gap in a stream from a process outside the view", STRANGER, 1)]
+    assert alice.deadline_ns() is None, "nothing is left to do"
+    later = NOW + 3 * LIMIT_NS
+    effects = alice.on_packet(later, STRANGER, stream_run(STRANGER, 1, 2, b"2", b"3"))
+    assert [delivery.payloads for delivery in only(Deliver, effects)] == [[b"2", b"3"]]
+    alice.check()
