@@ -67,6 +67,16 @@ class Survivor(NamedTuple):
     carried: tuple[Carried, ...]
 
 
+class Settlement(NamedTuple):
+    """From this everybody who goes on settles alike what was not ordered yet: who goes, who goes on and holds what."""
+
+    going: tuple[Address, ...] = ()
+    survivors: tuple[Survivor, ...] = ()
+
+
+NOTHING_TO_SETTLE = Settlement()
+
+
 # ---- finding each other, joining, leaving
 
 
@@ -186,7 +196,7 @@ class Fill:
     id: RollCallId
     cuts: tuple[int, ...]
     sources: tuple[Source, ...]
-    survivors: tuple[Survivor, ...] = ()
+    settlement: Settlement = NOTHING_TO_SETTLE
 
 
 @dataclass(frozen=True, slots=True)
@@ -215,6 +225,7 @@ class NewView:
     entries: tuple[Entry, ...]
     cuts: tuple[int, ...]
     merge_id: MergeId | None = None
+    settlement: Settlement = NOTHING_TO_SETTLE
 
     @property
     def digest(self) -> dict[Address, Entry]:

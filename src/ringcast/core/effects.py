@@ -63,7 +63,7 @@ class Finished(NamedTuple):
     """Queueing of these ordered messages of ours is finished: they have their place."""
 
     first: int
-    count: int
+    last: int
     stamp: Stamp
 
 

@@ -11,10 +11,13 @@ from __future__ import annotations
 from collections import deque
 from collections.abc import Callable, Iterable, Mapping
 
+from ringcast.core.control import NOTHING_TO_SETTLE, Settlement, Staged
 from ringcast.core.control_line import ControlLine, Decode, Encode
-from ringcast.core.effects import Deliver, Drop, Effect
+from ringcast.core.effects import Deliver, Dequeue, Drop, Effect
 from ringcast.core.membership import Chance
 from ringcast.core.multicast import Forsaken, GroupStream, PeerStreams, largest_item, pieces_of, run_budget
+from ringcast.core.order_line import OrderLine
+from ringcast.core.ordering import Ordering
 from ringcast.core.packets import Ack, Channel, Highest, Loose, Packet, Request, Reset, Run, Unrepairable
 from ringcast.core.society import Society
 from ringcast.errors import ConfigError, UsageError
@@ -48,10 +51,12 @@ class Node:
             )
         self.peers = PeerStreams(Channel.PEER, me, config, config.stream_capacity)
         self._forsaken = Forsaken(self.peers, config.resumer_ns)
+        self.order = OrderLine(self, Ordering(me, config), self._budget)
         self.society: Society | None = None
         self._group: GroupStream | None = None
         if view is not None:
             self._group = GroupStream(me, config, view, offsets or {}, multicasts=multicasts)
+            self.order.on_view(view)
         self._early: deque[tuple[Address, Run]] = deque(maxlen=config.early_packets)  # runs before the first view
         self._next_interval_ns: int | None = None
         self._on: dict[type, Callable[..., list[Effect]]] = {
@@ -113,18 +118,29 @@ class Node:
         return [] if self.society is None else self.society.leave(now_ns)
 
     def on_view(
-        self, now_ns: int, view: View, offsets: Mapping[Address, int], notes: Mapping[str, object] = NO_NOTES
+        self,
+        now_ns: int,
+        view: View,
+        offsets: Mapping[Address, int],
+        notes: Mapping[str, object] = NO_NOTES,
+        settlement: Settlement = NOTHING_TO_SETTLE,
     ) -> list[Effect]:
-        """Install a view: digest first, then view, then release of held sends. `notes` go into the recording."""
+        """Install a view: the order is settled, then digest, then view, then release of held sends.
+
+        `notes` go into the recording.
+        """
         self._wake_by(now_ns)
+        settled = self.order.settle(now_ns, settlement)
         if self._group is not None:
-            return self._group.on_view(now_ns, view, offsets, notes)
-        self._group = GroupStream(self.me, self.config, view, offsets, multicasts=self.multicasts)
-        out = self._group.begin(now_ns, notes)
+            told = self._group.on_view(now_ns, view, offsets, notes)
+        else:
+            self._group = GroupStream(self.me, self.config, view, offsets, multicasts=self.multicasts)
+            told = self._group.begin(now_ns, notes)
         while self._early:
             sender, run = self._early.popleft()
-            out += self._group.on_run(now_ns, sender, run)
-        return out
+            told += self._group.on_run(now_ns, sender, run)
+        self.order.on_view(view)
+        return settled + self.order.sift(now_ns, told)
 
     # ---- the application sends
 
@@ -165,10 +181,25 @@ class Node:
         whole = len(payload) <= self.largest_whole
         return self.peers.send(now_ns, peers, [payload] if whole else pieces_of(payload, self._budget))
 
+    def fit_in_order(self, sizes: list[int], to: list[Address] | None) -> int:
+        """How many of the leading messages may be queued now, as one batch, for the view or for some of it."""
+        return self.order.fit(sizes, to)
+
+    def queue(self, now_ns: int, payloads: list[bytes], to: list[Address] | None) -> tuple[int, list[Effect]]:
+        """(number of the first, effects): a batch in the one order; `fit_in_order` said yes."""
+        self._wake_by(now_ns)
+        return self.order.queue(now_ns, payloads, to)
+
+    def flush(self, now_ns: int) -> list[Effect]:
+        """Call once per wake, behind all its facts: what the order has to say about them, together."""
+        return self.order.flush(now_ns)
+
     # ---- the application reads
 
     def on_taken(self, now_ns: int, delivery: Deliver) -> list[Effect]:
         self._wake_by(now_ns)
+        if isinstance(delivery, Dequeue):
+            return self.order.on_read(now_ns, delivery)
         if delivery.channel is Channel.GROUP:
             return self.group.on_taken(now_ns, delivery)
         return self.peers.on_taken(now_ns, delivery)
@@ -178,7 +209,7 @@ class Node:
     def on_packet(self, now_ns: int, sender: Address, packet: Packet) -> list[Effect]:
         if self._next_interval_ns is None:
             self._wake_by(now_ns)
-        out = self._on[type(packet)](now_ns, sender, packet)
+        out = self.order.sift(now_ns, self._on[type(packet)](now_ns, sender, packet))
         return out if self.society is None else self.society.after_packet(now_ns, sender, out)
 
     def _on_run(self, now_ns: int, sender: Address, run: Run) -> list[Effect]:
@@ -214,6 +245,8 @@ class Node:
         return streams.on_reset(now_ns, sender, reset)
 
     def _on_loose(self, now_ns: int, sender: Address, packet: Loose) -> list[Effect]:
+        if type(packet.message) is Staged:
+            return self.order.on_staged(now_ns, sender, packet.message)
         return [] if self.society is None else self.society.on_message(now_ns, sender, packet.message)
 
     def _streams(self, packet: Packet) -> GroupStream | PeerStreams | None:
@@ -236,7 +269,7 @@ class Node:
         out = [] if self.society is None else self.society.on_time(now_ns)
         if self._next_interval_ns is None or now_ns < self._next_interval_ns:
             return out
-        parts = [part for part in (self._group, self.peers, self.society) if part is not None]
+        parts = [part for part in (self._group, self.peers, self.order, self.society) if part is not None]
         for part in parts:
             out += part.on_interval(now_ns)
         out += self._forsaken.on_interval(now_ns, None if self._group is None else self._group.view)
@@ -255,5 +288,6 @@ class Node:
         if self._group is not None:
             self._group.check()
         self.peers.check()
+        self.order.ordering.check()
         if self.society is not None:
             self.society.check()

@@ -10,7 +10,17 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Mapping
 from typing import Any, Protocol
 
-from ringcast.core.control import Announce, AreYouThere, Ask, Control, Heartbeat, NewView, Stranger, Suspicion
+from ringcast.core.control import (
+    Announce,
+    AreYouThere,
+    Ask,
+    Control,
+    Heartbeat,
+    NewView,
+    Settlement,
+    Stranger,
+    Suspicion,
+)
 from ringcast.core.control_line import ControlLine
 from ringcast.core.effects import Beat, Drop, Effect, Excluded, Left, Probe, Unicast
 from ringcast.core.failure import AskIfAlive, AssureAlive, FailureDetector, HeartbeatTo, SlowPeer, Unsuspect
@@ -38,6 +48,7 @@ from ringcast.core.membership import (
 )
 from ringcast.core.merging import Merging
 from ringcast.core.multicast import GroupStream
+from ringcast.core.order_line import OrderLine
 from ringcast.core.packets import Loose, Run
 from ringcast.model import Address, Config, Event, View
 
@@ -47,6 +58,7 @@ class Body(Protocol):
 
     me: Address
     config: Config
+    order: OrderLine
 
     @property
     def has_group(self) -> bool: ...
@@ -55,7 +67,12 @@ class Body(Protocol):
     def group(self) -> GroupStream: ...
 
     def on_view(
-        self, now_ns: int, view: View, offsets: Mapping[Address, int], notes: Mapping[str, object]
+        self,
+        now_ns: int,
+        view: View,
+        offsets: Mapping[Address, int],
+        notes: Mapping[str, object],
+        settlement: Settlement,
     ) -> list[Effect]: ...
 
     def wake(self, now_ns: int) -> None: ...
@@ -194,7 +211,7 @@ class Society:
         return self._body.has_group and self._body.group.is_filled
 
     def _progress(self, now_ns: int) -> list[Effect]:
-        return self.carry_out(now_ns, self.membership.on_progress())
+        return self._body.order.on_progress(now_ns) + self.carry_out(now_ns, self.membership.on_progress())
 
     # ---- steps
 
@@ -226,15 +243,15 @@ class Society:
 
     def _hold(self, now_ns: int, step: Hold) -> list[Effect]:
         self._body.wake(now_ns)
-        self._body.group.hold(step.going)
+        self._body.order.hold(step.going)
         return []
 
     def _fill(self, now_ns: int, step: FillTo) -> list[Effect]:
-        out = self._body.group.fill(now_ns, step.cuts, step.sources)
-        return out + self._progress(now_ns)
+        out = self._body.order.fill(now_ns, step.cuts, step.sources, step.settlement)
+        return out + (self._progress(now_ns) if self._is_filling else [])
 
     def _release(self, now_ns: int, step: object) -> list[Effect]:
-        return self._body.group.release(now_ns) + self.carry_out(now_ns, self.merging.on_released(now_ns))
+        return self._body.order.release(now_ns) + self.carry_out(now_ns, self.merging.on_released(now_ns))
 
     def _adopt(self, now_ns: int, step: Adopt) -> list[Effect]:
         message: NewView = step.message
@@ -243,10 +260,10 @@ class Society:
         notes: dict[str, object] = {"digest": [[list(m), *entry] for m, entry in message.digest.items()]}
         if message.merge_id is not None:
             notes["merge_id"] = str(message.merge_id)
-        out = self._body.on_view(now_ns, view, offsets, notes)
+        out = self._body.on_view(now_ns, view, offsets, notes, message.settlement)
         self.line.on_view(previous, view)
         out += self.carry_out(now_ns, self.detector.on_view(now_ns, view))
-        out += self.carry_out(now_ns, self.membership.on_adopted(now_ns, message, self._body.group))
+        out += self.carry_out(now_ns, self.membership.on_adopted(now_ns, message, self._body.order))
         return out + self.carry_out(now_ns, self.merging.on_view(now_ns, view))
 
     def _pass_on(self, now_ns: int, step: Effect) -> list[Effect]:

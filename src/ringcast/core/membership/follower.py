@@ -19,6 +19,7 @@ from ringcast.core.control import (
     Ask,
     Behind,
     Cancel,
+    Carried,
     Fill,
     Filled,
     Holding,
@@ -41,6 +42,10 @@ class Streams(Protocol):
 
     def delivered(self, origin: Address) -> int:
         """How far the application was given this origin's messages; for oneself, how far one has sent."""
+        ...
+
+    def carried(self, going: tuple[Address, ...]) -> tuple[Carried, ...]:
+        """Whose ordered messages one holds, of those going away."""
         ...
 
     @property
@@ -114,6 +119,7 @@ class Follower:
             self.highest,
             self.config.capacity,
             self.config.window_bytes,
+            self._streams.carried(ask.going),
         )
         return [self._event(now_ns, "promise", ask.id), Hold(ask.going), Say(asker, answer)]
 
@@ -130,7 +136,7 @@ class Follower:
         if any(self._streams.delivered(member) > cut for member, cut in cuts.items()):
             return self.refuse(now_ns, asker, fill.id, "already beyond the cut")
         promise.is_filling = True
-        return [FillTo(cuts, fill.sources)]
+        return [FillTo(cuts, fill.sources, fill.settlement)]
 
     def on_progress(self) -> Steps:
         """Something was received; call it after every fact while filling."""

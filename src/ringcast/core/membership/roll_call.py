@@ -10,7 +10,20 @@ Not the view: what follows from a complete roll call (a view, a merge answer) is
 
 from __future__ import annotations
 
-from ringcast.core.control import Answer, Ask, Behind, Cancel, Fill, Filled, MergeId, NewView, Refusal, RollCallId
+from ringcast.core.control import (
+    Answer,
+    Ask,
+    Behind,
+    Cancel,
+    Fill,
+    Filled,
+    MergeId,
+    NewView,
+    Refusal,
+    RollCallId,
+    Settlement,
+    Survivor,
+)
 from ringcast.core.effects import Drop
 from ringcast.core.membership.cut import agreed_cut
 from ringcast.core.membership.steps import Complete, Digested, Failed, Say, Steps, Suspect
@@ -143,7 +156,7 @@ class RollCall:
             cuts[member], found = agreed_cut(member, held)
             sources += found
         self._cuts = tuple(cuts.values())
-        order = Fill(self.id, self._cuts, tuple(sources))
+        order = Fill(self.id, self._cuts, tuple(sources), self._settlement())
         out: Steps = [self._event(now_ns, "fill", cuts=list(self._cuts))]
         out += [Say(member, order) for member in self.asked if member not in self.leaving]
         return out if self.staying else [*out, self._complete()]
@@ -156,7 +169,12 @@ class RollCall:
 
     def _complete(self) -> Complete:
         self.deadline_ns = None
-        return Complete(self.entries(), self._cuts, self.number, *self.limits(self.staying or self.asked))
+        limits = self.limits(self.staying or self.asked)
+        return Complete(self.entries(), self._cuts, self.number, *limits, self._settlement())
+
+    def _settlement(self) -> Settlement:
+        survivors = tuple(Survivor(member, self._answers[member].carried) for member in self.staying)
+        return Settlement(tuple(self.going), survivors)
 
     def entries(self, members: list[Address] | None = None) -> dict[Address, Entry]:
         """What members said of themselves in this attempt (G8)."""

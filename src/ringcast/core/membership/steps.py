@@ -8,7 +8,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import NamedTuple
 
-from ringcast.core.control import Control, MergeId, NewView, Source
+from ringcast.core.control import NOTHING_TO_SETTLE, Control, MergeId, NewView, Settlement, Source
 from ringcast.core.effects import Drop, Excluded, Left
 from ringcast.core.membership.decisions import Decision
 from ringcast.model import Address, Entry
@@ -46,6 +46,7 @@ class FillTo(NamedTuple):
 
     cuts: dict[Address, int]
     sources: tuple[Source, ...]
+    settlement: Settlement
 
 
 class Release(NamedTuple):
@@ -74,6 +75,7 @@ class Complete:
     number: int  # the highest view number in any answer
     capacity: int
     window_bytes: int
+    settlement: Settlement = NOTHING_TO_SETTLE
 
 
 class Failed(NamedTuple):

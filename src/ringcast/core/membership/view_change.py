@@ -62,6 +62,7 @@ class ViewChange:
             min([complete.window_bytes, *(join.window_bytes for join in self.joiners.values())]),
             tuple(complete.entries.get(member, Entry(0, 0, 0)) for member in members),
             complete.cuts,
+            settlement=complete.settlement,
         )
 
     def compose_merged(self, complete: Complete, view: View, digest: Digest) -> NewView:
@@ -77,6 +78,7 @@ class ViewChange:
             tuple(digest[member] for member in view.members),
             complete.cuts,
             self.merge_id,
+            complete.settlement,
         )
 
     def spread(self, now_ns: int, message: NewView) -> Steps:

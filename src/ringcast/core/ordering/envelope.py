@@ -34,7 +34,9 @@ _CUTTER_ITEMS = 1_024
 
 HEAD_BYTES = _BATCH.size + _FORWARDED.size + _LENGTH.size  # of a batch or a parcel, at most
 PLACE_BYTES = _LENGTH.size  # a message's place in the length table
-MOST_ANNOUNCED_BYTES = _ANNOUNCED.size + 64 * _RUN.size
+BATCH_BYTES = HEAD_BYTES + PLACE_BYTES  # what an envelope adds to one message
+MOST_RUNS = 64  # in one announcement: it stays below any frame
+ANNOUNCEMENT_BYTES = _ANNOUNCED.size + MOST_RUNS * _RUN.size  # at most
 
 
 class Whole(NamedTuple):

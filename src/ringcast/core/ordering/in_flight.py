@@ -20,6 +20,10 @@ class Unfinished:
     count: int
     nbytes: int
 
+    @property
+    def last(self) -> int:
+        return self.first + self.count - 1
+
 
 class InFlight:
     def __init__(self) -> None:
@@ -63,7 +67,7 @@ class InFlight:
             batch = self._batches.popleft()
             self.count -= batch.count
             self.nbytes -= batch.nbytes
-            self.finished = batch.first + batch.count - 1
+            self.finished = batch.last
             done.append(batch)
         return done
 

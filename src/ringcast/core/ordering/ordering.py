@@ -13,7 +13,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from ringcast.core.control import Carried, Staged, Survivor
+from ringcast.core.control import Carried, Settlement, Staged
 from ringcast.core.effects import Dequeue, Drop, Effect, Finished, Freed, Unicast
 from ringcast.core.ordering.batch import Batch, mask_of, ranks_of
 from ringcast.core.ordering.decisions import Decision, Multicast, Post
@@ -31,7 +31,7 @@ from ringcast.core.ordering.envelope import (
 )
 from ringcast.core.ordering.in_flight import InFlight, Unfinished
 from ringcast.core.ordering.sequencer import Sequencer
-from ringcast.core.ordering.settlement import alone, report
+from ringcast.core.ordering.settlement import alone, plan, report
 from ringcast.core.ordering.settling import Settling
 from ringcast.core.packets import Loose
 from ringcast.model import Address, Config, Event, Kind, View
@@ -155,6 +155,10 @@ class Ordering:
 
     # ---- once per wake
 
+    @property
+    def is_due(self) -> bool:
+        return self._is_due
+
     def flush(self, now_ns: int, may_announce: bool) -> Decisions:
         """What came together since the last time: acks, and at the coordinator an announcement. Call until empty."""
         if not self._is_due or not self._here.has_view:
@@ -211,7 +215,7 @@ class Ordering:
         view = self._here.view
         for at, batch in enumerate(done, seq):
             out.append(Event(Kind.QUEUE_FINISH, now_ns, view.id, first=batch.first, count=batch.count, value=at))
-            out.append(Finished(batch.first, batch.count, Stamp(view.id.number, at)))
+            out.append(Finished(batch.first, batch.last, Stamp(view.id.number, at)))
         return [*out, Freed()] if out else out
 
     # ---- the application reads
@@ -233,16 +237,16 @@ class Ordering:
 
     # ---- a roll call
 
-    def hold(self, going: Sequence[Address]) -> None:
+    def hold(self) -> None:
         """Queue and announce nothing until a view or `release`."""
-        self.settling = Settling(self._here, going)
+        self.settling = Settling(self._here)
 
     def report(self, going: Sequence[Address]) -> tuple[Carried, ...]:
         return report(self._here.view, self._here.lines, self._here.parcels, going)
 
-    def prepare(self, survivors: tuple[Survivor, ...]) -> None:
+    def prepare(self, settlement: Settlement) -> None:
         if self.settling is not None:
-            self.settling.prepare(survivors)
+            self.settling.prepare(settlement)
 
     def release(self) -> Decisions:
         """The roll call ended without a view."""
@@ -252,13 +256,15 @@ class Ordering:
 
     # ---- views
 
-    def settle(self, now_ns: int) -> Decisions:
-        """The view ends: what has no place gets one, or is dropped by all who go on."""
+    def settle(self, now_ns: int, settlement: Settlement) -> Decisions:
+        """The view ends: what has no place gets one, or is dropped by all who go on.
+
+        Computed again from what the view itself says: the plan at hand may be that of a later roll call of our own.
+        """
         here = self._here
         if not here.has_view:
             return []
-        plan = None if self.settling is None else self.settling.plan
-        settled = plan or alone(here.lines)
+        settled = plan(here.view, here.lines, settlement) if settlement.survivors else alone(here.lines)
         out: Decisions = []
         for rank, batch in settled.placed:
             self.seen += 1

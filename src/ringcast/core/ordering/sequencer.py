@@ -10,10 +10,8 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 
 from ringcast.core.ordering.batch import Batch, ranks_of
-from ringcast.core.ordering.envelope import Announcement, Ticks
+from ringcast.core.ordering.envelope import MOST_RUNS, Announcement, Ticks
 from ringcast.core.ordering.sender_line import SenderLine
-
-MOST_RUNS = 64  # senders in one announcement: it stays far below a frame
 
 
 class Sequencer:

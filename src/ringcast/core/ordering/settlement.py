@@ -19,7 +19,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import NamedTuple
 
-from ringcast.core.control import Carried, Survivor
+from ringcast.core.control import Carried, Settlement
 from ringcast.core.ordering.batch import Batch, mask_of, ranks_of
 from ringcast.core.ordering.parcels import Parcels
 from ringcast.core.ordering.sender_line import SenderLine
@@ -78,9 +78,11 @@ class Plan:
     forwards: list[Forward] = field(default_factory=list)
 
 
-def plan(view: View, lines: Sequence[SenderLine], survivors: Sequence[Survivor], going: Mapping[Address, None]) -> Plan:
-    """The same at everybody who filled up to the same cut and was given the same survivors' reports."""
-    carried = {view.rank(s.member): {c.origin: c.ranges for c in s.carried} for s in survivors if s.member in view}
+def plan(view: View, lines: Sequence[SenderLine], settlement: Settlement) -> Plan:
+    """The same at everybody who filled up to the same cut and was given the same reports."""
+    going = settlement.going
+    survivors = [survivor for survivor in settlement.survivors if survivor.member in view]
+    carried = {view.rank(s.member): {c.origin: c.ranges for c in s.carried} for s in survivors}
     staying = mask_of(carried)
     result = Plan()
     for rank, line in enumerate(lines):

@@ -8,35 +8,32 @@ Exists only in between; a roll call that begins again begins this again. Not the
 from __future__ import annotations
 
 from collections import deque
-from collections.abc import Sequence
 
-from ringcast.core.control import Survivor
+from ringcast.core.control import Settlement
 from ringcast.core.ordering.decisions import Post
 from ringcast.core.ordering.destination import Destination
 from ringcast.core.ordering.envelope import pack_parcel
 from ringcast.core.ordering.settlement import Forward, Plan, plan
-from ringcast.model import Address
 
 
 class Settling:
-    def __init__(self, destination: Destination, going: Sequence[Address]) -> None:
-        self.going = dict.fromkeys(going)
+    def __init__(self, destination: Destination) -> None:
         self.plan: Plan | None = None
         self.forwards: deque[Post] = deque()  # parcels of a going member that others need from us
         self._destination = destination
-        self._survivors: tuple[Survivor, ...] | None = None
+        self._settlement: Settlement | None = None
 
-    def prepare(self, survivors: tuple[Survivor, ...]) -> None:
+    def prepare(self, settlement: Settlement) -> None:
         """The reports of all who go on."""
-        self._survivors = survivors
+        self._settlement = settlement
         self.plan = None
 
     def make_plan(self) -> None:
         """The multicast stands at the cut: now everybody knows what becomes of each batch."""
-        if self.plan is not None or self._survivors is None:
+        if self.plan is not None or self._settlement is None:
             return
         here = self._destination
-        self.plan = plan(here.view, here.lines, self._survivors, self.going)
+        self.plan = plan(here.view, here.lines, self._settlement)
         self.forwards.extend(self._post(forward) for forward in self.plan.forwards if forward.holder == here.rank)
 
     def _post(self, forward: Forward) -> Post:

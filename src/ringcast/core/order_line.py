@@ -1,0 +1,190 @@
+"""The ordering on the streams: what it decides goes on the multicast or to peers, what comes for it is handed to it.
+
+Like the control line for control messages. Nothing is decided here but whether the streams have room: a batch goes out
+whole or not at all, and an announcement or a forwarded parcel that finds no room waits for the next `flush`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Protocol
+
+from ringcast.core.control import Carried, Holding, Settlement, Source, Staged
+from ringcast.core.effects import Dequeue, Effect, Sealed
+from ringcast.core.multicast import GroupStream, PeerStreams, largest_item, pieces_of
+from ringcast.core.ordering import ANNOUNCEMENT_BYTES, BATCH_BYTES, Decision, Multicast, Ordering, Post
+from ringcast.core.packets import Channel, Envelope
+from ringcast.model import Address, Entry, View
+
+
+class Body(Protocol):
+    """The node whose streams these are."""
+
+    me: Address
+    peers: PeerStreams
+
+    @property
+    def group(self) -> GroupStream: ...
+
+    @property
+    def has_group(self) -> bool: ...
+
+
+class OrderLine:
+    """One member's ordering, and the streams it speaks through."""
+
+    def __init__(self, body: Body, ordering: Ordering, budget: int) -> None:
+        self.ordering = ordering
+        self._body = body
+        self._budget = budget
+        self._largest = largest_item(budget)
+
+    # ---- sending
+
+    def fit(self, sizes: list[int], to: Sequence[Address] | None) -> int:
+        """How many of the leading messages may be queued now as one batch; one larger than a frame goes alone."""
+        if not self._body.has_group:
+            return 0
+        if sizes[0] + BATCH_BYTES > self._largest:
+            may = self.ordering.may_queue_one(sizes[0]) and self._has_room(sizes[0] + BATCH_BYTES, to)
+            return int(may)
+        count = self.ordering.fit(sizes, self._largest)
+        return count if count and self._has_room(self._largest, to) else 0
+
+    def _has_room(self, nbytes: int, to: Sequence[Address] | None) -> bool:
+        body = self._body
+        pieces = -(-nbytes // self._largest)
+        if body.group.room() < pieces or not body.group.outgoing.window.may_add(pieces, nbytes, together=True):
+            return False
+        others = [] if to is None else [peer for peer in to if peer != body.me]
+        return body.peers.may_send(others, pieces, nbytes)
+
+    def queue(self, now_ns: int, payloads: list[bytes], to: Sequence[Address] | None) -> tuple[int, list[Effect]]:
+        """(number of the first, effects): one batch to the view, or to some of it; `fit` said that there is room."""
+        first, decisions = self.ordering.queue(now_ns, payloads, to)
+        return first, self._carry_out(now_ns, decisions)
+
+    # ---- what comes
+
+    def sift(self, now_ns: int, effects: list[Effect]) -> list[Effect]:
+        """What the streams gave, with what is for the ordering opened."""
+        if not any(type(effect) is Sealed for effect in effects):
+            return effects
+        out: list[Effect] = []
+        for effect in effects:
+            if isinstance(effect, Sealed):
+                is_group = effect.channel is Channel.GROUP
+                open_ = self.ordering.on_multicast if is_group else self.ordering.on_parcels
+                out += self._carry_out(now_ns, open_(now_ns, effect.origin, effect.items))
+            else:
+                out.append(effect)
+        return out
+
+    def on_staged(self, now_ns: int, sender: Address, staged: Staged) -> list[Effect]:
+        return self._carry_out(now_ns, self.ordering.on_staged(sender, staged))
+
+    def on_read(self, now_ns: int, delivery: Dequeue) -> list[Effect]:
+        return self._carry_out(now_ns, self.ordering.on_read(delivery))
+
+    # ---- once per wake
+
+    def flush(self, now_ns: int) -> list[Effect]:
+        """Acks and announcements of everything that one wake brought."""
+        if not self.ordering.is_due:
+            return []
+        out: list[Effect] = []
+        while decisions := self.ordering.flush(now_ns, self._may_announce()):
+            out += self._carry_out(now_ns, decisions)
+        return out
+
+    def _may_announce(self) -> bool:
+        group = self._body.group
+        return group.standstill is None and group.outgoing.window.may_add(1, ANNOUNCEMENT_BYTES)
+
+    def on_interval(self, now_ns: int) -> list[Effect]:
+        return self._carry_out(now_ns, self.ordering.on_interval(now_ns)) + self._forward(now_ns)
+
+    @property
+    def is_idle(self) -> bool:
+        return self.ordering.is_idle
+
+    # ---- on the streams
+
+    def _carry_out(self, now_ns: int, decisions: list[Decision]) -> list[Effect]:
+        out: list[Effect] = []
+        for decision in decisions:
+            if isinstance(decision, Multicast):
+                items = self._items(decision.item)
+                out += self._body.group.send(now_ns, items, list(map(len, items)), [])
+            elif isinstance(decision, Post):
+                out += self._body.peers.send(now_ns, list(decision.to), self._items(decision.item))
+            else:
+                out.append(decision)
+        return out
+
+    def _items(self, item: Envelope) -> list[bytes]:
+        if len(item) <= self._largest:
+            return [item]
+        *pieces, last = pieces_of(item, self._budget)
+        return [*pieces, Envelope(last)]
+
+    def _forward(self, now_ns: int) -> list[Effect]:
+        """Parcels of a member that is going away, as far as the streams have room."""
+        settling = self.ordering.settling
+        out: list[Effect] = []
+        while settling is not None and settling.forwards:
+            post = settling.forwards[0]
+            items = self._items(post.item)
+            if not self._body.peers.may_send(list(post.to), len(items), len(post.item)):
+                break
+            settling.forwards.popleft()
+            out += self._carry_out(now_ns, [post])
+        return out
+
+    # ---- a roll call: what a member says of multicast and order together
+
+    def entry(self) -> Entry:
+        return self._body.group.entry()
+
+    def holding(self, origin: Address) -> Holding:
+        return self._body.group.holding(origin)
+
+    def delivered(self, origin: Address) -> int:
+        return self._body.group.delivered(origin)
+
+    def carried(self, going: tuple[Address, ...]) -> tuple[Carried, ...]:
+        return self.ordering.report(going)
+
+    @property
+    def is_filled(self) -> bool:
+        settling = self.ordering.settling
+        return self._body.group.is_filled and settling is not None and settling.is_settled
+
+    def hold(self, going: tuple[Address, ...]) -> None:
+        self._body.group.hold(going)
+        self.ordering.hold()
+
+    def fill(
+        self, now_ns: int, cuts: dict[Address, int], sources: tuple[Source, ...], settlement: Settlement
+    ) -> list[Effect]:
+        self.ordering.prepare(settlement)
+        return self.sift(now_ns, self._body.group.fill(now_ns, cuts, sources))
+
+    def on_progress(self, now_ns: int) -> list[Effect]:
+        """The multicast stands at the cut: what others need of a going member's parcels goes out."""
+        if self.ordering.settling is not None:
+            self.ordering.settling.make_plan()
+        return self._forward(now_ns)
+
+    def release(self, now_ns: int) -> list[Effect]:
+        freed = self._carry_out(now_ns, self.ordering.release())
+        return self.sift(now_ns, self._body.group.release(now_ns)) + freed
+
+    # ---- views
+
+    def settle(self, now_ns: int, settlement: Settlement) -> list[Effect]:
+        return self._carry_out(now_ns, self.ordering.settle(now_ns, settlement))
+
+    def on_view(self, view: View) -> None:
+        group = self._body.group
+        self.ordering.on_view(view, group.capacity, group.window_bytes)
