@@ -91,7 +91,8 @@ class MergeDetector:
         if mine is None or peer == self.me:
             return []
         if view_id == mine.id:
-            self._agree(peer)
+            if peer in mine:
+                self._agree(peer)
             return []
         self._agreed.pop(peer, None)
         if peer in mine:
