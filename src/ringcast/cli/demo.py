@@ -13,7 +13,7 @@ from ringcast.demo import Options, Outcome, take_tour
 
 
 @click.command(name="demo")
-@click.option("--members", default=3, show_default=True, help="Processes in the group.")
+@click.option("--members", default=5, show_default=True, help="Processes in the group.")
 @click.option("--quick", is_flag=True, help="Fewer messages; judged by the checkers.")
 @click.option("--record", type=click.Path(path_type=Path), default=None, help="Where to record; default out/demo-TIME.")
 @json_option
@@ -29,7 +29,7 @@ def command(members: int, quick: bool, record: Path | None, as_json: bool) -> No
     Ctrl-C ends it and every process it started. Exit code 0: everything went as promised and the verdict is "held".
     """
     record = record or Path("out") / time.strftime("demo-%Y%m%d-%H%M%S")
-    options = Options(members, record, messages=5_000 if quick else 20_000)
+    options = Options(members, record, messages=2_000 if quick else 20_000)
     outcome = asyncio.run(take_tour(options, say_progress if as_json else click.echo))
     if as_json:
         emit_json(_json(outcome, record))

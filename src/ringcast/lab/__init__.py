@@ -2,8 +2,9 @@
 
 from ringcast.lab import namespace
 from ringcast.lab.company import Company
+from ringcast.lab.harness import Harness
 from ringcast.lab.network import Network
 from ringcast.lab.pattern import Pattern
 from ringcast.lab.stage import Puppet, PuppetError, Stage, free_ports
 
-__all__ = ["Company", "Network", "Pattern", "Puppet", "PuppetError", "Stage", "free_ports", "namespace"]
+__all__ = ["Company", "Harness", "Network", "Pattern", "Puppet", "PuppetError", "Stage", "free_ports", "namespace"]

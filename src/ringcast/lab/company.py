@@ -92,9 +92,9 @@ class Company:
         self._loads.clear()
         return answers
 
-    async def settle(self) -> Answers:
-        """Everybody says one last thing, and has heard it of everybody: so all have everything. Their reports."""
-        names = self.names
+    async def settle(self, names: Sequence[str] | None = None) -> Answers:
+        """Everybody (of these) says one last thing, and has heard it of everybody: so all have everything. Reports."""
+        names = self.names if names is None else list(names)
         before = await self.ask(names, "report")
         await self.ask(names, "send", count=0, size=100)
         waits = (self[name]("until_ends", ends=_one_more(before[name], names)) for name in names)

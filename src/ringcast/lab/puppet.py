@@ -127,7 +127,7 @@ class PuppetProcess:
                 await asyncio.sleep(max(0.0, started + sent / pace - time.monotonic()))
         await group.send(END)
         if order.get("flush", True):
-            await group.flush(order.get("timeout"))
+            await group.flush(order.get("timeout", 60.0))
         return {"sent": sent, "seconds": time.monotonic() - started, "cpu_seconds": time.process_time() - cpu}
 
     async def start_load(self, order: Answer) -> Answer:

@@ -23,6 +23,7 @@ from ringcast.runtime.waiting import Line, Waits
 from ringcast.runtime.words import Waiting, status_of, why_no_room, why_not_flushed
 
 ITEM_BYTES = 2  # a message's place in the length table of its packet
+FLUSH_SECONDS = 60.0  # only a send may wait without a limit (G14)
 CHUNK = 4_096  # messages of a long list that are looked at together
 
 
@@ -328,8 +329,8 @@ class Group:
         if not self._outbox:
             self._refill()
 
-    async def flush(self, timeout: float | None = None) -> None:
-        """Wait until everything sent so far has been acked by all who must have it."""
+    async def flush(self, timeout: float = FLUSH_SECONDS) -> None:
+        """Wait until everything sent so far has been acked by all who must have it; WaitExpired after the limit."""
         if not self._node.has_group:
             await self._until_place(timeout)
         if self._closing is not None:
@@ -422,9 +423,11 @@ class Group:
         self._driver.execute(self._node.leave(self._driver.now_ns()))
         if self._node.society is None:
             return
+        own = self._config.leave_ns / 1e9  # by then the node itself goes, whatever the others say
+        limit = own + 1.0 if timeout is None else min(timeout, own + 1.0)
         try:
-            with self.waits.during("leave", timeout):
-                async with asyncio.timeout(timeout):
+            with self.waits.during("leave", limit):
+                async with asyncio.timeout(limit):
                     await left
         except TimeoutError:
             pass
