@@ -117,10 +117,12 @@ class Leading:
         return out
 
     def _naming_cancelled(self, resume: Event) -> Event:
-        """The recording says who is sent a cancel (G7)."""
-        roll_call = self._roll_call
-        cancelled = [] if roll_call is None else roll_call.cancelled
-        return replace(resume, detail={**(resume.detail or {}), "cancelled": cancelled})
+        """The recording says who is sent a cancel; nobody, if the view is already on its way (G7)."""
+        detail = dict(resume.detail or {})
+        if self.change is not None and self.change.spreading is not None:
+            detail["has_view"] = True
+        detail["cancelled"] = [] if self._roll_call is None else self._roll_call.cancelled
+        return replace(resume, detail=detail)
 
     def _start(self, now_ns: int, start: StartViewChange) -> Steps:
         leaving = [r.member for r in start.requests if r.kind in (RequestKind.LEAVE, RequestKind.COORD_LEAVE)]
