@@ -109,7 +109,7 @@ class Group:
         """A list of messages, in order; the fast way."""
         self._thread.call(self._group.send_many(payloads, timeout=timeout))
 
-    def flush(self, timeout: float | None = None) -> None:
+    def flush(self, timeout: float = 60.0) -> None:
         """Wait until everything sent so far has been acked by all who must have it."""
         self._thread.call(self._group.flush(timeout))
 
