@@ -74,19 +74,25 @@ class MergeParticipant:
         return self._objection(request.merge_id)
 
     def _objection(self, merge_id: MergeId) -> str | None:
-        if self.merge is not None and self.merge.merge_id == merge_id:
+        merge = self.merge
+        if merge is not None and merge.merge_id == merge_id:
             return None
-        if self.merge is not None:
-            return f"{self.me} is in merge {self.merge.merge_id}"
+        if merge is not None and not self._yields(merge, merge_id):
+            return f"{self.me} is in merge {merge.merge_id}"
         return f"merge {merge_id} is over" if self._armed.is_used(merge_id) else None
+
+    def _yields(self, merge: Merge, other: MergeId) -> bool:
+        """Our own merge, while nothing is held yet, gives way to a lower leader's; the view handler knows if it has."""
+        return merge.part is Part.ACCEPTED and merge.merge_id.leader == self.me and other.leader < self.me
 
     def on_accepted(self, now_ns: int, request: MergeReq) -> Decisions:
         """The view handler accepted it: first or again, the answer is the same."""
         answer = Send(request.merge_id.leader, MergeRsp(request.merge_id, True))
-        if self.merge is not None:
+        if self.merge is not None and self.merge.merge_id == request.merge_id:
             return [answer]
+        yielded = [] if self.merge is None else self._end(now_ns, "cancelled", f"yielded to {request.merge_id}")
         self._enter(now_ns, request.merge_id, Part.ACCEPTED, request.members)
-        return [self._event(now_ns, request.merge_id, "accept"), answer]
+        return [*yielded, self._event(now_ns, request.merge_id, "accept"), answer]
 
     def on_refused(self, now_ns: int, sender: Address, merge_id: MergeId, why: str) -> Decisions:
         """The view handler rejected it, or there was an objection: the leader learns it at once (X5)."""

@@ -5,6 +5,7 @@ from random import Random
 import pytest
 
 from ringcast.core.membership import Phase, Request, RequestKind
+from ringcast.core.merge import Party
 from ringcast.model import Kind, ViewId
 from unit.core.merge.world import LATENCY_NS, World, member
 
@@ -252,3 +253,21 @@ def test_the_same_seed_gives_the_same_run() -> None:
         return [str((e.t_ns, e.kind, e.detail)) for peer in world.living for e in peer.events]
 
     assert told(3) == told(3) != told(4)
+
+
+def test_a_leader_that_yields_takes_part_in_the_lower_leaders_merge() -> None:
+    """C asks E when A, which C has not heard of, asks C: C's merge ends, and C accepts A's at once."""
+    world = World("A:A C:C E:E")
+    c, a = world["C"], world["A"]
+    world.is_cut = lambda sender, to: "A" in (sender, to) or (sender, to) == ("E", "C")  # C never gets E's answer.
+    c.obey(
+        c.leader.on_raised(0, (Party(c.me, c.view, (c.me,)), Party(world["E"].me, world["E"].view, (world["E"].me,))))
+    )
+    assert c.handler.phase is Phase.LEADING
+    world.is_cut = lambda sender, to: False
+    a.obey(a.leader.on_raised(0, (Party(a.me, a.view, (a.me,)), Party(c.me, c.view, (c.me,)))))
+    world.run(0.002)
+    assert c.resumed == ["merge-ended"]
+    assert c.handler.merge_leader in (a.me, None)
+    world.run_until_one(3)
+    assert any("yielded to A#0~1" in str(e.detail) for e in c.events)

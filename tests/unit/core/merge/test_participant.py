@@ -136,6 +136,26 @@ def test_a_second_merge_is_refused_at_a_coordinator_and_at_a_member() -> None:
     assert simple.on_asked(2, SECOND_ONE) == "D#0 is in merge L#0~1"
 
 
+def test_our_own_merge_yields_to_a_lower_leader_while_nothing_is_held() -> None:
+    """Whether it has yielded the view handler knows; in which order the two ends are carried out does not matter."""
+    ours, lower = MergeReq(MergeId(C, 4), VIEW.id, (C, D)), MergeReq(MergeId(B, 1), VIEW.id, (C, D))
+    participant = MergeParticipant(C, CONFIG)
+    participant.on_accepted(0, ours)
+    assert participant.objection(B, lower, VIEW) is None
+    assert participant.objection(L, REQUEST, VIEW) == "C#0 is in merge C#0~4"  # A higher one has to wait.
+    assert orders(participant.on_accepted(1, lower)) == [Send(B, MergeRsp(MergeId(B, 1), True))]
+    assert participant.on_released(2, ours.merge_id) == []
+    assert participant.merge is not None and participant.merge.merge_id == MergeId(B, 1)
+
+
+def test_our_own_merge_does_not_yield_once_its_roll_call_runs() -> None:
+    participant = MergeParticipant(C, CONFIG)
+    participant.on_accepted(0, MergeReq(MergeId(C, 4), VIEW.id, (C, D)))
+    participant.on_merge_call(1, C, MergeCall(MergeId(C, 4)))
+    lower = MergeReq(MergeId(B, 1), VIEW.id, (C, D))
+    assert participant.objection(B, lower, VIEW) == "C#0 is in merge C#0~4"
+
+
 @pytest.mark.parametrize("end", ["cancel", "released", "view", "limit"])
 def test_a_merge_id_is_armed_once_in_its_life(end: str) -> None:
     participant = accepted()

@@ -195,11 +195,11 @@ class Peer:
 
     def on_merge_req(self, sender: Address, request: MergeReq) -> None:
         now = self.now_ns
+        self.obey(self.leader.on_other_merge(now, request.merge_id))
         objection = self.participant.objection(sender, request, self.view)
         if objection is not None:
             self.obey(self.participant.on_refused(now, sender, request.merge_id, objection))
             return
-        self.obey(self.leader.on_other_merge(now, request.merge_id))
         self.asked = request
         self.obey(self.handler.on_merge_req(now, sender, request.merge_id))
 
