@@ -265,6 +265,7 @@ class PuppetProcess:
         if isinstance(event, ViewChange):
             self.tally.on_view(event.view)
         elif isinstance(event, Rejoin):
+            self.tally.on_rejoin()
             self.rejoins.append({"was": str(event.was), "why": event.why})
 
     # ---- the line

@@ -42,6 +42,10 @@ class Tally:
         self.views.append([str(member) for member in view.members])
         self._next = {sender: number for sender, number in self._next.items() if sender in view}
 
+    def on_rejoin(self) -> None:
+        """A new incarnation begins where its first view says."""
+        self._next.clear()
+
     def take(self, batch: Batch) -> None:
         name = batch.sender.name
         seen = self.by_sender.get(name)

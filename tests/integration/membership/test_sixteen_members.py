@@ -4,9 +4,8 @@ import asyncio
 from pathlib import Path
 from typing import Any
 
-from ringcast.checkers import Judgement, judge
+from integration.judging import expect_held
 from ringcast.lab import Company, Stage
-from ringcast.trace import read_run
 
 NAMES = [f"m{number:02d}" for number in range(1, 17)]
 
@@ -49,11 +48,4 @@ def test_sixteen_members_survive_a_crash_leaves_and_a_return_under_load(tmp_path
     assert set(NAMES) in members and set(NAMES) - {told["coordinator"]} in members
     incarnations = {m for views in told["after"]["views"] for m in views if m.startswith(told["coordinator"])}
     assert len(incarnations) == 2, "a restarted process at the same address is a new incarnation"
-    expect_held(judge(read_run([tmp_path])))
-
-
-def expect_held(judgement: Judgement) -> None:
-    assert judgement.verdict == "held", judgement.reasons
-    examined = {name: judgement.findings[name].examined for name in ("G1", "G2", "G3", "G4", "G5", "G6", "G7")}
-    print(f"{judgement.events} events; examined {examined}")
-    assert all(examined.values()), examined
+    expect_held(tmp_path, "G1", "G2", "G3", "G4", "G5", "G6", "G7")
