@@ -24,6 +24,7 @@ from ringcast.errors import (
     WindowFull,
 )
 from ringcast.model import Address, Batch, Config, Message, Rejoin, View, ViewChange, ViewId, profile
+from ringcast.order import TOTAL, Order
 
 if TYPE_CHECKING:
     from ringcast import sync
@@ -34,6 +35,7 @@ if TYPE_CHECKING:
         Group,
         Joining,
         MulticastDiscovery,
+        Receipt,
         StaticDiscovery,
         Waiting,
         join,
@@ -41,6 +43,7 @@ if TYPE_CHECKING:
     )
 
 __all__ = [
+    "TOTAL",
     "Address",
     "Batch",
     "Config",
@@ -53,8 +56,10 @@ __all__ = [
     "Joining",
     "Message",
     "MulticastDiscovery",
+    "Order",
     "PeerError",
     "PlaceLost",
+    "Receipt",
     "Rejoin",
     "RingcastError",
     "StaticDiscovery",

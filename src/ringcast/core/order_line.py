@@ -51,6 +51,10 @@ class OrderLine:
         count = self.ordering.fit(sizes, self._largest)
         return count if count and self._has_room(self._largest, to) else 0
 
+    def largest_message(self, capacity: int) -> int:
+        """What fits a window of this capacity, in pieces."""
+        return self._largest * capacity - BATCH_BYTES
+
     def _has_room(self, nbytes: int, to: Sequence[Address] | None) -> bool:
         body = self._body
         pieces = -(-nbytes // self._largest)

@@ -12,6 +12,7 @@ from ringcast.runtime.fixed import open_fixed
 from ringcast.runtime.group import Group
 from ringcast.runtime.inspection import ask, find_members
 from ringcast.runtime.joining import Joining, join
+from ringcast.runtime.receipts import Receipt
 from ringcast.runtime.rejoin import OnExclusion
 from ringcast.runtime.words import Waiting
 
@@ -24,6 +25,7 @@ __all__ = [
     "Joining",
     "MulticastDiscovery",
     "OnExclusion",
+    "Receipt",
     "StaticDiscovery",
     "Waiting",
     "ask",

@@ -14,7 +14,23 @@ import time
 from collections import Counter, deque
 from collections.abc import Callable, Sequence
 
-from ringcast.core import Beat, Cast, Deliver, Drop, Effect, Excluded, Freed, Install, Left, Lost, Node, Probe, Unicast
+from ringcast.core import (
+    Beat,
+    Cast,
+    Deliver,
+    Dequeue,
+    Drop,
+    Effect,
+    Excluded,
+    Finished,
+    Freed,
+    Install,
+    Left,
+    Lost,
+    Node,
+    Probe,
+    Unicast,
+)
 from ringcast.errors import RingcastError
 from ringcast.model import Address, Event
 from ringcast.runtime.heartbeats import Audience, Heartbeats, Receiver
@@ -48,6 +64,7 @@ class Driver:
         self.on_freed: Callable[[], None] = _nothing
         self.on_lost: Callable[[str], None] = _say_nothing
         self.on_left: Callable[[Left], None] = _ignore
+        self.on_finished: Callable[[Finished], None] = _ignore
         self.on_excluded: Callable[[Excluded], None] = _ignore
         self._codec = codec
         self._recorder = recorder
@@ -70,6 +87,8 @@ class Driver:
             Left: self._left,
             Excluded: self._excluded,
             Deliver: self._deliver,
+            Dequeue: self._deliver,
+            Finished: self._finish,
             Install: self._install,
             Freed: self._note_freed,
             Drop: self._drop,
@@ -151,7 +170,9 @@ class Driver:
         self.execute(self.node.on_time(self.now_ns()))
 
     def _after(self) -> None:
-        """Once per batch: send what was multicast, wake who waits, keep the timer."""
+        """Once per batch: say what the order has to say, send what was multicast, wake who waits, keep the timer."""
+        for effect in self.node.flush(self.now_ns()):
+            self._do[type(effect)](effect)
         if self._frames:
             self._flush_frames()
         if self.inbox:
@@ -201,6 +222,9 @@ class Driver:
 
     def _deliver(self, effect: Deliver) -> None:
         self.inbox.append(effect)
+
+    def _finish(self, effect: Finished) -> None:
+        self.on_finished(effect)
 
     def _install(self, effect: Install) -> None:
         if self._frames:

@@ -14,13 +14,16 @@ from collections.abc import AsyncIterator, Awaitable, Callable, Iterable, Sequen
 from itertools import repeat
 from typing import Any, Literal
 
-from ringcast.core import Channel, Deliver, Install, Left
+from ringcast.core import Channel, Deliver, Dequeue, Install, Left
 from ringcast.errors import GroupClosed, PlaceLost, RingcastError, UsageError, WindowFull
 from ringcast.model import Address, Batch, Message, Rejoin, View, ViewChange
+from ringcast.order import Order
 from ringcast.runtime.driver import Driver
 from ringcast.runtime.inspection import Inspection, socket_path
+from ringcast.runtime.ordered import BARRIER_SECONDS, Ordered
+from ringcast.runtime.receipts import Receipt
 from ringcast.runtime.waiting import Line, Waits
-from ringcast.runtime.words import Waiting, status_of, why_no_room, why_not_flushed
+from ringcast.runtime.words import Waiting, status_of, why_no_room, why_not_flushed, why_not_placed
 
 ITEM_BYTES = 2  # a message's place in the length table of its packet
 FLUSH_SECONDS = 60.0  # only a send may wait without a limit (G14)
@@ -42,6 +45,7 @@ class Group:
         self.waits = Waits(driver.now_ns, lambda event: self._driver.note(event))
         self._line = Line(self.waits, lambda: why_no_room(self._driver))
         self._flushing = Line(self.waits, lambda: why_not_flushed(self._driver))
+        self._ordered = Ordered(lambda: self._driver, self.waits)
         self._reader: asyncio.Future[None] | None = None
         self._closing: RingcastError | None = None
         self._inspection: Inspection | None = None
@@ -57,6 +61,7 @@ class Group:
         driver.on_freed = self._on_freed
         driver.on_lost = self._on_lost
         driver.on_left = self._on_left
+        driver.on_finished = lambda finished: self._ordered.on_finished(finished)
 
     # ---- who is here
 
@@ -94,14 +99,20 @@ class Group:
         payload: bytes,
         *,
         to: Iterable[Address] | None = None,
+        order: Order = Order.FIFO,
         timeout: float | None = None,
         when_full: Literal["wait", "raise"] | None = None,
     ) -> None:
         """Send one message to the group, or reliably and in order to some of its members (`to`).
 
         Waits while the window is full (`when_full="raise"` raises WindowFull instead; `timeout` in seconds raises
-        WaitExpired). Returns when the message has its place in the order of what this member sends.
+        WaitExpired). Returns when the message has its place in the order of what this member sends; with
+        `order=TOTAL` when it has its place in the one order of all ordered messages (queueing is finished).
         """
+        if order is Order.TOTAL:
+            receipt = await self.queue(payload, to=to, timeout=timeout, when_full=when_full)
+            await self._ordered.until_finished(receipt, timeout)
+            return
         size = len(payload)
         if to is None and self._slots > 0 and size <= self._bytes and type(payload) is bytes:
             self._slots -= 1
@@ -191,6 +202,65 @@ class Group:
         self._own_private += 1
         self._driver.inbox.append(Deliver(self.me, Channel.PEER, [payload], 0, 0, len(payload)))
         self._wake_reader()
+
+    # ---- the one order (runtime/ordered.py)
+
+    async def queue(
+        self,
+        payload: bytes,
+        *,
+        to: Iterable[Address] | None = None,
+        timeout: float | None = None,
+        when_full: Literal["wait", "raise"] | None = None,
+    ) -> Receipt:
+        """Like `send(order=TOTAL)`, but does not wait for the place: `await receipt` does, and gives its stamp."""
+        if not self._node.has_group:
+            await self._until_place(timeout)
+        payload = self._checked(payload)
+        peers = None if to is None else self._peers(to)
+        self._flush_outbox()
+        return await self._ordered.queue(payload, peers, timeout, when_full)
+
+    async def queue_many(
+        self,
+        payloads: Sequence[bytes],
+        *,
+        to: Iterable[Address] | None = None,
+        timeout: float | None = None,
+        when_full: Literal["wait", "raise"] | None = None,
+    ) -> Receipt:
+        """Queue a list of messages in the one order, in few batches; the fast way. The receipt is that of the last."""
+        if not payloads:
+            raise UsageError("queue_many needs at least one message")
+        if not self._node.has_group:
+            await self._until_place(timeout)
+        payloads = [payload if type(payload) is bytes else self._checked(payload) for payload in payloads]
+        self._checked(max(payloads, key=len))
+        peers = None if to is None else self._peers(to)
+        self._flush_outbox()
+        return await self._ordered.queue_many(payloads, peers, timeout, when_full)
+
+    async def barrier(self, timeout: float = BARRIER_SECONDS) -> str:
+        """Wait until this member's application has read every ordered message that was finished anywhere before now.
+
+        After a signal through a side channel: what was queued before the signal was given has been read. Somebody
+        must keep reading meanwhile. Gives the stamp of the barrier's own place.
+        """
+        if not self._node.has_group:
+            await self._until_place(timeout)
+        if self._closing is not None:
+            raise self._closing
+        return await self._ordered.barrier(timeout)
+
+    def stamp(self) -> str:
+        """Up to where this member's application has read in the one order; small, printable, to be carried anywhere."""
+        return self._ordered.stamp()
+
+    async def after(self, stamp: str, timeout: float = BARRIER_SECONDS) -> None:
+        """Wait until this member's application has read everything up to a stamp that another member gave."""
+        if self._closing is not None:
+            raise self._closing
+        await self._ordered.after(stamp, timeout)
 
     async def send_many(self, payloads: Sequence[bytes], *, timeout: float | None = None) -> None:
         """Send a list of messages to the group, in order; the fast way. Waits as `send` does.
@@ -302,7 +372,9 @@ class Group:
         if type(delivered) is Install:
             return
         assert isinstance(delivered, Deliver)
-        if delivered.channel is not Channel.GROUP and delivered.origin == self.me:
+        if type(delivered) is Dequeue:
+            self._ordered.on_read(delivered)
+        elif delivered.channel is not Channel.GROUP and delivered.origin == self.me:
             self._own_private -= 1
             self._line.look()
         else:
@@ -326,6 +398,7 @@ class Group:
     def _on_freed(self) -> None:
         self._line.look()
         self._flushing.look()
+        self._ordered.look()
         if not self._outbox:
             self._refill()
 
@@ -349,7 +422,7 @@ class Group:
     def waiting(self) -> list[Waiting]:
         """Who waits, for what, since when."""
         now = self._driver.now_ns()
-        lines = ((self._line, why_no_room), (self._flushing, why_not_flushed))
+        lines = ((self._line, why_no_room), (self._flushing, why_not_flushed), (self._ordered.line, why_not_placed))
         return [
             Waiting(waiter.what, why(self._driver), (now - waiter.since_ns) / 1e9)
             for line, why in lines
@@ -391,6 +464,7 @@ class Group:
         error = PlaceLost(f"{self.me} lost its place in group {self.name!r} ({why}); nothing was taken")
         self._line.expel(error)
         self._flushing.expel(error)
+        self._ordered.expel(error)
         self._outbox.clear()
         self._slots = self._bytes = self._own_private = 0
         self._last_view = self.view
@@ -455,6 +529,7 @@ class Group:
         self._slots = self._bytes = 0
         self._line.close(error)
         self._flushing.close(error)
+        self._ordered.close(error)
         self._wake_reader()
         self._driver.close(how)
 

@@ -44,6 +44,24 @@ def why_not_flushed(driver: Driver) -> str:
     return ", ".join([head, *_missing_acks(driver)])
 
 
+def why_not_placed(driver: Driver) -> str:
+    """Why an ordered message has no place yet, or cannot be queued."""
+    node = driver.node
+    if not node.has_group:
+        return f"{node.me} is in no view yet"
+    ordering = node.order.ordering
+    coordinator = node.view.coordinator
+    parts = [f"{ordering.in_flight.count}/{ordering.capacity} ordered messages have no place yet"]
+    if coordinator is None:
+        parts.append("there is no coordinator among observers")
+    elif coordinator != node.me:
+        parts.append(f"the coordinator is {coordinator}")
+    if ordering.unread >= ordering.capacity:
+        parts.append(f"{ordering.unread} ordered messages are not read yet by this member's application")
+    parts += [f"{member} has not staged what stands first" for member in ordering.awaited()]
+    return ", ".join(parts)
+
+
 def _missing_acks(driver: Driver) -> list[str]:
     outgoing = driver.node.group.outgoing
     if outgoing.window.occupancy == 0:

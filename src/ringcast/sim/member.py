@@ -16,9 +16,11 @@ from ringcast.core import (
     Beat,
     Cast,
     Deliver,
+    Dequeue,
     Drop,
     Effect,
     Excluded,
+    Finished,
     Freed,
     Install,
     Left,
@@ -79,6 +81,8 @@ class Member:
             Unicast: self._unicast,
             Probe: self._probe,
             Deliver: self._queue,
+            Dequeue: self._queue,
+            Finished: self._ignore,
             Install: self._install,
             Freed: self._ignore,  # the application looks again after every fact anyway
             Drop: self._drop,
@@ -212,7 +216,7 @@ class Member:
     def _carry_out(self, effects: list[Effect]) -> None:
         self.node.check()
         do = self._do
-        for effect in effects:
+        for effect in [*effects, *self.node.flush(self.now_ns)]:
             do[type(effect)](effect)
 
     def _arm(self) -> None:
@@ -327,7 +331,7 @@ class Member:
         self._end_wait("join", "done")
         self.application.inbox.append(effect)
 
-    def _ignore(self, effect: Freed | Beat) -> None:
+    def _ignore(self, effect: Freed | Finished | Beat) -> None:
         """Nobody is to be woken, and the node sends its heartbeats itself."""
 
     def _leave_world(self, effect: Left) -> None:

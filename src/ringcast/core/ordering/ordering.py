@@ -208,7 +208,7 @@ class Ordering:
             if run.rank == self._here.rank:
                 out += self._finish(now_ns, self.in_flight.finish(run.last), self.seen + 1)
             self.seen += run.ticks
-        return out
+        return [*out, Freed()]
 
     def _finish(self, now_ns: int, done: Sequence[Unfinished], seq: int) -> list[Effect]:
         out: list[Effect] = []
@@ -216,7 +216,7 @@ class Ordering:
         for at, batch in enumerate(done, seq):
             out.append(Event(Kind.QUEUE_FINISH, now_ns, view.id, first=batch.first, count=batch.count, value=at))
             out.append(Finished(batch.first, batch.last, Stamp(view.id.number, at)))
-        return [*out, Freed()] if out else out
+        return out
 
     # ---- the application reads
 
@@ -227,6 +227,11 @@ class Ordering:
             return []
         self._is_due = True
         return [Freed()]
+
+    @property
+    def unread(self) -> int:
+        """Ordered messages that wait for this member's application."""
+        return self._backlog.count
 
     @property
     def position(self) -> Stamp:
