@@ -20,6 +20,7 @@ from typing import Any
 import msgspec
 
 from ringcast.errors import RingcastError
+from ringcast.lab.interleaving import Interleaving
 from ringcast.lab.load import Load
 from ringcast.lab.pattern import CYCLE, Pattern
 from ringcast.lab.ping import Pinger, percentiles_us
@@ -38,6 +39,7 @@ class PuppetProcess:
         self.group: Group | None = None
         self.transport: Transport | None = None
         self.tally = Tally()
+        self.interleaving = Interleaving()
         self.pinger: Pinger | None = None
         self.load: Load | None = None
         self.rejoins: list[Answer] = []
@@ -112,20 +114,22 @@ class PuppetProcess:
         until = started + order.get("seconds", 3600.0)
         sent = 0
         batch = order.get("form", "batch") == "batch"
+        in_order = order.get("in_order", False)
+        send, send_many = (group.queue, group.queue_many) if in_order else (group.send, group.send_many)
         chunk = min(pattern.cycle, 2048 if batch else 256, order.get("chunk", CYCLE))
         pace = order.get("rate")
         while sent < limit and time.monotonic() < until:
             payloads = pattern.run(self._sent, min(chunk, limit - sent))
             if batch:
-                await group.send_many(payloads)
+                await send_many(payloads)
             else:
                 for payload in payloads:
-                    await group.send(payload)
+                    await send(payload)
             sent += len(payloads)
             self._sent += len(payloads)
             if pace is not None:
                 await asyncio.sleep(max(0.0, started + sent / pace - time.monotonic()))
-        await group.send(END)
+        await send(END)
         if order.get("flush", True):
             await group.flush(order.get("timeout", 60.0))
         return {"sent": sent, "seconds": time.monotonic() - started, "cpu_seconds": time.process_time() - cpu}
@@ -179,6 +183,7 @@ class PuppetProcess:
         usage = resource.getrusage(resource.RUSAGE_SELF)
         return {
             "received": self.tally.to_json(),
+            "interleaving": self.interleaving.digest(),
             "sent": self._sent,
             "view": [str(member) for member in group.members],
             "cpu_seconds": usage.ru_utime + usage.ru_stime,
@@ -209,6 +214,15 @@ class PuppetProcess:
         assert self.pinger is not None
         await self.pinger.ping(order["rate"], order["seconds"], order["size"])
         return percentiles_us(self.pinger.round_trips_ns)
+
+    async def time_places(self, order: Answer) -> Answer:
+        """How long `count` ordered sends take, one after the other, until each has its place."""
+        group, taken = self._group(), []
+        for _ in range(order["count"]):
+            started = time.monotonic_ns()
+            await (await group.queue(b"*" * order["size"]))
+            taken.append(time.monotonic_ns() - started)
+        return percentiles_us(taken)
 
     async def explain(self, order: Answer) -> Answer:
         group = self._group()
@@ -257,6 +271,7 @@ class PuppetProcess:
                 continue
             ended = event.payloads[-1].startswith(END)
             self.tally.take(event)
+            self.interleaving.take(event)
             if ended:
                 async with self._changed:
                     self._changed.notify_all()

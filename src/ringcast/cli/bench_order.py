@@ -1,0 +1,50 @@
+"""`ringcast bench order`: messages per second in one order at each member, all sending to all."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import click
+
+from ringcast.bench.order import OrderShape, run_order
+from ringcast.cli.output import emit_json, json_option, say_progress
+
+
+@click.command(name="order")
+@click.option("--members", default=4, show_default=True, help="Processes in the group; all of them send.")
+@click.option("--size", default=100, show_default=True, help="Bytes per message.")
+@click.option("--seconds", default=3.0, show_default=True, help="How long they send, for each form.")
+@click.option("--frame-bytes", default=60_000, show_default=True, help="Largest packet; 1400 is what a LAN carries.")
+@click.option("--record", type=click.Path(), default=None, help="Record the members into this directory.")
+@json_option
+def command(as_json: bool, **shape: Any) -> None:
+    """Real processes queue in the one order as fast as they can; every member checks every message and the order.
+
+    \b
+    Examples:
+      ringcast bench order
+      ringcast bench order --members 8 --size 1000 --json
+      ringcast bench order --frame-bytes 1400              what a LAN carries
+
+    A member's own copies count. Exit code 1 if anything was lost, or if two members read in different orders.
+    """
+    result = run_order(OrderShape(**shape), say=say_progress)
+    if as_json:
+        emit_json(result)
+    else:
+        _tell(result)
+    raise SystemExit(0 if result["complete"] else 1)
+
+
+def _tell(result: dict[str, Any]) -> None:
+    click.echo(
+        f"{result['messages_per_second_per_receiver']:>12,.0f} messages/s in one order at each member, batch form"
+    )
+    click.echo(f"{result['single_form_messages_per_second_per_receiver']:>12,.0f} messages/s, one message at a time")
+    click.echo(f"{result['megabytes_per_second_per_receiver']:>12,.1f} MB/s at each member")
+    click.echo(f"{result['place_p50_us']:>12,.0f} µs until a single ordered send has its place (median)")
+    click.echo(f"{result['plain_round_trip_p50_us']:>12,.0f} µs a plain round trip (median)")
+    complete = "everything was read, in one order" if result["complete"] else "NOT everything was read in one order"
+    click.echo(
+        f"{complete}; {result['retransmitted']} retransmitted; largest process {result['rss_megabytes_max']:.0f} MB"
+    )
