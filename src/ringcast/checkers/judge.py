@@ -92,7 +92,7 @@ def judge(recordings: Iterable[Recording], require: Iterable[str] = ()) -> Judge
 
 
 def decide(
-    findings: dict[str, Finding], events: int, dropped: int, absent: Sequence[Address], require: Iterable[str] = ()
+    findings: dict[str, Finding], events: int, dropped: int, absent: Sequence[object], require: Iterable[str] = ()
 ) -> Judgement:
     """The overall verdict from the findings; used by everyone who judges, so that the words mean one thing."""
     findings = {name: findings.get(name) or Report(name).finding() for name in GUARANTEES}
@@ -116,9 +116,7 @@ def parse_require(require: Iterable[str]) -> list[str]:
     return names
 
 
-def _doubts(
-    findings: dict[str, Finding], dropped: int, absent: Sequence[Address], required: Sequence[str]
-) -> list[str]:
+def _doubts(findings: dict[str, Finding], dropped: int, absent: Sequence[object], required: Sequence[str]) -> list[str]:
     doubts = []
     if dropped:
         doubts.append(f"{dropped} events were dropped while recording")

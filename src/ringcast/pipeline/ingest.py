@@ -131,7 +131,12 @@ def _ingest_block(
     columns = {**raw, "index": index, "peer": peers, "epoch": epochs, "creator": epoch_creators}
     flow.write(_chosen(columns, np.isin(kinds, FLOW_KINDS)))
     in_order = np.isin(kinds, ORDER_KINDS)
-    order.write(_chosen({**columns, "epoch": np.where(numbers >= 0, numbers, epochs)}, in_order))
+    # An ordered message belongs to the view in which it got its place, which the event itself names.
+    ordered_in = {
+        "epoch": np.where(numbers >= 0, numbers, epochs),
+        "creator": np.where(numbers >= 0, creators, epoch_creators),
+    }
+    order.write(_chosen({**columns, **ordered_in}, in_order))
     for i in np.flatnonzero(~np.isin(kinds, list(_NOT_CONTROL))).tolist():
         at.control.append(_control_row(block, columns, i, code, codes, at.moved + int(moves[i])))
     at.index += limit
@@ -177,7 +182,7 @@ def _member_row(recording: Recording, code: int, at: _Position, codes: Codes) ->
         "events": at.index,
         "clock": recording.header.clock,
         "capacity": config.get("capacity") or 0,
-        "stream_capacity": config.get("stream_capacity") or 0,
+        "stream_capacity": max(config.get("stream_capacity") or 0, config.get("control_capacity") or 0),
         "self_delivery": bool(config.get("self_delivery", True)),
         "view_synchrony": bool(config.get("view_synchrony", True)),
         "last_ns": at.last_ns,

@@ -12,11 +12,13 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import TYPE_CHECKING, Any
 
+import pyarrow.parquet as pq
+
 from ringcast.checkers import GUARANTEES, Finding, Judgement, Violation, decide
 from ringcast.model import Address
 from ringcast.pipeline.codes import STRANGERS
 from ringcast.pipeline.ingest import ingest
-from ringcast.pipeline.rules import g01, g03, g05
+from ringcast.pipeline.rules import g01, g03, g04, g05, g06, g07, g08, g09, g10, g14
 from ringcast.pipeline.rules.joined import COLUMNS, Tables
 from ringcast.pipeline.rules.member import name_of
 from ringcast.pipeline.scan import scan
@@ -26,7 +28,12 @@ from ringcast.trace import Recording
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
 
-JOINED_RULES: dict[str, Any] = {"G1": g01.joined, "G3": g03.joined, "G5": g05.joined}
+ABSENT = "absent"
+ONE_PARTITION_ROWS = 5_000_000
+
+JOINED_RULES: dict[str, Any] = {
+    rule.GUARANTEE: rule.joined for rule in (g01, g03, g04, g05, g06, g07, g08, g09, g10, g14)
+}
 
 
 def judge_recordings(
@@ -48,7 +55,7 @@ def judge_dataset(
     members = dataset.members()
     addresses = [Address(row["name"], row["incarnation"], row["endpoint"]) for row in members]
     findings = _findings(results, addresses)
-    absent = _absent(tables, members)
+    absent = _absent(results, members)
     return decide(findings, sum(r["events"] for r in members), sum(r["dropped"] for r in members), absent, require)
 
 
@@ -62,7 +69,15 @@ def load_tables(spark: SparkSession, dataset: Dataset, facts: DataFrame) -> Tabl
     schema = "code int, label string, is_whole boolean, self_delivery boolean, view_synchrony boolean, "
     members = spark.createDataFrame([tuple(r[n] for n in names) for r in rows], schema + "clock string, last_ns long")
     control = spark.read.schema(from_arrow_schema(CONTROL)).parquet(str(dataset.root / "control"))
+    if _rows(dataset) < ONE_PARTITION_ROWS:
+        # In one partition nothing has to be shuffled, so all rules together are one stage.
+        members, control, facts = members.coalesce(1), control.coalesce(1), facts.coalesce(1)
     return Tables(members.cache(), control.cache(), facts.cache())
+
+
+def _rows(dataset: Dataset) -> int:
+    paths = [*(dataset.root / "control").glob("*.parquet"), *(dataset.root / "facts").glob("*.parquet")]
+    return sum(pq.ParquetFile(path).metadata.num_rows for path in paths)
 
 
 def _results(tables: Tables, chosen: Sequence[str]) -> list[Any]:
@@ -70,7 +85,8 @@ def _results(tables: Tables, chosen: Sequence[str]) -> list[Any]:
 
     local = tables.facts.where(F.col("what").isin("violation", "examined", "lacks", "hidden")).select(*COLUMNS)
     frames = [frame for name, rule in JOINED_RULES.items() if name in chosen for frame in rule(tables)]
-    return reduce(lambda a, b: a.unionByName(b), frames, local).collect()
+    rows = reduce(lambda a, b: a.unionByName(b), [*frames, _strangers(tables)], local).collect()
+    return list(rows)
 
 
 def _findings(rows: list[Any], addresses: Sequence[Address]) -> dict[str, Finding]:
@@ -78,7 +94,7 @@ def _findings(rows: list[Any], addresses: Sequence[Address]) -> dict[str, Findin
     violations: defaultdict[str, list[Violation]] = defaultdict(list)
     hidden: defaultdict[str, int] = defaultdict(int)
     lacks: defaultdict[str, dict[str, None]] = defaultdict(dict)
-    for row in rows:
+    for row in (row for row in rows if row["guarantee"] != ABSENT):
         name = row["guarantee"]
         if row["what"] == "examined":
             examined[name] += row["value"] or 0
@@ -105,11 +121,16 @@ def _violation(row: Any, addresses: Sequence[Address]) -> Violation:
     return Violation(row["guarantee"], members, row["index"], row["sentence"])
 
 
-def _absent(tables: Tables, members: Sequence[dict[str, Any]]) -> list[Address]:
-    """Members of a view who have no recording. Their codes are private to who speaks of them; their names are not."""
+def _strangers(tables: Tables) -> DataFrame:
+    """Members of a view who have no recording."""
     from pyspark.sql import functions as F
 
-    codes = tables.all_control.select(F.explode("members").alias("code")).where(F.col("code") >= STRANGERS)
-    if codes.limit(1).count() == 0:
+    views = tables.all_control.where(F.exists(F.coalesce("members", F.array()), lambda code: code >= STRANGERS))
+    return tables.lacking(ABSENT, views, F.lit("somebody without a recording"))
+
+
+def _absent(results: Sequence[Any], members: Sequence[dict[str, Any]]) -> list[str]:
+    """Who they are: their codes are private to the recording that speaks of them, their names are not."""
+    if not any(row["guarantee"] == ABSENT for row in results):
         return []
-    return [Address(name, 0, "") for row in members for name in row["strangers"]][:10]
+    return sorted({name for row in members for name in row["strangers"]})[:10]

@@ -28,6 +28,9 @@ _QUIET = {
     # Tables of rules are small; more partitions only cost task starts.
     "spark.sql.shuffle.partitions": str(os.cpu_count() or 1),
     "spark.sql.adaptive.enabled": "false",
+    # The joined halves of rules are many and small: a broadcast would be a job for each of their joins.
+    "spark.sql.autoBroadcastJoinThreshold": "-1",
+    "spark.sql.codegen.wholeStage": "false",
     "spark.sql.session.timeZone": "UTC",
 }
 

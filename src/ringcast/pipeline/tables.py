@@ -48,6 +48,7 @@ ORDER = pa.schema(
         ("kind", _I8),
         ("t_ns", _I64),
         ("epoch", _I64),
+        ("creator", _I32),
         ("peer", _I32),
         ("first", _I64),
         ("count", _I32),

@@ -80,7 +80,7 @@ def _merged(runs: list[list[int]]) -> list[list[int]]:
 
 
 def joined(tables: Tables) -> list[DataFrame]:
-    moves = _moves(tables).cache()
+    moves = _moves(tables)
     return [examined(GUARANTEE, moves.where("member <> reference")), _different(tables, moves), *_elsewhere(tables)]
 
 

@@ -61,7 +61,8 @@ def name_of(row: dict[str, Any]) -> str:
 
 
 def _views(path: Path) -> list[dict[str, Any]]:
-    table = pq.read_table(path)
+    columns = ["kind", "index", "number", "number_creator", "members", "subgroups", "capacity", "digest"]
+    table = pq.read_table(path, columns=columns)
     wanted = pc.and_(pc.equal(table["kind"], int(Kind.VIEW)), pc.is_valid(table["members"]))
     rows: list[dict[str, Any]] = table.filter(wanted).to_pylist()
     return rows

@@ -1,0 +1,12 @@
+"""Histories for tests and benchmarks: valid ones of any size, and each kind of violation on demand.
+
+A history is a *period* told event by event (views, a split, a merge, multicast, total order), repeated with every
+number moved on. So a hundred million deliveries cost no more thought than a million, and nothing differs from a
+recording.
+"""
+
+from ringcast.pipeline.history.period import Period, Shape, make_period
+from ringcast.pipeline.history.planted import PLANTED, Planted
+from ringcast.pipeline.history.tiling import write_dataset, write_recordings
+
+__all__ = ["PLANTED", "Period", "Planted", "Shape", "make_period", "write_dataset", "write_recordings"]

@@ -1,0 +1,89 @@
+"""G13, causality: dequeued-before-queued and finished-before-started are respected, also through side channels.
+
+Judged view by view on the seqs that G12 has shown to be the order. A message's seq must be above that of everything
+that was dequeued or whose queueing was finished before its own queueing started: at the same member by the place in
+its recording, at others by time, where all recordings are on one clock. "Everything before" is a running maximum,
+looked up once per queued message and member, so nothing is joined and nothing is missed. Messages ordered in
+different views are ordered by the view number. After a violation follow-ups appear: only the first in a view at a
+member is reported.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+
+import numpy as np
+
+from ringcast.model import Kind
+from ringcast.pipeline.rules.facts import Facts
+from ringcast.pipeline.rules.member import Array, Batch
+
+GUARANTEE = "G13"
+
+
+class Causality:
+    def __init__(self, names: Sequence[str], facts: Facts, has_one_clock: bool) -> None:
+        self._names = names
+        self._facts = facts
+        self._has_one_clock = has_one_clock
+
+    def on_view(self, view: tuple[int, int], parts: Mapping[int, Batch]) -> None:
+        known = {member: part.of(Kind.DEQUEUE, Kind.QUEUE_FINISH) for member, part in parts.items()}
+        marks = {member: _Marks(part) for member, part in known.items() if len(part)}
+        for member, part in parts.items():
+            starts, seqs = _started(part)
+            if len(starts):
+                self._facts.examined(GUARANTEE, len(starts))
+                self._judge(view, member, starts, seqs, marks)
+
+    def _judge(
+        self, view: tuple[int, int], member: int, starts: Batch, seqs: Array, marks: Mapping[int, _Marks]
+    ) -> None:
+        for other, mark in marks.items():
+            if other == member:
+                before = mark.by_index(starts.index)
+            elif self._has_one_clock:
+                before = mark.by_time(starts.t_ns)
+            else:
+                continue
+            late = np.flatnonzero(before >= seqs)
+            if len(late):
+                self._blame(view, member, other, starts, int(late[0]), int(seqs[late[0]]), int(before[late[0]]))
+                return
+
+    def _blame(
+        self, view: tuple[int, int], member: int, other: int, starts: Batch, at: int, seq: int, before: int
+    ) -> None:
+        who, whom = self._names[member], self._names[other]
+        what = f"{who} began to queue its {starts.first[at]} when {whom} already had the message with seq {before}"
+        sentence = f"in view {view[0]} {what}, yet it got seq {seq}"
+        self._facts.violation(GUARANTEE, member, other, int(starts.index[at]), sentence)
+
+
+class _Marks:
+    """The highest seq that a member had dequeued or finished, by place in its recording and by time."""
+
+    def __init__(self, events: Batch) -> None:
+        self._index = events.index
+        self._times = np.maximum.accumulate(events.t_ns)
+        self._highest = np.r_[-1, np.maximum.accumulate(events.value)]
+
+    def by_index(self, index: Array) -> Array:
+        found: Array = self._highest[np.searchsorted(self._index, index, side="left")]
+        return found
+
+    def by_time(self, t_ns: Array) -> Array:
+        found: Array = self._highest[np.searchsorted(self._times, t_ns, side="left")]
+        return found
+
+
+def _started(part: Batch) -> tuple[Batch, Array]:
+    """Queue starts whose queueing was finished in this view, with the seq they got."""
+    starts, finishes = part.of(Kind.QUEUE_START), part.of(Kind.QUEUE_FINISH)
+    if not len(starts) or not len(finishes):
+        return part.where(np.zeros(len(part), dtype=bool)), np.zeros(0, dtype=np.int64)
+    order = np.argsort(finishes.first, kind="stable")
+    firsts, seqs = finishes.first[order], finishes.value[order]
+    at = np.minimum(np.searchsorted(firsts, starts.first), len(firsts) - 1)
+    is_finished = firsts[at] == starts.first
+    return starts.where(is_finished), seqs[at[is_finished]]
