@@ -15,6 +15,7 @@ from ringcast.model import Address, Event, Kind, ViewId
 from ringcast.trace import detail_of
 
 GRACE_NS = 1_000_000_000
+UNLIMITED = ("send", "order")  # a send may wait for ever, for room or for its place in the one order
 DEFAULT_BOUND_NS = 60_000_000_000
 
 
@@ -68,7 +69,7 @@ class LivenessChecker:
         wait = _Wait(Evidence.of(member, index, event), what, event.t_ns, event.other)
         state.waits.append(wait)
         state.open_waits[event.value] = wait
-        if not event.other and what != "send":
+        if not event.other and what not in UNLIMITED:
             self._violated(wait, f"{member} waits for {what} without a limit")
 
     def _on_wait_end(self, member: Address, index: int, event: Event, state: _Member) -> None:

@@ -6,5 +6,17 @@ from ringcast.lab.harness import Harness
 from ringcast.lab.network import Network
 from ringcast.lab.pattern import Pattern
 from ringcast.lab.stage import Puppet, PuppetError, Stage, free_ports
+from ringcast.lab.subsets import disagreement
 
-__all__ = ["Company", "Harness", "Network", "Pattern", "Puppet", "PuppetError", "Stage", "free_ports", "namespace"]
+__all__ = [
+    "Company",
+    "Harness",
+    "Network",
+    "Pattern",
+    "Puppet",
+    "PuppetError",
+    "Stage",
+    "disagreement",
+    "free_ports",
+    "namespace",
+]

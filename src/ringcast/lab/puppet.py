@@ -24,6 +24,7 @@ from ringcast.lab.interleaving import Interleaving
 from ringcast.lab.load import Load
 from ringcast.lab.pattern import CYCLE, Pattern
 from ringcast.lab.ping import Pinger, percentiles_us
+from ringcast.lab.subsets import Subsets
 from ringcast.lab.tally import END, Tally
 from ringcast.model import Batch, Config, Rejoin, ViewChange, profile
 from ringcast.runtime import Group, join, open_fixed
@@ -70,6 +71,7 @@ class PuppetProcess:
         self.group = await opening
         if order.get("inspect", False):
             await self.group.inspect()
+        self.subsets = Subsets(self.group)
         self._reader = asyncio.create_task(self._read())
         self._reader.add_done_callback(_end_with)
         return {"me": list(self.group.me), "receive_buffer": self.transport.receive_buffer}
@@ -215,6 +217,18 @@ class PuppetProcess:
         await self.pinger.ping(order["rate"], order["seconds"], order["size"])
         return percentiles_us(self.pinger.round_trips_ns)
 
+    async def order_subsets(self, order: Answer) -> Answer:
+        """Send `count` messages to random subsets in one order; then read everything that was finished by then."""
+        group = self._group()
+        await self.subsets.send(order["count"], order["seed"])
+        await group.barrier()
+        return {}
+
+    async def ordered(self, order: Answer) -> Answer:
+        """What was read of them, after everything that was finished anywhere before now."""
+        await self._group().barrier()
+        return {"read": self.subsets.read}
+
     async def time_places(self, order: Answer) -> Answer:
         """How long `count` ordered sends take, one after the other, until each has its place."""
         group, taken = self._group(), []
@@ -265,6 +279,9 @@ class PuppetProcess:
                 self._note(event)
                 async with self._changed:
                     self._changed.notify_all()
+                continue
+            if self.subsets.concerns(event):
+                self.subsets.take(event)
                 continue
             if self.pinger is not None and self.pinger.concerns(event):
                 await self.pinger.take(event)

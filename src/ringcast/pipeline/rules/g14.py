@@ -26,7 +26,7 @@ def joined(tables: Tables) -> list[DataFrame]:
     from pyspark.sql import functions as F
 
     waits = _waits(tables)
-    unlimited = waits.where((F.col("other") == 0) & (F.col("what") != "send"))
+    unlimited = waits.where((F.col("other") == 0) & ~F.col("what").isin("send", "order"))
     late = waits.where((F.col("other") > 0) & (F.col("end_ns") > F.col("other") + GRACE_NS))
     heal = _heal(tables)
     live = _live(tables, heal)
