@@ -55,6 +55,7 @@ async def measure(shape: OrderShape, form: str) -> dict[str, Any]:
     """All send for `seconds`, then everybody reads to the end."""
     async with Stage() as stage:
         names = await _open(stage, shape)
+        before = await stage.everybody("report")
         order = {"size": shape.size, "seconds": shape.seconds, "form": form, "in_order": True}
         limit = shape.seconds + LIMIT
         sends = [asyncio.create_task(stage.puppets[name]("send", limit=limit, **order)) for name in names]
@@ -62,6 +63,8 @@ async def measure(shape: OrderShape, form: str) -> dict[str, Any]:
         await asyncio.gather(*(stage.puppets[name]("until_ends", ends=everything, limit=limit) for name in names))
         sent = {name: (await task)["sent"] for name, task in zip(names, sends, strict=True)}
         reports = await stage.everybody("report")
+        for name, report in reports.items():
+            report["cpu_seconds"] -= before[name]["cpu_seconds"]  # what the run itself cost, without the start
         await stage.everybody("close")
     return figures(reports, sent)
 

@@ -21,6 +21,9 @@ from ringcast.checkers.g07 import SuspensionChecker
 from ringcast.checkers.g08 import HearsayChecker
 from ringcast.checkers.g09 import WholeMergeChecker
 from ringcast.checkers.g10 import MergeResetChecker
+from ringcast.checkers.g11 import LocalOrderChecker
+from ringcast.checkers.g12 import OneOrderChecker
+from ringcast.checkers.g13 import CausalityChecker
 from ringcast.checkers.g14 import LivenessChecker
 from ringcast.checkers.shape import Checker, Finding, Report
 from ringcast.checkers.views import installed
@@ -41,6 +44,9 @@ CHECKERS: dict[str, Callable[[], Checker]] = {
     "G8": HearsayChecker,
     "G9": WholeMergeChecker,
     "G10": MergeResetChecker,
+    "G11": LocalOrderChecker,
+    "G12": OneOrderChecker,
+    "G13": CausalityChecker,
     "G14": LivenessChecker,
 }
 

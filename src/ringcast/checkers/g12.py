@@ -1,0 +1,131 @@
+"""G12, atomic queueing: of two messages that two members both receive, both receive them in the same order.
+
+Judged company by company (members that go together from view to view; all peers of a bus); between views the number
+decides. If at each member the seqs of what it dequeues grow, and if a seq is the same batch at everybody and a batch
+has one seq, then every member's order is a part of the order by seq: all agree, without a circle. Where that is not so,
+the dequeue orders themselves are laid over each other; a circle in them is a violation. So is a message read twice.
+"""
+
+from __future__ import annotations
+
+from collections import deque
+from collections.abc import Iterable, Iterator
+from itertools import pairwise
+
+from ringcast.checkers.passages import PASSAGE_KINDS, Company, Passages, Stay
+from ringcast.checkers.shape import Closed, Evidence, Finding, Report
+from ringcast.model import Address, Event, Kind
+
+Message = tuple[Address, int]
+
+
+class OneOrderChecker:
+    guarantee = "G12"
+    kinds = PASSAGE_KINDS
+
+    def __init__(self) -> None:
+        self._report = Report(self.guarantee)
+        self._passages = Passages()
+
+    def on_event(self, member: Address, index: int, event: Event) -> None:
+        if event.kind is Kind.DEQUEUE and event.peer is None:
+            raise ValueError("a DEQUEUE event without a sender")
+        self._passages.on_event(member, index, event)
+
+    def finish(self, closed: Closed) -> Finding:
+        for company in self._passages.companies(closed):
+            self._report.examined += sum(e.count for stay in company.stays for _, e in stay.of(Kind.DEQUEUE))
+            self._repeated(company)
+            if not is_by_seq(company.stays):
+                self._search(company)
+        return self._report.finding()
+
+    def _repeated(self, company: Company) -> None:
+        """Atomicity's other half: each destination gets exactly one instance."""
+        for stay in company.stays:
+            seen: dict[Message, None] = {}
+            for index, message in _singles(stay):
+                if message in seen:
+                    sentence = f"{stay.member} dequeued {_text(message)} twice {company.where}"
+                    self._report.violated((stay.member,), index, sentence, *_evidence(stay, index))
+                seen[message] = None
+
+    def _search(self, company: Company) -> None:
+        circle = circle_in({stay.member: [m for _, m in _singles(stay)] for stay in company.stays})
+        if circle is None:
+            return
+        member, first, second = circle
+        stay = next(stay for stay in company.stays if stay.member == member)
+        index = next(index for index, message in _singles(stay) if message == second)
+        what = f"{member} dequeued {_text(second)} after {_text(first)}"
+        sentence = f"{company.where} {what}, which does not fit the order of the others"
+        self._report.violated((member,), index, sentence, *_evidence(stay, index))
+
+
+def is_by_seq(stays: Iterable[Stay]) -> bool:
+    """Do the seqs prove that these members dequeued in one order?"""
+    meaning: dict[int, Message] = {}
+    for stay in stays:
+        before, follows = -1, None
+        for _, event in stay.of(Kind.DEQUEUE):
+            assert event.peer is not None
+            batch = (event.peer, event.first)
+            goes_on = event.value == before and follows == batch  # a part of the same batch
+            if not (event.value > before or goes_on):
+                return False
+            if not goes_on and meaning.setdefault(event.value, batch) != batch:
+                return False
+            before, follows = event.value, (event.peer, event.first + event.count)
+    return len(set(meaning.values())) == len(meaning)
+
+
+def circle_in(orders: dict[Address, list[Message]]) -> tuple[Address, Message, Message] | None:
+    """A member and two messages it dequeued one after the other on a circle; None if one order fits all."""
+    after: dict[Message, dict[Message, Address]] = {}
+    waits: dict[Message, int] = {}
+    for member, messages in orders.items():
+        unique = list(dict.fromkeys(messages))
+        for message in unique:
+            waits.setdefault(message, 0)
+        for first, second in pairwise(unique):
+            if second not in after.setdefault(first, {}):
+                after[first][second] = member
+                waits[second] += 1
+    free = deque(message for message, count in waits.items() if not count)
+    while free:
+        message = free.popleft()
+        del waits[message]
+        for second in after.get(message, {}):
+            waits[second] -= 1
+            if not waits[second]:
+                free.append(second)
+    # What is left is a circle and what hangs behind it: walk backwards until something comes again.
+    return None if not waits else _on_circle(waits, after)
+
+
+def _on_circle(
+    left: dict[Message, int], after: dict[Message, dict[Message, Address]]
+) -> tuple[Address, Message, Message]:
+    before = {second: first for first in left for second in after.get(first, {}) if second in left}
+    at = next(iter(before))
+    seen: dict[Message, None] = {}
+    while at not in seen:
+        seen[at] = None
+        at = before[at]
+    return after[before[at]][at], before[at], at
+
+
+def _singles(stay: Stay) -> Iterator[tuple[int, Message]]:
+    """Every message by itself, with the index of its event."""
+    for index, event in stay.of(Kind.DEQUEUE):
+        assert event.peer is not None
+        for number in range(event.first, event.first + event.count):
+            yield index, (event.peer, number)
+
+
+def _text(message: Message) -> str:
+    return f"{message[0]}'s {message[1]}"
+
+
+def _evidence(stay: Stay, index: int) -> list[Evidence]:
+    return [Evidence.of(stay.member, at, event) for at, event in stay.events if at == index][:1]
