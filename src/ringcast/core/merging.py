@@ -43,6 +43,7 @@ from ringcast.core.membership import (
 )
 from ringcast.core.merge import (
     AnnounceTo,
+    BringUp,
     HoldRollCall,
     LeftBehind,
     MergeDetector,
@@ -210,6 +211,9 @@ class Merging:
                 return [Tell(decision.peer, AskView())]
             case RaiseMerge():
                 return self._carry(now_ns, self.leader.on_raised(now_ns, decision.parties))
+            case BringUp():
+                follower = self._membership.follower
+                return [] if follower is None or follower.known is None else [Say(decision.peer, follower.known)]
             case SuspectDissenter():
                 return self._membership.suspect(now_ns, decision.peer, "has another view")
             case LeftBehind():

@@ -4,6 +4,7 @@ from ringcast.core.merge.chance import Chance
 from ringcast.core.merge.consolidate import Aggregate, Told, consolidate, entry_after_merge, merge_view
 from ringcast.core.merge.decisions import (
     AnnounceTo,
+    BringUp,
     Detection,
     HoldRollCall,
     Leading,
@@ -27,6 +28,7 @@ from ringcast.core.merge.parties import Party, choose_leader, parties_of, saniti
 __all__ = [
     "Aggregate",
     "AnnounceTo",
+    "BringUp",
     "Chance",
     "Detection",
     "HoldRollCall",

@@ -48,6 +48,12 @@ class RaiseMerge(NamedTuple):
     parties: tuple[Party, ...]
 
 
+class BringUp(NamedTuple):
+    """A member of our view is still in an earlier one: give it our view again, for who sent it may be dead."""
+
+    peer: Address
+
+
 class SuspectDissenter(NamedTuple):
     """A member of our view lives, but has had another view for longer than `view_limit`."""
 
@@ -60,7 +66,7 @@ class LeftBehind(NamedTuple):
     view: View
 
 
-Detection = AnnounceTo | ReadView | RaiseMerge | SuspectDissenter | LeftBehind | Send
+Detection = AnnounceTo | ReadView | RaiseMerge | BringUp | SuspectDissenter | LeftBehind | Send
 
 
 # ---- leading

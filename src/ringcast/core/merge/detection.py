@@ -6,7 +6,7 @@ still different and cannot be a view in flight. Everything repeats, so nothing t
 
     its real view is ours                      agreed
     we are in it, and it is newer              we are behind; the view is on its way to us
-    it is a member of ours, its view is older  it is behind; after `view_limit` it is suspected although it lives
+    it is a member of ours, its view is older  it is behind: given our view, after `view_limit` suspected although alive
     anything else                              split
 
 Not here: the merge itself (leader.py), what being excluded leads to (the node, by its policy).
@@ -20,6 +20,7 @@ from ringcast.core.control import Sighted
 from ringcast.core.merge.chance import Chance
 from ringcast.core.merge.decisions import (
     AnnounceTo,
+    BringUp,
     Detection,
     LeftBehind,
     RaiseMerge,
@@ -30,7 +31,7 @@ from ringcast.core.merge.decisions import (
 from ringcast.core.merge.outsiders import Outsiders
 from ringcast.core.merge.parties import choose_leader, parties_of
 from ringcast.core.merge.rereading import Rereading
-from ringcast.core.merge.sightings import Dissent, Sighting, Sightings
+from ringcast.core.merge.sightings import Dissent, Lag, Sighting, Sightings
 from ringcast.model import Address, Config, View, ViewId
 
 ASKED_PER_VIEW = 2
@@ -96,10 +97,15 @@ class MergeDetector:
             return []
         self._agreed.pop(peer, None)
         if peer in mine:
-            overdue = self._dissent.note(now_ns, peer)
+            lag = self._dissent.note(now_ns, peer)
             if view_id < mine.id:
-                return [SuspectDissenter(peer)] if overdue else []
+                return self._on_lag(peer, lag)
         return self._sight(now_ns, peer, Sighting(view_id, coordinator))
+
+    def _on_lag(self, peer: Address, lag: Lag) -> Decisions:
+        if lag is Lag.BRING_UP and self._acting() == self.me:
+            return [BringUp(peer)]
+        return [SuspectDissenter(peer)] if lag is Lag.OVERDUE else []
 
     def on_sighted(self, now_ns: int, by: Address, sighted: Sighted) -> Decisions:
         """A member of ours heard an outsider, and holds us for the one who acts."""

@@ -6,6 +6,7 @@ A|9, A|8 from A is one view, A|9. Not evidence: announcements may be late, so re
 
 from __future__ import annotations
 
+from enum import Enum, auto
 from typing import NamedTuple
 
 from ringcast.model import Address, ViewId
@@ -65,27 +66,44 @@ class Sightings:
         return list(asked)
 
 
+class Lag(Enum):
+    """What to do about a member that has another view than ours."""
+
+    WAIT = auto()
+    BRING_UP = auto()  # give it our view; who sent it may be dead
+    OVERDUE = auto()  # that has lasted too long
+
+
+OFFERS = 4  # within the limit, less one
+
+
 class Dissent:
     """Since when a member of our view has announced another view."""
 
     def __init__(self, limit_ns: int, repeat_ns: int) -> None:
         self.limit_ns = limit_ns
         self.repeat_ns = repeat_ns
-        self._due: dict[Address, int] = {}
+        self._since: dict[Address, int] = {}
+        self._next: dict[Address, int] = {}
 
     def __contains__(self, member: Address) -> bool:
-        return member in self._due
+        return member in self._since
 
-    def note(self, now_ns: int, member: Address) -> bool:
-        """True if that has lasted too long; then again after a while."""
-        due = self._due.setdefault(member, now_ns + self.limit_ns)
-        if now_ns < due:
-            return False
-        self._due[member] = now_ns + self.repeat_ns
-        return True
+    def note(self, now_ns: int, member: Address) -> Lag:
+        """Each answer is given once and then again after a while, not with every heartbeat."""
+        since = self._since.setdefault(member, now_ns)
+        if now_ns < self._next.setdefault(member, since + self.limit_ns // OFFERS):
+            return Lag.WAIT
+        if now_ns - since < self.limit_ns:
+            self._next[member] = min(now_ns + self.limit_ns // OFFERS, since + self.limit_ns)
+            return Lag.BRING_UP
+        self._next[member] = now_ns + self.repeat_ns
+        return Lag.OVERDUE
 
     def drop(self, member: Address) -> None:
-        self._due.pop(member, None)
+        self._since.pop(member, None)
+        self._next.pop(member, None)
 
     def clear(self) -> None:
-        self._due.clear()
+        self._since.clear()
+        self._next.clear()

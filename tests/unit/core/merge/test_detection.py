@@ -7,6 +7,7 @@ import pytest
 from ringcast.core.control import Sighted
 from ringcast.core.merge import (
     AnnounceTo,
+    BringUp,
     Detection,
     LeftBehind,
     MergeDetector,
@@ -121,13 +122,26 @@ def test_old_news_of_an_outsider_is_ignored_m15() -> None:
     assert made.sightings.items()[0][1].view == ViewId(9, B)
 
 
-def test_a_member_that_stays_behind_longer_than_the_limit_is_suspected_although_it_lives() -> None:
+def test_a_member_that_stays_behind_is_given_our_view_and_after_the_limit_suspected_although_it_lives() -> None:
     made = detector(A, "AB/5")
+    quarter = 750 * MS
     assert hear(made, 0, B, "AB/4") == []
-    assert hear(made, 3 * SECOND - 1, B, "AB/4") == []
-    assert hear(made, 3 * SECOND, B, "AB/4") == [SuspectDissenter(B)]
-    assert hear(made, 3 * SECOND + 1, B, "AB/4") == []  # Level-triggered, but not with every heartbeat.
-    assert hear(made, 5 * SECOND, B, "AB/4") == [SuspectDissenter(B)]
+    assert hear(made, quarter - 1, B, "AB/4") == []  # A view on its way needs no help.
+    assert hear(made, quarter, B, "AB/4") == [BringUp(B)]
+    assert hear(made, quarter + 1, B, "AB/4") == []
+    assert hear(made, 2 * quarter, B, "AB/4") == [BringUp(B)]
+    assert hear(made, 4 * quarter - 1, B, "AB/4") == [BringUp(B)]
+    assert hear(made, 4 * quarter, B, "AB/4") == [SuspectDissenter(B)]
+    assert hear(made, 4 * quarter + 1, B, "AB/4") == []  # Level-triggered, but not with every heartbeat.
+    assert hear(made, 4 * quarter + 1 * SECOND, B, "AB/4") == [SuspectDissenter(B)]
+
+
+def test_only_who_acts_gives_the_view_again() -> None:
+    made = detector(B, "ABC/5")
+    hear(made, 0, C, "ABC/4")
+    assert hear(made, 1 * SECOND, C, "ABC/4") == []
+    hear(made, 1 * SECOND, A, "A/1")  # The coordinator is behind too, so B acts.
+    assert hear(made, 2 * SECOND, C, "ABC/4") == [BringUp(C)]
 
 
 def test_a_member_that_caught_up_starts_anew() -> None:
