@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any
 import pyarrow.parquet as pq
 
 from ringcast.checkers import GUARANTEES, Finding, Judgement, Violation, decide
-from ringcast.model import Address
+from ringcast.model import Address, Kind
 from ringcast.pipeline.codes import STRANGERS
 from ringcast.pipeline.ingest import ingest
 from ringcast.pipeline.rules import g01, g03, g04, g05, g06, g07, g08, g09, g10, g14
@@ -31,8 +31,18 @@ if TYPE_CHECKING:
 ABSENT = "absent"
 ONE_PARTITION_ROWS = 5_000_000
 
-JOINED_RULES: dict[str, Any] = {
-    rule.GUARANTEE: rule.joined for rule in (g01, g03, g04, g05, g06, g07, g08, g09, g10, g14)
+# Each rule with the control events without which it has nothing to say; none: it always has.
+JOINED_RULES: dict[str, tuple[Any, tuple[Kind, ...]]] = {
+    "G1": (g01.joined, ()),
+    "G3": (g03.joined, ()),
+    "G4": (g04.joined, (Kind.VIEW,)),
+    "G5": (g05.joined, (Kind.VIEW,)),
+    "G6": (g06.joined, (Kind.ROLL_CALL, Kind.MERGE)),
+    "G7": (g07.joined, (Kind.SUSPEND, Kind.RESUME)),
+    "G8": (g08.joined, (Kind.DIGEST,)),
+    "G9": (g09.joined, (Kind.MERGE, Kind.DIGEST)),
+    "G10": (g10.joined, (Kind.MERGE, Kind.DIGEST)),
+    "G14": (g14.joined, (Kind.WAIT_START, Kind.HEAL)),
 }
 
 
@@ -51,7 +61,7 @@ def judge_dataset(
     spark: SparkSession, dataset: Dataset, require: Iterable[str] = (), chosen: Sequence[str] = GUARANTEES
 ) -> Judgement:
     tables = load_tables(spark, dataset, scan(spark, dataset, chosen))
-    results = _results(tables, chosen)
+    results = _results(tables, _rules_for(dataset, chosen))
     members = dataset.members()
     addresses = [Address(row["name"], row["incarnation"], row["endpoint"]) for row in members]
     findings = _findings(results, addresses)
@@ -80,11 +90,20 @@ def _rows(dataset: Dataset) -> int:
     return sum(pq.ParquetFile(path).metadata.num_rows for path in paths)
 
 
-def _results(tables: Tables, chosen: Sequence[str]) -> list[Any]:
+def _rules_for(dataset: Dataset, chosen: Sequence[str]) -> list[Any]:
+    """The joined halves that have something to look at: planning one costs more than running it on little."""
+    kinds: set[int] = set()
+    for path in (dataset.root / "control").glob("*.parquet"):
+        kinds.update(pq.read_table(path, columns=["kind"])["kind"].unique().to_pylist())
+    wanted = ((name, rule, needs) for name, (rule, needs) in JOINED_RULES.items() if name in chosen)
+    return [rule for _, rule, needs in wanted if not needs or any(kind in kinds for kind in needs)]
+
+
+def _results(tables: Tables, rules: Sequence[Any]) -> list[Any]:
     from pyspark.sql import functions as F
 
     local = tables.facts.where(F.col("what").isin("violation", "examined", "lacks", "hidden")).select(*COLUMNS)
-    frames = [frame for name, rule in JOINED_RULES.items() if name in chosen for frame in rule(tables)]
+    frames = [frame for rule in rules for frame in rule(tables)]
     rows = reduce(lambda a, b: a.unionByName(b), [*frames, _strangers(tables)], local).collect()
     return list(rows)
 

@@ -1,0 +1,50 @@
+"""`ringcast report`: one self-contained page about a run."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from tempfile import TemporaryDirectory
+
+import click
+
+from ringcast.cli.output import emit_json, json_option, say_progress
+from ringcast.trace import read_run
+
+_EPILOG = """\b
+Examples:
+  ringcast report recordings/ -o report.html
+  ringcast report recordings/ -o report.html --master spark://host:7077
+The exit code is that of the verdict: 0 held, 1 violated, 2 unjudged or could not run.
+"""
+
+
+@click.command(epilog=_EPILOG)
+@click.argument("traces", metavar="TRACE...", nargs=-1, required=True, type=click.Path(path_type=Path))
+@click.option("-o", "--output", required=True, type=click.Path(path_type=Path), help="The HTML file to write.")
+@click.option("--master", metavar="M", help="The Spark master (or sc:// address); default: this machine.")
+@click.option("--title", default="A ringcast run", show_default=True, help="What the page is called.")
+@click.option("--require", multiple=True, metavar="G8,G9", help="These must be judged too, or the run is unjudged.")
+@json_option
+def command(
+    traces: tuple[Path, ...], output: Path, master: str | None, title: str, require: tuple[str, ...], as_json: bool
+) -> int:
+    """Judge and measure the recordings in or below each TRACE directory and write a page about them."""
+    from ringcast.pipeline.ingest import ingest
+    from ringcast.pipeline.judge import judge_dataset
+    from ringcast.pipeline.report import render
+    from ringcast.pipeline.report.subject import gather
+    from ringcast.pipeline.session import spark_session
+
+    recordings = read_run(traces)
+    with TemporaryDirectory(prefix="ringcast-") as place, spark_session(master) as spark:
+        say_progress(f"reading {len(recordings)} recordings")
+        dataset = ingest(spark, recordings, Path(place))
+        say_progress("judging and measuring")
+        judgement = judge_dataset(spark, dataset, require)
+        page = render(gather(spark, dataset, judgement, title))
+    output.write_text(page, encoding="utf-8")
+    if as_json:
+        emit_json({"path": str(output), "verdict": judgement.verdict})
+    else:
+        click.echo(f"{judgement.verdict}: {output}")
+    return judgement.exit_code
