@@ -11,7 +11,7 @@ from collections import deque
 from collections.abc import Callable
 from dataclasses import dataclass, field
 
-from ringcast.core import Channel, Deliver, Install
+from ringcast.core import Channel, Deliver, Dequeue, Install
 from ringcast.model import Address, View
 
 Hook = Callable[[Address, bytes], None]
@@ -19,10 +19,11 @@ Hook = Callable[[Address, bytes], None]
 
 @dataclass(frozen=True, slots=True)
 class Outbound:
-    """One message that wants to go out: to the group, or to some peers."""
+    """One message that wants to go out: to the group, or to some peers; or in the one order, to some or (None) all."""
 
     payload: bytes
-    to: tuple[Address, ...] = ()
+    to: tuple[Address, ...] | None = ()
+    in_order: bool = False
 
 
 @dataclass(slots=True)
@@ -35,6 +36,7 @@ class Application:
     views: list[View] = field(default_factory=list)
     multicasts: dict[Address, list[bytes]] = field(default_factory=dict)  # what was read, by sender
     private: dict[Address, list[bytes]] = field(default_factory=dict)
+    ordered: list[tuple[Address, bytes]] = field(default_factory=list)  # what was read in the one order
     on_message: Hook | None = None
 
     def read(self) -> Deliver | None:
@@ -43,8 +45,11 @@ class Application:
         if isinstance(event, Install):
             self.views.append(event.view)
             return None
-        read = self.multicasts if event.channel is Channel.GROUP else self.private
-        read.setdefault(event.origin, []).extend(event.payloads)
+        if isinstance(event, Dequeue):
+            self.ordered.extend((event.origin, payload) for payload in event.payloads)
+        else:
+            read = self.multicasts if event.channel is Channel.GROUP else self.private
+            read.setdefault(event.origin, []).extend(event.payloads)
         if self.on_message is not None:
             for payload in event.payloads:
                 self.on_message(event.origin, payload)
@@ -54,7 +59,7 @@ class Application:
         """The payloads at the head of the outbox that may go out as one run of multicasts."""
         payloads: list[bytes] = []
         for outbound in self.outbox:
-            if outbound.to or len(outbound.payload) > limit or len(payloads) >= most:
+            if outbound.to or outbound.in_order or len(outbound.payload) > limit or len(payloads) >= most:
                 break
             payloads.append(outbound.payload)
         return payloads

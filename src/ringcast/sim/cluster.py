@@ -121,6 +121,12 @@ class Cluster:
         for payload in payloads:
             self.members[name].send(payload, peers)
 
+    def queue(self, name: str, *payloads: bytes, to: Sequence[str] | None = None) -> None:
+        """Messages in the one order: to the view, or to the members named."""
+        peers = None if to is None else tuple(self.address(peer) for peer in to)
+        for payload in payloads:
+            self.members[name].queue(payload, peers)
+
     def run_for(self, duration_ns: int) -> None:
         self.clock.run_until(self.clock.now_ns + duration_ns)
 
@@ -237,7 +243,7 @@ def _is_settled(member: Member) -> bool:
     node, application = member.node, member.application
     if application.outbox or application.inbox or not node.has_group:
         return False
-    return node.group.is_idle and node.peers.is_idle
+    return node.group.is_idle and node.peers.is_idle and node.order.is_idle
 
 
 def _detail(fault: Fault) -> dict[str, object]:

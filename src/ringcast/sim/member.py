@@ -164,6 +164,12 @@ class Member:
         self.application.outbox.append(Outbound(payload, to))
         self.look()
 
+    def queue(self, payload: bytes, to: tuple[Address, ...] | None = None) -> None:
+        """Queue a message in the one order: to the view (None), to some of it, or to nobody (a barrier)."""
+        if not self.is_over:
+            self.application.outbox.append(Outbound(payload, to, in_order=True))
+            self.look()
+
     def read_every(self, pause_ns: int | None) -> None:
         """Change the pace of the reader: 0 = at once, None = not at all."""
         self.application.read_every_ns = pause_ns
@@ -254,6 +260,8 @@ class Member:
         if not outbox:
             return False
         outbound = outbox[0]
+        if outbound.in_order:
+            return self._send_in_order(outbound)
         if outbound.to:
             return self._send_private(outbound)
         if len(outbound.payload) > self.node.largest_whole:
@@ -275,8 +283,19 @@ class Member:
         self._carry_out(self.node.send_large(self.now_ns, payload))
         return True
 
+    def _send_in_order(self, outbound: Outbound) -> bool:
+        """To those who are still in the view; it may have changed since."""
+        if not self.node.has_group:
+            return False
+        to = None if outbound.to is None else [peer for peer in outbound.to if peer in self.node.view]
+        if not self.node.fit_in_order([len(outbound.payload)], to):
+            return False
+        self.application.outbox.popleft()
+        self._carry_out(self.node.queue(self.now_ns, [outbound.payload], to)[1])
+        return True
+
     def _send_private(self, outbound: Outbound) -> bool:
-        peers = list(outbound.to)
+        peers = list(outbound.to or ())
         if not self.node.may_send_to(peers, len(outbound.payload)):
             return False
         self.application.outbox.popleft()
