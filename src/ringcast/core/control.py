@@ -34,6 +34,14 @@ class MergeId(NamedTuple):
         return f"{self.leader}~{self.number}"
 
 
+class Transfer(NamedTuple):
+    """Who gives the state to whom, cut at which view."""
+
+    joiner: Address
+    provider: Address
+    view: ViewId
+
+
 class Holding(NamedTuple):
     """What a member holds of one that is going away: everything in (freed, ready], and ranges beyond a gap."""
 
@@ -133,6 +141,18 @@ class Elsewhere:
 
 
 @dataclass(frozen=True, slots=True)
+class StateConfirmed:
+    """I have loaded the state I joined for; or I gave up, and this is why."""
+
+    error: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class StateProgress:
+    """The state I joined for is still coming."""
+
+
+@dataclass(frozen=True, slots=True)
 class Suspicion:
     """I suspect these; you lead, so look into it."""
 
@@ -226,6 +246,7 @@ class NewView:
     cuts: tuple[int, ...]
     merge_id: MergeId | None = None
     settlement: Settlement = NOTHING_TO_SETTLE
+    transfers: tuple[Transfer, ...] = ()
 
     @property
     def digest(self) -> dict[Address, Entry]:
@@ -367,6 +388,8 @@ Control = (
     | Leave
     | Busy
     | Elsewhere
+    | StateConfirmed
+    | StateProgress
     | Suspicion
     | Stranger
     | Ask

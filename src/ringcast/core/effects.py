@@ -100,6 +100,27 @@ class Lost(NamedTuple):
     reason: str
 
 
+class ProvideState(NamedTuple):
+    """For the application, behind the view: give the joiner the state as it is here (`give_state`, `end_state`)."""
+
+    joiner: Address
+    view: ViewId
+
+
+class AwaitState(NamedTuple):
+    """For the application, behind the view: what came before it is void, the state comes first (`on_state_loaded`)."""
+
+    provider: Address
+    view: ViewId
+
+
+class StateOver(NamedTuple):
+    """A transfer ended, at the provider or at the joiner; with an error if it did not succeed."""
+
+    joiner: Address
+    error: str | None
+
+
 class Beat(NamedTuple):
     """From now on send heartbeats to these; for a driver that does so from a thread of its own."""
 
@@ -129,6 +150,9 @@ Effect = (
     | Freed
     | Drop
     | Lost
+    | ProvideState
+    | AwaitState
+    | StateOver
     | Beat
     | Left
     | Excluded

@@ -202,7 +202,27 @@ class Node:
             return self.order.on_read(now_ns, delivery)
         if delivery.channel is Channel.GROUP:
             return self.group.on_taken(now_ns, delivery)
+        if delivery.channel is Channel.STATE and self.society is not None:
+            return self.society.state.streams.on_taken(now_ns, delivery)
         return self.peers.on_taken(now_ns, delivery)
+
+    # ---- the application's state
+
+    def may_give_state(self, joiner: Address, nbytes: int) -> bool:
+        """Is there room for a chunk of this size? No, too, when the transfer is over."""
+        return self.society is not None and self.society.state.may_give(joiner, nbytes)
+
+    def give_state(self, now_ns: int, joiner: Address, chunk: bytes) -> list[Effect]:
+        self._wake_by(now_ns)
+        return [] if self.society is None else self.society.state.give(now_ns, joiner, chunk)
+
+    def end_state(self, now_ns: int, joiner: Address, error: str | None = None) -> list[Effect]:
+        self._wake_by(now_ns)
+        return [] if self.society is None else self.society.state.end(now_ns, joiner, error)
+
+    def on_state_loaded(self, now_ns: int, error: str | None = None) -> list[Effect]:
+        """The joiner's application has the state; with an error: it could not load it."""
+        return [] if self.society is None else self.society.on_state_loaded(now_ns, error)
 
     # ---- packets
 
@@ -220,6 +240,8 @@ class Node:
             return self._group.on_run(now_ns, sender, run)
         if run.channel is Channel.CONTROL and self.society is not None:
             return self.society.on_run(now_ns, sender, run)
+        if run.channel is Channel.STATE:
+            return [] if self.society is None else self.society.on_state_run(now_ns, sender, run)
         return self.peers.on_run(now_ns, sender, run)
 
     def _on_ack(self, now_ns: int, sender: Address, ack: Ack) -> list[Effect]:
@@ -254,6 +276,8 @@ class Node:
             return self._group
         if packet.channel is Channel.CONTROL and self.society is not None:
             return self.society.line.streams
+        if packet.channel is Channel.STATE:
+            return None if self.society is None else self.society.state.streams
         return self.peers
 
     # ---- time

@@ -19,6 +19,7 @@ class Channel(IntEnum):
     GROUP = 0  # multicast to the view
     PEER = 1  # the application's stream to one peer (unicast, subsets)
     CONTROL = 2  # view, merge and order messages to one peer; never waits behind data
+    STATE = 3  # the application's state, from a provider to a joiner
 
 
 Tag = ViewId | int

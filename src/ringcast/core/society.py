@@ -18,11 +18,13 @@ from ringcast.core.control import (
     Heartbeat,
     NewView,
     Settlement,
+    StateConfirmed,
+    StateProgress,
     Stranger,
     Suspicion,
 )
 from ringcast.core.control_line import ControlLine
-from ringcast.core.effects import Beat, Drop, Effect, Excluded, Left, Probe, Unicast
+from ringcast.core.effects import Beat, Drop, Effect, Excluded, Install, Left, Probe, StateOver, Unicast
 from ringcast.core.failure import AskIfAlive, AssureAlive, FailureDetector, HeartbeatTo, SlowPeer, Unsuspect
 from ringcast.core.failure import Decision as Finding
 from ringcast.core.failure import Suspect as Suspected
@@ -50,6 +52,7 @@ from ringcast.core.merging import Merging
 from ringcast.core.multicast import GroupStream
 from ringcast.core.order_line import OrderLine
 from ringcast.core.packets import Loose, Run
+from ringcast.core.state_line import StateLine
 from ringcast.model import Address, Config, Event, View
 
 
@@ -58,6 +61,7 @@ class Body(Protocol):
 
     me: Address
     config: Config
+    largest_whole: int
     order: OrderLine
 
     @property
@@ -100,6 +104,9 @@ class Society:
         )
         self.detector = FailureDetector(self.me, self.config)
         self.merging = Merging(self.me, self.config, chance, self.membership)
+        self.state = StateLine(self.me, self.config, body.largest_whole)
+        self.state.wants = with_state
+        self._told_progress_ns = 0
         self.progress = 0  # turns of the core loop, told in heartbeats
         self._body = body
         self._beats = beats
@@ -171,6 +178,8 @@ class Society:
                 return self.carry_out(now_ns, self.detector.on_told(now_ns, sender, message.members))
             case Ask():
                 return self._on_ask(now_ns, sender, message)
+            case StateConfirmed():
+                return self._on_state_confirmed(now_ns, sender, message)
             case Announce() if self.view is not None:
                 return self.carry_out(now_ns, self.merging.on_announced(now_ns, sender, message))
         steps = self.merging.on_message(now_ns, sender, message)
@@ -198,6 +207,31 @@ class Society:
                 self._body.group.on_shown(sender)
             return []
         return [Unicast(sender, Loose(Stranger(view.id)))] if heartbeat.view < view.id else []
+
+    # ---- state
+
+    def on_state_run(self, now_ns: int, sender: Address, run: Run) -> list[Effect]:
+        out = self.state.on_run(now_ns, sender, run)
+        if self.state.getting is not None and now_ns - self._told_progress_ns > self.config.state_patience_ns // 4:
+            self._told_progress_ns = now_ns
+            out += self._to_members(now_ns, StateProgress())
+        failed = next((e.error for e in out if isinstance(e, StateOver) and e.joiner == self.me), None)
+        return out if failed is None else out + self.on_state_loaded(now_ns, failed)
+
+    def on_state_loaded(self, now_ns: int, error: str | None) -> list[Effect]:
+        """The joiner's application holds the state; or it never will."""
+        return self._to_members(now_ns, StateConfirmed(error or ""))
+
+    def _to_members(self, now_ns: int, message: Control) -> list[Effect]:
+        members = () if self.view is None else self.view.members
+        steps: Steps = [Say(member, message) for member in members]
+        return self.carry_out(now_ns, steps)
+
+    def _on_state_confirmed(self, now_ns: int, sender: Address, confirmed: StateConfirmed) -> list[Effect]:
+        out = self.carry_out(now_ns, self.membership.on_message(now_ns, sender, confirmed))
+        if confirmed.error and self.state.giving.pop(sender, None) is not None:
+            out.append(StateOver(sender, confirmed.error))
+        return out
 
     def after_packet(self, now_ns: int, sender: Address, out: list[Effect]) -> list[Effect]:
         """Whatever it was: its sender lives, and it may have filled us up."""
@@ -261,6 +295,8 @@ class Society:
         if message.merge_id is not None:
             notes["merge_id"] = str(message.merge_id)
         out = self._body.on_view(now_ns, view, offsets, notes, message.settlement)
+        behind_view = next(at for at, effect in enumerate(out, 1) if isinstance(effect, Install))
+        out[behind_view:behind_view] = self.state.on_view(now_ns, message)
         self.line.on_view(previous, view)
         out += self.carry_out(now_ns, self.detector.on_view(now_ns, view))
         out += self.carry_out(now_ns, self.membership.on_adopted(now_ns, message, self._body.order))
@@ -353,10 +389,11 @@ class Society:
 
     @property
     def is_idle(self) -> bool:
-        return self.line.streams.is_idle
+        return self.line.streams.is_idle and self.state.streams.is_idle
 
     def on_interval(self, now_ns: int) -> list[Effect]:
-        return self.line.on_interval(now_ns, self.view)
+        return self.line.on_interval(now_ns, self.view) + self.state.on_interval(now_ns)
 
     def check(self) -> None:
         self.line.streams.check()
+        self.state.streams.check()

@@ -114,7 +114,7 @@ class Codec:
             return Drop(str(why), sender)
 
     def _read(self, kind: int, frame: bytes, at: int) -> Packet:
-        if at >= len(frame) or frame[at] > Channel.CONTROL:
+        if at >= len(frame) or frame[at] > Channel.STATE:
             raise Malformed("a packet without its channel")
         channel = Channel(frame[at])
         tag, at = read_tag(self._book, channel, frame, at + _CHANNEL.size)

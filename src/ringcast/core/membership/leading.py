@@ -34,6 +34,7 @@ from ringcast.core.membership.decisions import (
 )
 from ringcast.core.membership.follower import Follower
 from ringcast.core.membership.handler import ViewHandler
+from ringcast.core.membership.pending_states import PendingStates
 from ringcast.core.membership.requests import Request, RequestKind
 from ringcast.core.membership.roll_call import RollCall
 from ringcast.core.membership.steps import Complete, Failed, Say, Steps
@@ -45,13 +46,16 @@ from ringcast.model import Address, Config, Digest, Event, Kind, View, ViewId
 class Leading:
     """The coordinator's half of a member."""
 
-    def __init__(self, me: Address, config: Config, follower: Follower, suspicions: Suspicions) -> None:
+    def __init__(
+        self, me: Address, config: Config, follower: Follower, suspicions: Suspicions, states: PendingStates
+    ) -> None:
         self.me = me
         self.config = config
         self.handler = ViewHandler(me, config)
         self.change: ViewChange | None = None
         self._follower = follower
         self._suspicions = suspicions
+        self._states = states
         self._attempts: tuple[ViewId | None, int] = (None, 0)  # how often we called the roll, on which view
         self.routes: dict[type, Callable[..., Steps]] = {
             Answer: self._on_answer,
@@ -86,6 +90,10 @@ class Leading:
         for member in list(self._suspicions.members):
             out += self.decide(now_ns, self.handler.on_suspect(now_ns, member))
         return out
+
+    def on_state_confirmed(self, now_ns: int, joiner: Address) -> Steps:
+        self._states.confirm(joiner)
+        return self.decide(now_ns, self.handler.on_state_confirmed(now_ns, joiner))
 
     def on_merge_leader_gone(self, now_ns: int, leader: Address) -> Steps:
         return self.decide(now_ns, self.handler.on_suspect(now_ns, leader))
@@ -192,14 +200,14 @@ class Leading:
             return [change.roll_call.digested(change.merge_id)]
         if not change.roll_call.staying and not change.joiners:
             return [Left(clean=True)]
-        return self._tell(now_ns, change, change.compose(complete))
+        return self._tell(now_ns, change, change.compose(complete, self._states))
 
     def on_merged(self, now_ns: int, merge_id: MergeId, view: View, digest: Digest) -> Steps:
         """The merge leader's view: it goes the way of any view, in our subgroup."""
         change = self.change
         if change is None or change.merge_id != merge_id or change.complete is None or change.spreading is not None:
             return []
-        return self._tell(now_ns, change, change.compose_merged(change.complete, view, digest))
+        return self._tell(now_ns, change, change.compose_merged(change.complete, view, digest, self._states))
 
     def _tell(self, now_ns: int, change: ViewChange, message: NewView) -> Steps:
         here: Steps = [Say(self.me, message)] if self.me in message.members else []
@@ -212,6 +220,8 @@ class Leading:
 
     def on_view(self, now_ns: int, message: NewView) -> Steps:
         """A view was installed here. If it is not ours, our own roll call is overtaken."""
+        for joiner in self._states.on_view(message):
+            self.handler.on_state_begun(now_ns, joiner)
         out: Steps = []
         if self.change is not None and self.change.roll_call.id != message.roll_call:
             out += self._fail(now_ns, self.change)

@@ -26,6 +26,8 @@ from ringcast.core.control import (
     Leave,
     NewView,
     RollCallId,
+    StateConfirmed,
+    StateProgress,
     Stranger,
     ViewAck,
 )
@@ -34,6 +36,7 @@ from ringcast.core.membership.follower import Follower, Streams
 from ringcast.core.membership.joining import Chance, Joiner
 from ringcast.core.membership.leading import Leading
 from ringcast.core.membership.leaving import Leaver
+from ringcast.core.membership.pending_states import PendingStates
 from ringcast.core.membership.steps import (
     Adopt,
     Complete,
@@ -65,12 +68,14 @@ class Membership:
         self.me = me
         self.config = config
         self.suspicions = Suspicions(me)
+        self.states = PendingStates()
         self.joiner: Joiner | None = Joiner(me, config, chance, expect=expect, observer=observer, with_state=with_state)
         self.follower: Follower | None = None
         self.leading: Leading | None = None
         self.leaver: Leaver | None = None
         self.is_over = False
         self._excluded = False
+        self._gone_to: ViewId | None = None  # a later view without us that a member of ours is in
         self._raise_ns: int | None = None  # suspicion is level-triggered: raised again until a view
         self._chance = chance
         self._routes: dict[type, Callable[..., Steps]] = {
@@ -81,6 +86,8 @@ class Membership:
             Busy: self._on_busy,
             Elsewhere: self._on_elsewhere,
             Stranger: self._on_stranger,
+            StateConfirmed: self._on_state_confirmed,
+            StateProgress: self._on_state_progress,
             Ask: self._on_ask,
             Fill: self._on_fill,
             Cancel: self._on_cancel,
@@ -183,6 +190,16 @@ class Membership:
         self.is_over = True
         return [Left(clean)]
 
+    # ---- state
+
+    def _on_state_confirmed(self, now_ns: int, sender: Address, confirmed: StateConfirmed) -> Steps:
+        return [] if self.leading is None else self.leading.on_state_confirmed(now_ns, sender)
+
+    def _on_state_progress(self, now_ns: int, sender: Address, progress: StateProgress) -> Steps:
+        if self.leading is not None:
+            self.leading.handler.on_state_progress(now_ns, sender)
+        return []
+
     # ---- suspicion
 
     def suspect(self, now_ns: int, member: Address, why: str, *, final: bool = True) -> Steps:
@@ -203,6 +220,7 @@ class Membership:
         out: Steps = []
         if self.suspicions.add(member, why, final=final) and final:
             out.append(Event(Kind.SUSPECT, now_ns, view.id, member, detail={"why": why}))
+        out += self._left_alone(view)
         self._raise_ns = now_ns + self.config.suspect_repeat_ns
         return out + leading.on_suspects(now_ns) if leading.is_mine else out
 
@@ -223,11 +241,21 @@ class Membership:
             return []
         if self.leaver is not None:  # That is the view we wanted; its maker died before telling us.
             return self.end(clean=True)
+        self._gone_to = stranger.view
         out: Steps = []
         if sender == self.leader and not self._excluded:
             self._excluded = True
             out.append(Excluded(stranger.view))
         return out + self.suspect(now_ns, sender, f"is in {stranger.view}, without this member")
+
+    def _left_alone(self, view: View) -> Steps:
+        """Nobody leads a coordinator: it is excluded when nobody is left to it, and somebody is known to go on."""
+        if self._gone_to is None or self._excluded:
+            return []
+        if any(member != self.me and member not in self.suspicions for member in view.members):
+            return []
+        self._excluded = True
+        return [Excluded(self._gone_to)]
 
     # ---- roll calls and views, at a member
 
@@ -268,10 +296,11 @@ class Membership:
         if self.follower is None or self.leading is None:
             self.joiner = None
             self.follower = Follower(self.me, self.config, view, streams, self.may_lead)
-            self.leading = Leading(self.me, self.config, self.follower, self.suspicions)
+            self.leading = Leading(self.me, self.config, self.follower, self.suspicions, self.states)
         self.follower.on_adopted(view, message)
         self.suspicions.on_view(view)
         self._excluded = False
+        self._gone_to = None
         out = self.leading.on_view(now_ns, message)
         return out + ([] if self.leaver is None else self.leave(now_ns))
 

@@ -10,7 +10,8 @@ leader. Not the handler: it says what to process and is told how it ended.
 from __future__ import annotations
 
 from ringcast.core.control import Join, MergeId, NewView
-from ringcast.core.membership.requests import Request, RequestKind
+from ringcast.core.membership.pending_states import PendingStates
+from ringcast.core.membership.requests import Request
 from ringcast.core.membership.roll_call import RollCall
 from ringcast.core.membership.spreading import Spreading
 from ringcast.core.membership.steps import Complete, Steps
@@ -40,21 +41,25 @@ class ViewChange:
             for request in requests
             if request.kind.is_join and isinstance(request.said, Join) and request.member not in roll_call.base
         }
-        self.wants_state = [r.member for r in requests if r.kind is RequestKind.JOIN_WITH_STATE]
         self.complete: Complete | None = None
         self.spreading: Spreading | None = None
 
+    @property
+    def wants_state(self) -> list[Address]:
+        return [member for member, join in self.joiners.items() if join.with_state]
+
     # ---- the next view
 
-    def compose(self, complete: Complete) -> NewView:
+    def compose(self, complete: Complete, states: PendingStates) -> NewView:
         """Who stays, in its order, then the joiners; the smallest windows win."""
+        view_id = ViewId(complete.number + 1, self.me)
         base = self.roll_call.base
         staying = self.roll_call.staying
         members = (*staying, *self.joiners)
         observers = [m for m in staying if m in base.observers] + [m for m, j in self.joiners.items() if j.observer]
         return NewView(
             self.roll_call.id,
-            ViewId(complete.number + 1, self.me),
+            view_id,
             members,
             tuple(observers),
             (),
@@ -63,9 +68,10 @@ class ViewChange:
             tuple(complete.entries.get(member, Entry(0, 0, 0)) for member in members),
             complete.cuts,
             settlement=complete.settlement,
+            transfers=states.assign(view_id, staying, observers, self.wants_state),
         )
 
-    def compose_merged(self, complete: Complete, view: View, digest: Digest) -> NewView:
+    def compose_merged(self, complete: Complete, view: View, digest: Digest, states: PendingStates) -> NewView:
         """The merge leader's view, with the cut of our subgroup."""
         return NewView(
             self.roll_call.id,
@@ -79,6 +85,7 @@ class ViewChange:
             complete.cuts,
             self.merge_id,
             complete.settlement,
+            tuple(states.transfers.values()),
         )
 
     def spread(self, now_ns: int, message: NewView) -> Steps:

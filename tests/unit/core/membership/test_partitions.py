@@ -18,7 +18,7 @@ def heal(world: World) -> None:
     world.blocked = lambda sender, receiver: False
 
 
-@pytest.mark.parametrize("seed", range(5))
+@pytest.mark.parametrize("seed", range(3))
 def test_two_halves_merge_and_repeat_nothing(seed: int) -> None:
     world = World(seed, loss=0.02)
     world.group("ABCDEF")
@@ -32,18 +32,18 @@ def test_two_halves_merge_and_repeat_nothing(seed: int) -> None:
     view = world["A"].node.view
     assert sorted(sorted(m.name for m in subgroup) for subgroup in view.subgroups) == [list("ABC"), list("DEF")]
     world.send("A", b"after")
-    assert world.run_until(lambda: all(world[n].messages("A")[-1:] == [b"after"] for n in "ABCDEF"))
+    assert world.run_until(lambda: all(world[n].got[-1:] == [("A", b"after")] for n in "ABCDEF"))
     assert world["B"].messages("A") == world["A"].messages("A")
     assert world.verdict() == ""
 
 
-@pytest.mark.parametrize("seed", range(5))
+@pytest.mark.parametrize("seed", range(3))
 def test_a_merge_under_load(seed: int) -> None:
     world = World(seed)
     world.group("ABCD")
     cut(world, "AB", "CD")
     for name in "ABCD":
-        world.send(name, *[f"{name}{n}".encode() for n in range(3_000)])
+        world.send(name, *[f"{name}{n}".encode() for n in range(1_000)])
     assert world.is_soon_one("AB") and world.is_soon_one("CD")
     heal(world)
     assert world.is_soon_one("ABCD", 10 * SECOND)
@@ -99,7 +99,7 @@ def test_a_one_way_cut_ends_in_one_view() -> None:
 def test_a_flapping_link_ends_in_one_view() -> None:
     world = World(5)
     world.group("ABCD")
-    for _ in range(20):
+    for _ in range(8):
         cut(world, "AB", "CD")
         world.run_for(1_500 * MS)
         heal(world)

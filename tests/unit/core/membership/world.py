@@ -13,7 +13,23 @@ from random import Random
 from typing import Any
 
 from ringcast.checkers import judge
-from ringcast.core import Cast, Channel, Deliver, Drop, Effect, Excluded, Install, Left, Lost, Node, Probe, Unicast
+from ringcast.core import (
+    AwaitState,
+    Cast,
+    Channel,
+    Deliver,
+    Drop,
+    Effect,
+    Excluded,
+    Install,
+    Left,
+    Lost,
+    Node,
+    Probe,
+    ProvideState,
+    StateOver,
+    Unicast,
+)
 from ringcast.model import MS, SECOND, Address, Config, Event, View, profile
 from ringcast.trace import Header, MemoryRecorder
 from ringcast.wire import Codec, decode_control, encode_control
@@ -42,6 +58,12 @@ class Proc:
         self.outbox: deque[bytes] = deque()
         self.drops: dict[str, int] = {}
         self.frames_out = 0
+        self.chunks: deque[Deliver] = deque()
+        self.loading: list[bytes] | None = None  # chunks of the state this process waits for
+        self.is_state_whole: bool | None = None
+        self.state_over: list[tuple[str, str | None]] = []
+        self.giving: dict[Address, deque[bytes]] = {}
+        self.give_error: str | None = None
         self._timer: int | None = None
 
     @property
@@ -71,10 +93,19 @@ class Proc:
                 self.transmit(effect.to.endpoint, self.codec.encode(effect.packet, effect.to), effect.packet)
             case Probe():
                 self.transmit(effect.endpoint, self.codec.encode(effect.packet), effect.packet)
-            case Deliver():
+            case Deliver(channel=Channel.STATE):
+                self.chunks.append(effect)
+            case Deliver() | Install() | ProvideState():
                 self.inbox.append(effect)
-            case Install():
-                self.inbox.append(effect)
+            case AwaitState():
+                self.inbox.clear()  # it is part of the state that comes now
+                self.got.clear()
+                self.chunks.clear()
+                self.loading = []
+            case StateOver():
+                self.state_over.append((effect.joiner.name, effect.error))
+                if effect.joiner == self.address:
+                    self.is_state_whole = effect.error is None
             case Drop():
                 self.drops[effect.reason] = self.drops.get(effect.reason, 0) + effect.count
             case Left():
@@ -97,14 +128,48 @@ class Proc:
     def settle(self, effects: list[Effect]) -> None:
         """One fact went in: carry it out, then read and send as far as possible."""
         self.do(effects)
-        while self.alive and (self._read() or self._send()):
+        while self.alive and (self._load() or self._read() or self._give() or self._send()):
             pass
         self.arm()
 
+    def _load(self) -> bool:
+        """Read chunks of the state; when it is whole, it takes the place of everything read before."""
+        if self.chunks:
+            chunk = self.chunks.popleft()
+            if self.loading is not None:
+                self.loading += chunk.payloads
+            self.do(self.node.on_taken(self.world.now, chunk))
+            return True
+        if self.loading is None or not self.is_state_whole:
+            return False
+        lines = b"".join(self.loading).split(b"\n")[:-1]
+        self.got = [(line.partition(b":")[0].decode(), line.partition(b":")[2]) for line in lines]
+        self.loading, self.is_state_whole = None, None
+        self.do(self.node.on_state_loaded(self.world.now))
+        return True
+
+    def _give(self) -> bool:
+        for joiner, chunks in list(self.giving.items()):
+            if chunks and self.node.may_give_state(joiner, len(chunks[0])):
+                self.do(self.node.give_state(self.world.now, joiner, chunks.popleft()))
+                return True
+            if not chunks:
+                del self.giving[joiner]
+                self.do(self.node.end_state(self.world.now, joiner, self.give_error))
+                return True
+        return False
+
+    def _snapshot(self) -> deque[bytes]:
+        state = b"".join(b"%s:%s\n" % (sender.encode(), payload) for sender, payload in self.got)
+        return deque(state[at : at + 1_000] for at in range(0, len(state), 1_000))
+
     def _read(self) -> bool:
-        if not self.inbox:
+        if not self.inbox or self.loading is not None:
             return False
         item = self.inbox.popleft()
+        if isinstance(item, ProvideState):
+            self.giving[item.joiner] = self._snapshot() if self.give_error is None else deque()
+            return True
         if isinstance(item, Install):
             self.views.append(item.view)
             return True

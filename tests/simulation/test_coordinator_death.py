@@ -12,7 +12,7 @@ import pytest
 from ringcast.model import MS, SECOND
 from unit.core.membership.world import Proc, World
 
-MOST_PACKETS = 240
+MOST_PACKETS = 160
 
 
 def crash_after(world: World, name: str, packets: int) -> None:
@@ -58,9 +58,11 @@ def test_survivors_agree_wherever_the_coordinator_dies(change: Callable[[World],
     reached = 0
     for packets in range(0, MOST_PACKETS, 4):
         world = World(packets, loss=0.02)
-        world.group("ABCD")
         for name in "ABCD":
-            world.send(name, *[f"{name}{n}".encode() for n in range(150)])
+            world.start(name, expect=4, seeds="ABCD")
+        assert world.is_soon_one("ABCD")
+        for name in "ABCD":
+            world.send(name, *[f"{name}{n}".encode() for n in range(60)])
         world.run_for(5 * MS)
         crash_after(world, "A", packets)
         survivors = change(world)

@@ -1,0 +1,137 @@
+"""The state of the application on its way from a provider to a joiner, in bounded chunks on a stream of its own.
+
+    provider: ProvideState stands behind the view in the application's order; `give` chunk by chunk, then `end`
+    joiner:   AwaitState stands behind the view; chunks arrive as deliveries of the STATE channel, then StateOver
+
+Back-pressure is the stream's window: a chunk that the joiner's application has not read holds the provider back, so
+memory stays flat whatever the size of the state. Chunks name the view at which they were cut; others are dropped.
+Not the state itself: what it means is the application's, when it may begin is the view's.
+"""
+
+from __future__ import annotations
+
+from ringcast.core.control import NewView, Transfer
+from ringcast.core.effects import AwaitState, Deliver, Drop, Effect, ProvideState, StateOver
+from ringcast.core.multicast import PeerStreams
+from ringcast.core.packets import Channel, Run
+from ringcast.errors import UsageError
+from ringcast.model import Address, Config
+
+HEAD_BYTES = 9  # kind, view number
+MAX_ERROR_BYTES = 200
+_CHUNK, _END, _FAILED = range(3)
+
+
+class StateLine:
+    """What this member gives to joiners, and what it gets if it is one."""
+
+    def __init__(self, me: Address, config: Config, largest_whole: int) -> None:
+        self.me = me
+        self.streams = PeerStreams(Channel.STATE, me, config, config.stream_capacity)
+        self.chunk_bytes = largest_whole - HEAD_BYTES
+        self.giving: dict[Address, Transfer] = {}
+        self._ends: dict[Address, str | None] = {}  # ends that found no room yet
+        self.getting: Transfer | None = None
+        self._early: list[Deliver] = []  # chunks that came before the view they belong to
+        self.wants = False  # this process joins with state and has not got it
+
+    # ---- views
+
+    def on_view(self, now_ns: int, message: NewView) -> list[Effect]:
+        """Which transfers begin or end with this view."""
+        out: list[Effect] = []
+        for joiner in [joiner for joiner in self.giving if joiner not in message.members]:
+            del self.giving[joiner]
+            self._ends.pop(joiner, None)
+            out.append(StateOver(joiner, "the joiner is gone"))
+        for transfer in message.transfers:
+            if transfer.view == message.id and transfer.provider == self.me:
+                self.giving[transfer.joiner] = transfer
+                out.append(ProvideState(transfer.joiner, message.id))
+            if transfer.view == message.id and transfer.joiner == self.me and self.wants:
+                out += self._begin(now_ns, transfer)
+        return out + self._unprovided(message)
+
+    def _unprovided(self, message: NewView) -> list[Effect]:
+        if not self.wants or any(transfer.joiner == self.me for transfer in message.transfers):
+            return []
+        self.wants, self.getting = False, None
+        alone = len(message.members) == 1
+        return [StateOver(self.me, None if alone else "nobody in the view has the state")]
+
+    # ---- the provider
+
+    def may_give(self, joiner: Address, nbytes: int) -> bool:
+        return joiner in self.giving and self.streams.may_send([joiner], 1, nbytes + HEAD_BYTES)
+
+    def give(self, now_ns: int, joiner: Address, chunk: bytes) -> list[Effect]:
+        """The next part of the state; `may_give` said yes."""
+        if len(chunk) > self.chunk_bytes:
+            raise UsageError(f"a chunk of {len(chunk)} bytes; at most {self.chunk_bytes} fit a frame")
+        return self._send(now_ns, joiner, _CHUNK, chunk)
+
+    def end(self, now_ns: int, joiner: Address, error: str | None = None) -> list[Effect]:
+        """That was all; or the application could not go on, and the joiner learns why."""
+        if joiner not in self.giving:
+            return []
+        if not self.may_give(joiner, MAX_ERROR_BYTES):
+            self._ends[joiner] = error  # Behind the chunks on their way; see `on_interval`.
+            return []
+        self._ends.pop(joiner, None)
+        kind, text = (_END, "") if error is None else (_FAILED, error)
+        out = self._send(now_ns, joiner, kind, text.encode()[:MAX_ERROR_BYTES])
+        del self.giving[joiner]
+        return [*out, StateOver(joiner, error)]
+
+    def on_interval(self, now_ns: int) -> list[Effect]:
+        out: list[Effect] = []
+        for joiner, error in list(self._ends.items()):
+            out += self.end(now_ns, joiner, error)
+        return out + self.streams.on_interval(now_ns)
+
+    def _send(self, now_ns: int, joiner: Address, kind: int, body: bytes) -> list[Effect]:
+        head = bytes([kind]) + self.giving[joiner].view.number.to_bytes(8, "little")
+        return self.streams.send(now_ns, [joiner], [head + body])
+
+    # ---- the joiner
+
+    def on_run(self, now_ns: int, sender: Address, run: Run) -> list[Effect]:
+        out: list[Effect] = []
+        for effect in self.streams.on_run(now_ns, sender, run):
+            if not isinstance(effect, Deliver):
+                out.append(effect)
+            elif self.wants and self.getting is None:
+                self._early.append(effect)  # Not acked yet, so the window bounds it.
+            else:
+                out += self._parts(now_ns, effect)
+        return out
+
+    def _begin(self, now_ns: int, transfer: Transfer) -> list[Effect]:
+        """The view that names our provider; what it has sent may have been faster."""
+        self.getting = transfer
+        early, self._early = self._early, []
+        out: list[Effect] = [AwaitState(transfer.provider, transfer.view)]
+        for delivery in early:
+            out += self._parts(now_ns, delivery)
+        return out
+
+    def _parts(self, now_ns: int, delivery: Deliver) -> list[Effect]:
+        """One delivery of chunks for the application, then what else was said."""
+        chunks: list[bytes] = []
+        said: list[Effect] = []
+        for payload in delivery.payloads:
+            kind, number = payload[:1], int.from_bytes(payload[1:HEAD_BYTES], "little")
+            getting = self.getting
+            if getting is None or getting.provider != delivery.origin or getting.view.number != number:
+                said.append(Drop("a part of a state that nobody waits for", delivery.origin))
+            elif kind == bytes([_CHUNK]):
+                chunks.append(payload[HEAD_BYTES:])
+            else:
+                said.append(self._over(kind, payload[HEAD_BYTES:]))
+        delivery.payloads = chunks
+        return [delivery, *said] if chunks else [*self.streams.on_taken(now_ns, delivery), *said]
+
+    def _over(self, kind: bytes, body: bytes) -> StateOver:
+        self.getting, self.wants = None, False
+        error = None if kind == bytes([_END]) else body.decode(errors="replace") or "the provider failed"
+        return StateOver(self.me, error)

@@ -1,0 +1,115 @@
+"""Joining with state: one event, cut exactly at the view, streamed in bounded chunks (seed 004, its open issue)."""
+
+from __future__ import annotations
+
+import pytest
+
+from ringcast.model import MS, SECOND
+from unit.core.membership.world import World
+
+
+def numbered(name: str, count: int) -> list[bytes]:
+    return [f"{name}{n}".encode() for n in range(count)]
+
+
+def is_told_the_same(world: World, names: str, counts: dict[str, int]) -> bool:
+    histories = [{sender: world[name].messages(sender) for sender in counts} for name in names]
+    return all(history == histories[0] for history in histories) and all(
+        histories[0][sender] == numbered(sender, count) for sender, count in counts.items()
+    )
+
+
+@pytest.mark.parametrize("seed", range(2))
+def test_four_join_with_state_while_each_sends_t01(seed: int) -> None:
+    """T01: 4 members join with state while each sends 1000; all hold the identical 4 x 1000."""
+    world = World(seed, loss=0.02 * seed)
+    for name in "ABCD":
+        world.start(name, with_state=True)
+        world.send(name, *numbered(name, 1_000))
+        world.run_for(120 * MS)
+    assert world.is_soon_one("ABCD")
+    counts = dict.fromkeys("ABCD", 1_000)
+    assert world.run_until(lambda: all(len(world[name].got) == 4_000 for name in "ABCD"), 60 * SECOND)
+    assert is_told_the_same(world, "ABCD", counts)
+    assert world.verdict() == ""
+
+
+def test_the_first_member_has_nobody_to_get_a_state_from_t04() -> None:
+    """T04: the state from oneself is there at once."""
+    world = World()
+    world.start("A", with_state=True)
+    assert world.is_soon_one("A")
+    assert world["A"].state_over == [("A", None)]
+
+
+@pytest.mark.parametrize("after_ms", [1, 6, 20])
+def test_a_provider_that_dies_half_way_is_replaced(after_ms: int) -> None:
+    world = World(after_ms)
+    world.group("ABC")
+    world.send("A", *[b"A%d" % n + b"." * 500 for n in range(300)])
+    assert world.run_until(lambda: all(len(world[n].messages("A")) == 300 for n in "ABC"))
+    world.start("J", with_state=True)
+    assert world.run_until(lambda: bool(world["C"].giving))
+    world.run_for(after_ms * MS)
+    world.crash("C")
+    world.send("B", *numbered("B", 50))
+    assert world.is_soon_one("ABJ")
+    assert world.run_until(lambda: len(world["J"].messages("A")) == 300 and len(world["J"].messages("B")) == 50)
+    assert world["J"].messages("A") == world["A"].messages("A")
+    assert world.verdict() == ""
+
+
+def test_a_failing_provider_is_an_error_on_both_sides_and_the_group_is_unharmed_t03() -> None:
+    world = World()
+    world.group("AB")
+    world["B"].give_error = "cannot read the disk"
+    world.start("J", with_state=True)
+    assert world.is_soon_one("ABJ")
+    assert world.run_until(lambda: bool(world["J"].state_over))
+    assert world["J"].state_over == [("J", "cannot read the disk")]
+    assert world["B"].state_over == [("J", "cannot read the disk")]
+    world.run_for(100 * MS)
+    assert all(not world[name].node.society.membership.states.transfers for name in "ABJ")  # type: ignore[union-attr]
+
+
+def test_a_joiner_that_cannot_load_tells_its_provider_t03() -> None:
+    """T03: the requester throws."""
+    world = World()
+    world.group("AB")
+    world.send("A", *[b"x" * 900 for _ in range(200)])
+    assert world.run_until(lambda: len(world["B"].got) == 200)
+    world.start("J", with_state=True)
+    assert world.run_until(lambda: bool(world["B"].giving) and world["J"].node.has_group)
+    world["J"].settle(world["J"].node.on_state_loaded(world.now, "no room"))
+    assert world.run_until(lambda: ("J", "no room") in world["B"].state_over)
+    assert world.verdict() == ""
+
+
+def test_an_observer_provides_no_state() -> None:
+    world = World()
+    world.group("A")
+    world.start("O", observer=True)
+    assert world.is_soon_one("AO")
+    world.send("A", b"1", b"2")
+    world.run_for(50 * MS)
+    world.start("J", with_state=True)
+    assert world.run_until(lambda: world["J"].got == [("A", b"1"), ("A", b"2")])
+    assert world["O"].state_over == [] and world["A"].state_over == [("J", None)]
+
+
+def test_a_long_transfer_blocks_no_view_and_lets_no_merge_begin() -> None:
+    world = World(3)
+    world.group("AB")
+    world.send("A", *[b"x" * 1_500 for _ in range(400)])
+    assert world.run_until(lambda: len(world["B"].got) == 400)
+    world.start("J", with_state=True)
+    assert world.run_until(lambda: bool(world["B"].giving))
+    world.start("K")
+    assert world.is_soon_one("ABJK")
+    handler = world["A"].node.society.membership.leading.handler  # type: ignore[union-attr]
+    assert world.run_until(lambda: handler.phase == "transferring state", 100 * MS)
+    assert len(world["J"].got) < 400
+    assert world.run_until(lambda: len(world["J"].got) == 400)
+    world.run_for(50 * MS)
+    assert handler.phase == "idle"
+    assert world.verdict() == ""
