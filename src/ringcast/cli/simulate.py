@@ -9,7 +9,20 @@ import click
 
 from ringcast.cli.output import emit_json, json_option, say_progress
 from ringcast.errors import UsageError
-from ringcast.sim import Outcome, Summary, Task, draw, run_all, run_world, tell
+from ringcast.sim import (
+    KNOWN,
+    Options,
+    Outcome,
+    Summary,
+    Task,
+    draw,
+    hunt,
+    run_all,
+    run_world,
+    scenario_of,
+    shrink,
+    tell,
+)
 
 _EPILOG = """\b
 Examples:
@@ -17,6 +30,8 @@ Examples:
   ringcast simulate --first-seed 1000 --seeds 50 --members 3..5 --json
   ringcast simulate --seed 17                     replay one seed and tell its story
   ringcast simulate --seed 17 --record out/       keep its recordings, for `ringcast check`
+  ringcast simulate --seed 17 --shrink            make a failing run small, and write it as a scenario
+  ringcast simulate --planted-bugs                show that known mistakes are caught
 Exit codes: 0 nothing was violated, 1 something was, 2 could not run.
 """
 
@@ -44,6 +59,10 @@ def _member_range(ctx: click.Context, param: click.Parameter, value: str) -> tup
     "--record", type=click.Path(path_type=Path, file_okay=False), help="Keep recordings below this directory."
 )
 @click.option("--fixed", is_flag=True, help="Everybody in one view for ever: the multicast alone.")
+@click.option(
+    "--shrink", "is_shrunk", is_flag=True, help="With --seed: make a failure small and write a scenario file."
+)
+@click.option("--planted-bugs", is_flag=True, help="Plant each known mistake in turn, and see whether it is caught.")
 @click.option("--everything", is_flag=True, help="With --seed: tell sends, deliveries and acks too.")
 @json_option
 def command(
@@ -53,6 +72,8 @@ def command(
     members: tuple[int, int],
     record: Path | None,
     fixed: bool,
+    is_shrunk: bool,
+    planted_bugs: bool,
     everything: bool,
     as_json: bool,
 ) -> int:
@@ -61,9 +82,15 @@ def command(
     A seed decides everything: the members, their config, what goes wrong and when. The same seed is the same run, bit
     for bit. After the faults everything heals, and within a stated bound every wait must end.
     """
+    if planted_bugs:
+        return _hunt_all(as_json)
+    if is_shrunk and seed is None:
+        raise UsageError("--shrink makes one run small: name it with --seed")
     if seed is not None:
         if seeds is not None:
             raise UsageError("--seed replays one seed, --seeds runs many: choose one of them")
+        if is_shrunk:
+            return _shrink(draw(seed, members, fixed=fixed), record or Path(), as_json)
         return _replay(Task(seed, members, fixed, record), everything, as_json)
     tasks = [Task(first_seed + n, members, fixed, record) for n in range(seeds or 20)]
     return _run_many(tasks, as_json)
@@ -80,6 +107,34 @@ def _replay(task: Task, everything: bool, as_json: bool) -> int:
             click.echo(line)
         _tell(summary)
     return int(not outcome.is_good)
+
+
+def _shrink(options: Options, directory: Path, as_json: bool) -> int:
+    small = shrink(options)
+    result = Summary([small.outcome]).to_json() | {"shrink_runs": small.runs}
+    if small.outcome.is_good:
+        say_progress(f"seed {options.seed} does not fail, so there is nothing to shrink")
+    else:
+        file = directory / f"seed-{options.seed}.txt"
+        directory.mkdir(parents=True, exist_ok=True)
+        file.write_text(scenario_of(small.options, f"Seed {options.seed}, made small.", small.outcome.sentences))
+        result["scenario"] = str(file)
+        say_progress(f"{_failure(small.outcome)}; {len(small.options.faults)} faults left; written to {file}")
+    if as_json:
+        emit_json(result)
+    return int(not small.outcome.is_good)
+
+
+def _hunt_all(as_json: bool) -> int:
+    found = []
+    for bug in KNOWN:
+        found.append(hunt(bug))
+        caught = f"seed {found[-1].seeds_needed}" if found[-1].is_caught else "NOT CAUGHT"
+        line = f"{bug.guarantee:>9}  {caught:<11} {bug.name}"
+        click.echo(line, err=as_json)
+    if as_json:
+        emit_json({"runs": len(found), "planted_bugs": [caught.to_json() for caught in found]})
+    return int(not all(caught.is_caught for caught in found))
 
 
 def _run_many(tasks: list[Task], as_json: bool) -> int:

@@ -11,13 +11,16 @@ from ringcast.sim.faults import Fault, Faults
 from ringcast.sim.member import Member
 from ringcast.sim.network import Catch, Link, Network
 from ringcast.sim.options import Options, draw
+from ringcast.sim.planted import KNOWN, hunt
 from ringcast.sim.run import Outcome, run_world, simulate
-from ringcast.sim.scenario import play
+from ringcast.sim.scenario import play, scenario_of
+from ringcast.sim.shrink import Shrunk, shrink
 from ringcast.sim.stage import Stage
 from ringcast.sim.story import tell
 from ringcast.sim.workload import Load
 
 __all__ = [
+    "KNOWN",
     "Application",
     "Catch",
     "Clock",
@@ -31,13 +34,17 @@ __all__ = [
     "Network",
     "Options",
     "Outcome",
+    "Shrunk",
     "Stage",
     "Summary",
     "Task",
     "draw",
+    "hunt",
     "play",
     "run_all",
     "run_world",
+    "scenario_of",
+    "shrink",
     "simulate",
     "tell",
 ]

@@ -61,7 +61,7 @@ def _config(random: Random) -> Config:
         "test",
         capacity=random.choice((1, 2, 5, 16, 64, 256)),
         ack_every=random.choice((0, 0, 1, 3)),
-        stream_capacity=random.choice((1, 4, 32)),
+        stream_capacity=random.choice((1, 4, 32, 32)),
         frame_bytes=random.choice((700, 1400, 8000)),
         window_bytes=random.choice((2_000, 64_000, 1_000_000)),
         xmit_interval_ns=random.choice((5, 10, 20, 50)) * MS,
@@ -84,7 +84,8 @@ def _link(random: Random) -> Link:
 def _load(random: Random, members: int) -> Load:
     # Enough for a thousand deliveries whatever the number of members, and little enough for thousands of seeds.
     per_second = max(5.0, 200.0 / members**2) * random.choice((1.0, 1.0, 2.0))
-    sizes = random.choice(((10,), (10, 100), (0, 1, 500), (100, 3000), (50, 20_000)))
+    large = random.randint(500, 6000)
+    sizes = random.choice(((10,), (10, 100), (0, 1, 500), (100, large), (50, large, 20_000)))
     return Load(per_second, sizes, random.choice((0.0, 0.2, 0.5)), random.choice((1, 1, 5, 20)))
 
 

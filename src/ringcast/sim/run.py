@@ -1,7 +1,8 @@
 """One seed: options are drawn, a safety phase runs under faults, everything heals, a liveness phase follows, a verdict.
 
-What went wrong is one of: a checker found a violation (G1…G14); an application read what was not sent, or not all of
-it; an invariant broke or something raised, which is a bug whatever the recordings say.
+What went wrong is told in sentences, each with the word for what failed in front: a guarantee (G1…G14, by its checker);
+`check`, an invariant broke or something raised; `contents`, an application read what was not sent, or not all of it;
+`liveness`, something waits although nothing is wrong; `lost`, a sender broke its promise; `storm`, too many repairs.
 """
 
 from __future__ import annotations
@@ -18,6 +19,8 @@ from ringcast.model import SECOND, Kind
 from ringcast.sim.cluster import Cluster
 from ringcast.sim.contents import strange_contents
 from ringcast.sim.options import Options
+from ringcast.sim.ordered_load import OrderedWorkload, draw_ordered
+from ringcast.sim.storms import storms
 from ringcast.sim.workload import Workload
 
 
@@ -41,6 +44,11 @@ class Outcome:
     @property
     def is_good(self) -> bool:
         return not self.sentences
+
+    @property
+    def failed(self) -> tuple[str, ...]:
+        """The words for what failed, each once."""
+        return tuple(dict.fromkeys(sentence.partition(":")[0] for sentence in self.sentences))
 
     def to_json(self) -> dict[str, Any]:
         return {
@@ -73,7 +81,7 @@ def run_world(options: Options, record: Path | None = None) -> tuple[Outcome, Cl
         _live_through(cluster, options, outcome)
     except Exception as error:  # an invariant of ours broke; the recordings up to here may say more
         where = traceback.extract_tb(error.__traceback__)[-1]
-        outcome.sentences.append(f"{type(error).__name__} in {where.name} (line {where.lineno}): {error}")
+        outcome.sentences.append(f"check: {type(error).__name__} in {where.name} (line {where.lineno}): {error}")
     cluster.close_all()
     _judge(cluster, outcome)
     if record is not None:
@@ -84,18 +92,22 @@ def run_world(options: Options, record: Path | None = None) -> tuple[Outcome, Cl
 def _live_through(cluster: Cluster, options: Options, outcome: Outcome) -> None:
     heal_ns = options.safety_ns
     workload = Workload(cluster, options.load, until_ns=heal_ns + SECOND)
+    ordered = OrderedWorkload(cluster, draw_ordered(options.seed, options.members), until_ns=heal_ns + SECOND)
+    begin = cluster.on_start = ordered.beside(workload.begin)
     for name in cluster.names:
-        workload.begin(name)
-    cluster.on_start = workload.begin
+        begin(name)
     for fault in options.faults:
         cluster.faults.plan(fault)
     cluster.clock.run_until(heal_ns)
     cluster.heal(options.bound_ns)
     cluster.clock.run_until(heal_ns + options.bound_ns)
     outcome.is_settled = cluster.is_settled() and cluster.share_a_view()
-    outcome.sentences += [f"{what} {options.bound_ns / SECOND:g} s after the heal" for what in _unfinished(cluster)]
-    outcome.sentences += strange_contents(cluster, workload.ledger, is_complete=options.fixed)
-    outcome.sentences += [f"{member.address} is lost: {member.lost}" for member in cluster.alive() if member.lost]
+    seconds = options.bound_ns / SECOND
+    outcome.sentences += [f"liveness: {what} {seconds:g} s after the heal" for what in _unfinished(cluster)]
+    strange = strange_contents(cluster, workload.ledger, is_complete=options.fixed)
+    strange += ordered.strange(is_complete=options.fixed)
+    outcome.sentences += [f"contents: {sentence}" for sentence in strange]
+    outcome.sentences += [f"lost: {member.address}: {member.lost}" for member in cluster.alive() if member.lost]
 
 
 def _unfinished(cluster: Cluster) -> Iterator[str]:
@@ -120,6 +132,7 @@ def _judge(cluster: Cluster, outcome: Outcome) -> None:
                 faults[str((event.detail or {})["what"])] += 1
             elif event.kind is Kind.RESUME:
                 resumed[str((event.detail or {}).get("cause"))] += 1
+    outcome.sentences += [f"storm: {sentence}" for sentence in storms(cluster.recordings())]
     outcome.faults = dict(sorted(faults.items()))
     outcome.resumed = dict(sorted(resumed.items()))
     for name, finding in judgement.findings.items():

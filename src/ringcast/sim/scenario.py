@@ -17,6 +17,8 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 
 from ringcast.errors import UsageError
+from ringcast.sim.options import Options
+from ringcast.sim.written import commands_of
 
 DASHES = "----"
 
@@ -61,3 +63,9 @@ def _check(block: Block, number: int) -> None:
 def play(text: str, act: Callable[[str], Iterator[str]]) -> str:
     """The same text, with what the commands said now. A command that fails says so, and the story goes on."""
     return "\n".join(block.text([line for command in block.commands for line in act(command)]) for block in parse(text))
+
+
+def scenario_of(options: Options, why: str, sentences: list[str]) -> str:
+    """A scenario file that replays a run and says what failed in it."""
+    block = Block([f"# {why}"], [*commands_of(options), "simulate"], [])
+    return block.text(sentences[:5] or ["good"])

@@ -7,6 +7,7 @@
     run 100ms / settle 10s / agree 10s              time passes: so long, until nothing waits, until all share a view
     crash A / start A / leave A / close A           processes come and go
     read / windows / views / drops / judge          what there is to see
+    options, config, link, load, planned, simulate  a whole run as drawn from a seed (see written.py)
 
 What happens while time passes is told as in `story`, unless a command begins with `quietly`.
 Times have a unit: ns, us, ms, s.
@@ -15,8 +16,8 @@ Times have a unit: ns, us, ms, s.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
-from dataclasses import fields
-from typing import Any
+from contextlib import nullcontext
+from dataclasses import fields, replace
 
 from ringcast.checkers import judge
 from ringcast.errors import RingcastError, UsageError
@@ -24,11 +25,16 @@ from ringcast.model import Address, Config, profile
 from ringcast.sim.cluster import Cluster
 from ringcast.sim.faults import Fault
 from ringcast.sim.network import Catch, Link
+from ringcast.sim.options import Options
+from ringcast.sim.planted import KNOWN, plant
+from ringcast.sim.run import simulate
 from ringcast.sim.story import tell
-from ringcast.sim.units import as_ns, as_value, runs_of
-from ringcast.sim.workload import payload_of
+from ringcast.sim.units import as_ns, runs_of
+from ringcast.sim.workload import Load, payload_of
+from ringcast.sim.written import fault_of, fields_of, options_of
 
 _FOREVER_NS = 1 << 62
+_LINK_WORDS = tuple(spec.name.removesuffix("_ns") for spec in fields(Link))
 
 
 class Stage:
@@ -39,6 +45,7 @@ class Stage:
         self._told: dict[Address, int] = {}  # how many events of each member were told
         self._sent: dict[str, int] = {}
         self._is_quiet = False
+        self._options = Options(0)
 
     @property
     def cluster(self) -> Cluster:
@@ -67,12 +74,13 @@ class Stage:
 
     def do_world(self, *words: str, seed: str = "0", multicasts: str = "no", **named: str) -> Iterator[str]:
         names = [word for word in words if word != "living"]
-        config, link = _split_fields(named)
+        link = {name: text for name, text in named.items() if name in _LINK_WORDS}
+        config = {name: text for name, text in named.items() if name not in _LINK_WORDS}
         self._cluster = Cluster(
             names,
             seed=int(seed),
-            config=profile("test", **config),
-            link=Link(**link),
+            config=profile("test", **fields_of(Config, config)),
+            link=Link(**fields_of(Link, link)),
             multicasts=multicasts == "yes",
             fixed="living" not in words,
         )
@@ -178,23 +186,40 @@ class Stage:
         for finding in judgement.findings.values():
             yield from (f"{violation.guarantee}: {violation.sentence}" for violation in finding.violations)
 
+    # ---- a whole run
+
+    def do_options(self, **named: str) -> Iterator[str]:
+        self._options = Options(**options_of(named))
+        yield from ()
+
+    def do_config(self, **named: str) -> Iterator[str]:
+        self._options = replace(self._options, config=profile("test", **fields_of(Config, named)))
+        yield from ()
+
+    def do_link(self, **named: str) -> Iterator[str]:
+        self._options = replace(self._options, link=Link(**fields_of(Link, named)))
+        yield from ()
+
+    def do_load(self, **named: str) -> Iterator[str]:
+        self._options = replace(self._options, load=Load(**fields_of(Load, named)))
+        yield from ()
+
+    def do_planned(self, *words: str, **named: str) -> Iterator[str]:
+        self._options = replace(self._options, faults=(*self._options.faults, fault_of(list(words), named)))
+        yield from ()
+
+    def do_simulate(self, planted: str = "") -> Iterator[str]:
+        """Run it, perhaps with a planted bug in it; say what failed, most telling first."""
+        bugs = [bug for bug in KNOWN if bug.name == planted.replace("_", " ")]
+        if planted and not bugs:
+            raise UsageError(f"there is no planted bug {planted.replace('_', ' ')!r}")
+        with plant(bugs[0]) if bugs else nullcontext():
+            outcome = simulate(self._options)
+        yield from outcome.sentences[:5] or ["good"]
+
     def _story(self) -> Iterator[str]:
         """What was not told yet."""
         recordings = self.cluster.recordings()
         lines = [line.strip() for line in tell(recordings, told=self._told)]
         self._told = {recording.member: recording.count for recording in recordings}
         return iter([] if self._is_quiet else lines)
-
-
-def _split_fields(named: dict[str, str]) -> tuple[dict[str, Any], dict[str, Any]]:
-    """Fields of the config and of the link; durations may be given without their `_ns`."""
-    config_names = {spec.name for spec in fields(Config)}
-    link_names = {spec.name for spec in fields(Link)}
-    config: dict[str, Any] = {}
-    link: dict[str, Any] = {}
-    for name, text in named.items():
-        full = name if name in config_names | link_names else f"{name}_ns"
-        if full not in config_names | link_names:
-            raise UsageError(f"neither the config nor the link has a field {name!r}")
-        (link if full in link_names else config)[full] = as_value(text)
-    return config, link

@@ -45,4 +45,4 @@ def _is_number(text: str) -> bool:
         float(text)
     except ValueError:
         return False
-    return True
+    return text == text.strip()

@@ -1,0 +1,100 @@
+"""Mistakes in windows, acks, repair and streams (seed 003)."""
+
+from __future__ import annotations
+
+from ringcast.sim.planted.planting import Planted
+
+_CORE = "ringcast.core.multicast"
+
+MULTICAST = (
+    Planted(
+        "purge without the silent member",
+        "G3",
+        f"{_CORE}.outgoing:Outgoing.on_ack",
+        """
+        if not self.acks.on_ack(who, min(upto, self.window.high)):
+            return 0
+        return self.window.purge(self.acks.minimum)
+        """,
+        """
+        self.acks.on_ack(who, min(upto, self.window.high))
+        return self.window.purge(min((upto for upto in self.acks._acks.values() if upto), default=0))
+        """,
+        seeds=5,
+        fixed=True,
+    ),
+    Planted(
+        "the tail is never announced",
+        "liveness",
+        f"{_CORE}.outgoing:Outgoing.on_interval",
+        "(idle and not empty)",
+        "(idle and empty)",
+        seeds=10,
+        fixed=True,
+    ),
+    Planted(
+        "a lost last ack is not repeated",
+        "liveness",
+        f"{_CORE}.incoming:Incoming.on_highest",
+        "return self.ack() if highest.high > highest.low else None",
+        "return None",
+        seeds=20,
+        fixed=True,
+    ),
+    Planted(
+        "one message more than the window has slots",
+        "check",
+        "ringcast.window.send:SendWindow.may_add",
+        "if self.high + count > self.low + self.bound:",
+        "if self.high + count > self.low + self.bound + 1:",
+        seeds=20,
+        fixed=True,
+    ),
+    Planted(
+        "the seqno is taken before there is room",
+        "check",
+        "ringcast.core.node:Node.fit",
+        "room = self.room()",
+        """
+        room = self.room()
+        if not room and self.has_group and not self.group.standstill:
+            self.group.outgoing.window.high += 1
+        """,
+        seeds=10,
+        fixed=True,
+    ),
+    Planted(
+        "a message is handed out twice",
+        "check",
+        "ringcast.window.receive:ReceiveWindow.take_ready",
+        "self.handed = last",
+        "self.handed = last if last % 7 else last - 1",
+        seeds=10,
+        fixed=True,
+    ),
+    Planted(
+        "every request is answered, however often",
+        "storm",
+        f"{_CORE}.outgoing:Outgoing.on_request",
+        "done = self._answered.setdefault(who, Ranges())",
+        "done = Ranges()",
+        seeds=20,
+        fixed=True,
+    ),
+    Planted(
+        "a stream to a dead process is never given up",
+        "liveness",
+        f"{_CORE}.forsaken:Forsaken.on_interval",
+        ">= self._limit_ns",
+        "> now_ns",
+        seeds=30,
+    ),
+    Planted(
+        "a frame for the process before is taken",
+        "contents",
+        "ringcast.wire.header:read_head",
+        "if to not in (EVERYBODY, me):",
+        "if False:",
+        seeds=60,
+    ),
+)

@@ -1,0 +1,109 @@
+"""One seed: what is drawn, what is judged, what is told, and how a failure is made small."""
+
+from dataclasses import replace
+
+from ringcast.model import MS, SECOND, Event, Kind
+from ringcast.sim import Cluster, Fault, Options, Outcome, Summary, draw, run_world, shrink, simulate, tell
+from ringcast.sim.contents import strange_contents
+from ringcast.sim.storms import storms
+from ringcast.sim.workload import Ledger
+
+SHORT = Options(1, members=2, fixed=True, safety_ns=SECOND, bound_ns=2 * SECOND)
+
+
+def test_a_seed_draws_the_same_options_every_time_and_enough_of_everything() -> None:
+    for seed in range(50):
+        options = draw(seed)
+        assert options == draw(seed)
+        assert 2 <= options.members <= 7
+        assert len(options.faults) >= 5
+        assert options.safety_ns >= 10 * SECOND
+        assert all(fault.until_ns <= options.safety_ns for fault in options.faults)
+
+
+def test_a_run_with_a_fixed_view_has_no_faults_that_end_processes() -> None:
+    kinds = {fault.kind for seed in range(100) for fault in draw(seed, fixed=True).faults}
+    assert "crash" not in kinds and "leave" not in kinds
+    assert "crash" in {fault.kind for seed in range(100) for fault in draw(seed).faults}
+
+
+def test_a_good_run_says_how_much_was_examined() -> None:
+    outcome = simulate(replace(SHORT, faults=(Fault("loss", 100 * MS, 500 * MS, (), 0.3),)))
+    assert outcome.is_good, outcome.sentences
+    assert outcome.faults == {"loss": 1}
+    assert outcome.is_settled
+    assert min(outcome.examined[name] for name in ("G1", "G2", "G3", "G14")) > 0
+
+
+def test_a_reader_that_read_something_else_is_told() -> None:
+    cluster = Cluster(2, seed=1)
+    ledger = Ledger()
+    ledger.note(cluster.address("A"), (), b"one")
+    ledger.note(cluster.address("A"), (), b"two")
+    cluster.send("A", b"one", b"two")
+    cluster.run_for(SECOND)
+    assert strange_contents(cluster, ledger, is_complete=True) == []
+    read = cluster.read("B", "A")
+    for wrong in ([b"two", b"one"], [b"one", b"one"], [b"one"], [b"two"], [b"one", b"twx"]):
+        read[:] = wrong
+        assert len(strange_contents(cluster, ledger, is_complete=True)) == 1, wrong
+    read[:] = [b"two"]
+    assert strange_contents(cluster, ledger, is_complete=False) == [], "who joined late begins later"
+
+
+def test_three_repairs_of_one_message_in_an_interval_are_a_storm() -> None:
+    cluster = Cluster(2)
+    for t_ns in (1 * MS, 2 * MS):
+        cluster["A"].recorder.append(Event(Kind.REPAIR, t_ns, None, cluster.address("B"), 0, 5, 2))
+    assert list(storms(cluster.recordings())) == []
+    cluster["A"].recorder.append(Event(Kind.REPAIR, 3 * MS, None, cluster.address("B"), 0, 6, 1))
+    assert list(storms(cluster.recordings())) == ["A#1 sent 6 to B#1 three times within 10 ms"]
+
+
+def test_the_story_is_in_the_order_of_time_and_hides_the_everyday() -> None:
+    _, cluster = run_world(replace(SHORT, faults=(Fault("isolate", 100 * MS, 300 * MS, ("A",)),)))
+    short = list(tell(cluster.recordings()))
+    whole = list(tell(cluster.recordings(), everything=True))
+    assert any("begins: isolate A" in line for line in short)
+    assert not any(" sends " in line and "again" not in line for line in short)
+    assert any("delivers" in line for line in whole)
+    times = [float(line.split()[0]) for line in whole]
+    assert times == sorted(times)
+
+
+def test_a_summary_counts_over_its_runs() -> None:
+    good = Outcome(1, 2, simulated_ns=SECOND, faults={"loss": 2}, examined={"G1": 5}, violated={"G1": 0})
+    bad = Outcome(7, 3, SECOND, faults={"loss": 1}, examined={"G1": 1}, violated={"G1": 1}, sentences=["G1: twice"])
+    result = Summary([bad, good]).to_json()
+    assert (result["runs"], result["violations"], result["failed_seeds"]) == (2, 1, [7])
+    assert result["faults"] == {"loss": 3}
+    assert result["guarantees"] == {"G1": {"examined": 6, "violations": 1}}
+    assert "trace_hash" not in result
+    assert "trace_hash" in Summary([good]).to_json()
+
+
+def fails_with_loss_at_b(options: Options) -> Outcome:
+    """A stand-in for a run that fails whenever there is a loss at B."""
+    outcome = Outcome(options.seed, options.members)
+    if any(fault.kind == "loss" and "B" in fault.members for fault in options.faults):
+        outcome.sentences.append("G1: something")
+    return outcome
+
+
+def test_a_failing_run_is_made_small_and_still_fails() -> None:
+    faults = tuple(Fault(kind, SECOND // 4, SECOND, ("B",)) for kind in ("delay", "loss", "mute", "freeze", "deaf"))
+    small = shrink(replace(draw(3, (6, 6)), faults=faults), fails_with_loss_at_b)
+    assert [fault.kind for fault in small.options.faults] == ["loss"]
+    assert small.options.members == 2
+    assert small.options.safety_ns < SECOND
+    assert small.outcome.failed == ("G1",)
+
+
+def test_a_run_that_does_not_fail_is_left_alone() -> None:
+    options = draw(3)
+    assert shrink(options, lambda options: Outcome(options.seed, options.members)).options == options
+
+
+def test_shrinking_stops_when_its_runs_are_used_up() -> None:
+    faults = tuple(Fault("loss", 0, SECOND, ("B",)) for _ in range(8))
+    assert shrink(replace(draw(3), faults=faults), fails_with_loss_at_b, most_runs=4).runs == 4
