@@ -7,6 +7,7 @@
     ├── GroupClosed          the group was closed or left while (or before) the call waited; nothing was taken
     ├── PlaceLost            this member was excluded, or could not go on without a gap, while the call waited; nothing
     │                        was taken, and it comes back by itself as a new incarnation
+    ├── StateError           the state could not be given, or not be loaded; the message says by whom and why
     ├── WaitExpired          a wait reached its own limit; the message says what it waited for
     ├── PeerError            a peer broke the protocol (the core itself never raises this; it drops)
     └── TransportError       the network or the operating system refused (busy port, unknown host, no such interface)
@@ -37,6 +38,10 @@ class GroupClosed(RingcastError):
 
 class PlaceLost(RingcastError):
     """This member lost its place in the group; it comes back as a new incarnation."""
+
+
+class StateError(RingcastError):
+    """The application's state did not get from its provider to this member."""
 
 
 class WaitExpired(RingcastError, TimeoutError):

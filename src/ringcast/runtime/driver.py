@@ -15,8 +15,10 @@ from collections import Counter, deque
 from collections.abc import Callable, Sequence
 
 from ringcast.core import (
+    AwaitState,
     Beat,
     Cast,
+    Channel,
     Deliver,
     Dequeue,
     Drop,
@@ -29,10 +31,13 @@ from ringcast.core import (
     Lost,
     Node,
     Probe,
+    ProvideState,
+    StateOver,
     Unicast,
 )
 from ringcast.errors import RingcastError
 from ringcast.model import Address, Event
+from ringcast.runtime.coalescing import coalesced
 from ringcast.runtime.heartbeats import Audience, Heartbeats, Receiver
 from ringcast.trace import Recorder
 from ringcast.transport import Endpoint, Transport
@@ -59,13 +64,14 @@ class Driver:
         self.transport = transport
         self.drops: Counter[str] = Counter()
         self.heard: dict[Address, int] = {}
-        self.inbox: deque[Deliver | Install] = deque()
+        self.inbox: deque[Deliver | Install | ProvideState] = deque()
         self.on_inbox: Callable[[], None] = _nothing
         self.on_freed: Callable[[], None] = _nothing
         self.on_lost: Callable[[str], None] = _say_nothing
         self.on_left: Callable[[Left], None] = _ignore
         self.on_finished: Callable[[Finished], None] = _ignore
         self.on_excluded: Callable[[Excluded], None] = _ignore
+        self.on_state: Callable[[ProvideState | AwaitState | StateOver | Deliver], None] = _ignore
         self._codec = codec
         self._recorder = recorder
         self._heartbeats = heartbeats
@@ -93,6 +99,9 @@ class Driver:
             Freed: self._note_freed,
             Drop: self._drop,
             Lost: self._lost,
+            ProvideState: self._state,
+            AwaitState: self._state,
+            StateOver: self._state,
             Event: _ignore if recorder is None else recorder.append,
         }
 
@@ -153,13 +162,12 @@ class Driver:
     def on_frames(self, frames: list[bytes]) -> None:
         """Everything that one wake of the transport read."""
         now = self.now_ns()
-        do, node, decode, heard = self._do, self.node, self._codec.decode, self.heard
-        for frame in frames:
-            decoded = decode(frame)
-            if type(decoded) is Drop:
+        do, node, heard = self._do, self.node, self.heard
+        for decoded in coalesced(self._codec.decode, frames):
+            if isinstance(decoded, Drop):
                 self._drop(decoded)
                 continue
-            sender, packet = decoded  # type: ignore[misc]
+            sender, packet = decoded
             heard[sender] = now
             for effect in node.on_packet(now, sender, packet):
                 do[type(effect)](effect)
@@ -221,7 +229,13 @@ class Driver:
         return endpoint
 
     def _deliver(self, effect: Deliver) -> None:
-        self.inbox.append(effect)
+        if effect.channel is Channel.STATE:
+            self.on_state(effect)
+        else:
+            self.inbox.append(effect)
+
+    def _state(self, effect: ProvideState | AwaitState | StateOver) -> None:
+        self.on_state(effect)
 
     def _finish(self, effect: Finished) -> None:
         self.on_finished(effect)

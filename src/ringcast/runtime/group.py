@@ -14,7 +14,7 @@ from collections.abc import AsyncIterator, Awaitable, Callable, Iterable, Sequen
 from itertools import repeat
 from typing import Any, Literal
 
-from ringcast.core import Channel, Deliver, Dequeue, Install, Left
+from ringcast.core import Channel, Deliver, Dequeue, Install, Left, ProvideState
 from ringcast.errors import GroupClosed, PlaceLost, RingcastError, UsageError, WindowFull
 from ringcast.model import Address, Batch, Message, Rejoin, View, ViewChange
 from ringcast.order import Order
@@ -22,6 +22,7 @@ from ringcast.runtime.driver import Driver
 from ringcast.runtime.inspection import Inspection, socket_path
 from ringcast.runtime.ordered import BARRIER_SECONDS, Ordered
 from ringcast.runtime.receipts import Receipt
+from ringcast.runtime.state import StateDesk
 from ringcast.runtime.waiting import Line, Waits
 from ringcast.runtime.words import Waiting, status_of, why_no_room, why_not_flushed, why_not_placed
 
@@ -53,6 +54,7 @@ class Group:
         self._endings: list[Callable[[], Awaitable[None]]] = []
         self._past: deque[Batch | ViewChange | Rejoin] = deque()  # what an earlier incarnation left unread
         self._last_view: View | None = None  # shown until the next incarnation has one
+        self.desk = StateDesk(lambda: self._driver, self._count_taken)
 
     def _take_over(self, driver: Driver) -> None:
         self._driver = driver
@@ -61,6 +63,7 @@ class Group:
         driver.on_freed = self._on_freed
         driver.on_lost = self._on_lost
         driver.on_left = self._on_left
+        driver.on_state = lambda effect: self.desk.on_effect(effect)
         driver.on_finished = lambda finished: self._ordered.on_finished(finished)
 
     # ---- who is here
@@ -348,30 +351,47 @@ class Group:
             while self._past:
                 yield self._past.popleft()
             inbox = self._driver.inbox  # Emptied into `_past` when this member loses its place.
-            while inbox:
-                yield self._take(inbox.popleft())
-            if self._past:
-                continue
-            if self._closing is not None:
+            while inbox and not self.desk.is_busy:
+                delivered = inbox.popleft()
+                if type(delivered) is ProvideState:
+                    self.desk.provide(delivered)
+                else:
+                    yield self._take(delivered)
+            if not await self._until_more():
                 return
-            await self._until_inbox()
 
     async def next_batch(self) -> Batch | ViewChange | Rejoin | None:
         """The next one of `batches`, or None when the group is closed. Cancelled, it has taken nothing."""
-        while not self._past and not self._driver.inbox:
-            if self._closing is not None:
+        while True:
+            if self._past:
+                return self._past.popleft()
+            if self._driver.inbox and not self.desk.is_busy:
+                delivered = self._driver.inbox.popleft()
+                if type(delivered) is not ProvideState:
+                    return self._take(delivered)
+                self.desk.provide(delivered)
+            elif not await self._until_more():
                 return None
-            await self._until_inbox()
-        return self._past.popleft() if self._past else self._take(self._driver.inbox.popleft())
 
-    def _take(self, delivered: Deliver | Install) -> Batch | ViewChange:
-        self._count_taken(delivered)
+    async def _until_more(self) -> bool:
+        """Wait until there may be something to read; False when the group is closed and everything was read."""
+        if self._past:
+            return True
+        if self.desk.is_busy and self._closing is None:
+            await self.desk.until_free()
+        elif not self._driver.inbox:
+            if self._closing is not None:
+                return False
+            await self._until_inbox()
+        return True
+
+    def _take(self, delivered: Deliver | Install | ProvideState) -> Batch | ViewChange:
+        if type(delivered) is not Install:
+            assert isinstance(delivered, Deliver)
+            self._count_taken(delivered)
         return _as_event(delivered)
 
-    def _count_taken(self, delivered: Deliver | Install) -> None:
-        if type(delivered) is Install:
-            return
-        assert isinstance(delivered, Deliver)
+    def _count_taken(self, delivered: Deliver) -> None:
         if type(delivered) is Dequeue:
             self._ordered.on_read(delivered)
         elif delivered.channel is not Channel.GROUP and delivered.origin == self.me:
@@ -399,6 +419,7 @@ class Group:
         self._line.look()
         self._flushing.look()
         self._ordered.look()
+        self.desk.look()
         if not self._outbox:
             self._refill()
 
@@ -458,7 +479,7 @@ class Group:
         What was delivered before stays to be read. Whoever waits gets PlaceLost: what a message was built on may count
         no more, so the application decides whether to send it again.
         """
-        self._past.extend(map(_as_event, self._driver.inbox))
+        self._past.extend(_as_event(item) for item in self._driver.inbox if type(item) is not ProvideState)
         self._past.append(Rejoin(self.me, why))
         self._driver.inbox.clear()
         error = PlaceLost(f"{self.me} lost its place in group {self.name!r} ({why}); nothing was taken")
@@ -469,6 +490,7 @@ class Group:
         self._slots = self._bytes = self._own_private = 0
         self._last_view = self.view
         self._take_over(driver)
+        self.desk.begin(on_failed=lambda error: self._end(error, "no state"))
         self._wake_reader()
 
     async def _until_place(self, timeout: float | None) -> None:
@@ -530,6 +552,7 @@ class Group:
         self._line.close(error)
         self._flushing.close(error)
         self._ordered.close(error)
+        self.desk.close()
         self._wake_reader()
         self._driver.close(how)
 
@@ -540,7 +563,7 @@ class Group:
         await self.close()
 
 
-def _as_event(delivered: Deliver | Install) -> Batch | ViewChange:
+def _as_event(delivered: Deliver | Install | ProvideState) -> Batch | ViewChange:
     if type(delivered) is Install:
         return ViewChange(delivered.view)
     assert isinstance(delivered, Deliver)

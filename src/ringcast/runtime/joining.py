@@ -18,7 +18,7 @@ from pathlib import Path
 from typing import Any
 
 from ringcast.core import Node
-from ringcast.errors import ConfigError, RingcastError, WaitExpired
+from ringcast.errors import ConfigError, RingcastError, StateError, WaitExpired
 from ringcast.model import Address, Config, check_name, profile
 from ringcast.runtime.discovery import Discovery, StaticDiscovery
 from ringcast.runtime.driver import Driver
@@ -27,6 +27,8 @@ from ringcast.runtime.group import Group
 from ringcast.runtime.heartbeats import Heartbeats
 from ringcast.runtime.rejoin import Comeback, Entry, OnExclusion
 from ringcast.runtime.sigterm import SigtermLeaves
+from ringcast.runtime.state_giving import GetState
+from ringcast.runtime.state_loading import SetState
 from ringcast.trace import Header, ThreadedRecorder
 from ringcast.transport import Datagrams, TcpTransport, Transport, UdpTransport
 from ringcast.wire import Codec, decode_control, encode_control
@@ -49,6 +51,8 @@ class Place:
     inspect: bool
     timeout: float | None
     on_exclusion: OnExclusion
+    get_state: GetState | None
+    set_state: SetState | None
     entry: Entry = field(default_factory=Entry)
     searching: asyncio.Task[None] | None = field(default=None)
 
@@ -93,6 +97,8 @@ def join(
     inspect: bool = True,
     timeout: float | None = 60.0,
     on_exclusion: OnExclusion = "merge",
+    get_state: GetState | None = None,
+    set_state: SetState | None = None,
 ) -> Joining:
     """Join the group of this name, or found it if nobody has it.
 
@@ -102,6 +108,9 @@ def join(
     `on_exclusion` says what a member does that runs again after the others went on without it (it was frozen, or cut
     off): "merge" keeps its incarnation, goes on alone and comes back by merge; "rejoin" drops its place and comes back
     by itself as a new incarnation, after a `Rejoin` among its events.
+    With `set_state` this member joins with the state that the others hold: it is called with an asynchronous iterator
+    of chunks and must return before any message is seen; it may be called again from the beginning. `get_state` gives
+    this member's state to later joiners: bytes, or an iterator of chunks, as of the moment it is called.
     """
     if on_exclusion not in ("merge", "rejoin"):
         raise ConfigError(f"on_exclusion must be 'merge' or 'rejoin', got {on_exclusion!r}")
@@ -123,6 +132,8 @@ def join(
             inspect,
             timeout,
             on_exclusion,
+            get_state,
+            set_state,
         )
     )
 
@@ -147,12 +158,15 @@ async def enter(place: Place) -> Group:
     try:
         driver = make_driver(place, place.expect)
         group = Group(place.group, driver)
+        group.desk.hold(place.get_state, place.set_state)
+        group.desk.begin()
         Comeback(group, driver, place.entry, lambda: make_driver(place, 0), place.on_exclusion)
         await place.discovery.open(place.group, place.transport.local)
         driver.begin()
         place.searching = asyncio.create_task(_search(place))
         group.at_end(lambda: _stop_searching(place))
         await _first_view(place, driver, group)
+        await _load_state(group)
         if place.inspect:
             await group.inspect()
     except BaseException:
@@ -181,6 +195,7 @@ def make_driver(place: Place, expect: int) -> Driver:
         decode_control,
         expect=expect,
         observer=place.observer,
+        with_state=place.set_state is not None,
         multicasts=place.transport.multicasts,
         beats=False,
     )
@@ -193,6 +208,14 @@ def make_driver(place: Place, expect: int) -> Driver:
     heartbeats = Heartbeats(Codec(place.group, me), place.transport, lambda: society.progress, config.heartbeat_ns)
     driver = place.entry.driver = Driver(node, Codec(place.group, me), place.transport, recorder, heartbeats)
     return driver
+
+
+async def _load_state(group: Group) -> None:
+    try:
+        await group.desk.until_loaded()
+    except StateError:
+        await group.leave()
+        raise
 
 
 async def _first_view(place: Place, driver: Driver, group: Group) -> None:

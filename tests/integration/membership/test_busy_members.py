@@ -103,3 +103,33 @@ def test_a_member_that_is_blocked_for_ever_is_excluded_and_the_senders_go_on(tmp
     for report in told["reports"].values():
         assert {name: seen["wrong"] for name, seen in report["received"].items() if seen["wrong"]} == {}
     expect_held(tmp_path, "G1", "G3", "G4", "G5")
+
+
+async def frozen_coordinator(record: Path) -> dict[str, Any]:
+    async with Stage() as stage:
+        company = Company(stage, record, on_exclusion="rejoin")
+        names = NAMES[:4]
+        await company.form(names)
+        seen = await company.until_view(names)
+        coordinator = seen["A"]["coordinator"].partition("#")[0]
+        others = [name for name in names if name != coordinator]
+        company.load(others[:2], rate=400)
+        company[coordinator].signal(signal.SIGSTOP)
+        await company.until_view(others)
+        company[coordinator].signal(signal.SIGCONT)
+        back = await company[coordinator]("until_rejoined")
+        await company.until_view(names)
+        await company.hush()
+        await company.settle()
+        histories = await company.ask(others, "history")
+        await company.ask(names, "leave")
+    return {"back": back, "histories": histories}
+
+
+def test_a_coordinator_that_was_frozen_learns_that_it_is_none_any_more(tmp_path: Path) -> None:
+    told = asyncio.run(frozen_coordinator(tmp_path))
+    (rejoin,) = told["back"]["rejoins"]
+    assert told["back"]["me"] != rejoin["was"]
+    for history in told["histories"].values():
+        assert history["rejoins"] == [] and told["back"]["me"] in history["views"][-1]
+    expect_held(tmp_path, "G1", "G3", "G4", "G5")

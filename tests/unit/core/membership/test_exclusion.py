@@ -2,7 +2,8 @@
 
 import pytest
 
-from unit.core.membership.world import SECOND, World
+from ringcast.model import SECOND
+from unit.core.membership.world import World
 
 
 @pytest.mark.parametrize("names", ["ABC", "ABCDEFGHIJ"], ids=["all watch it", "some watch it"])

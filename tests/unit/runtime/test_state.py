@@ -1,0 +1,233 @@
+"""State transfer through `join`: cut at the view, in chunks, before any message; and what happens when it fails."""
+
+import asyncio
+from collections.abc import AsyncIterator
+from typing import Any
+
+import pytest
+
+from ringcast.errors import StateError
+from ringcast.model import Message, Rejoin, profile
+from ringcast.runtime import Group
+from unit.runtime.test_join import World, events_until, exclude, in_world, is_message, until
+
+
+class Ledger:
+    """An application: it keeps every message, in the order of delivery, and gives and takes that as its state."""
+
+    def __init__(self, chunk_bytes: int = 100) -> None:
+        self.entries: list[bytes] = []
+        self.loads = 0
+        self.chunk_bytes = chunk_bytes
+        self.reading: asyncio.Task[None] | None = None
+        self.group: Group | None = None
+
+    async def get_state(self) -> AsyncIterator[bytes]:
+        state = b"\n".join(self.entries)
+        for at in range(0, len(state), self.chunk_bytes):
+            yield state[at : at + self.chunk_bytes]
+
+    async def set_state(self, chunks: AsyncIterator[bytes]) -> None:
+        self.loads += 1
+        self.entries = b"".join([chunk async for chunk in chunks]).split(b"\n")
+        self.entries = [entry for entry in self.entries if entry]
+
+    async def enter(self, world: World, name: str, **options: Any) -> Group:
+        hooks = {"get_state": self.get_state, "set_state": self.set_state} | options
+        self.group = await world.stack.enter_async_context(world.joining(name, **hooks))
+        self.reading = asyncio.create_task(self.read(self.group))
+        return self.group
+
+    async def read(self, group: Group) -> None:
+        async for event in group:
+            if isinstance(event, Message):
+                self.entries.append(event.payload)
+            elif isinstance(event, Rejoin):
+                self.entries.clear()
+
+
+@in_world
+async def test_four_that_join_with_state_while_all_send_hold_the_identical_history(world: World) -> None:
+    """T01: each sends as soon as it is in; all hold the same 4 x 1000 in the end, senders' orders kept."""
+    ledgers = [Ledger() for _ in range(4)]
+
+    async def send(ledger: Ledger, name: str) -> None:
+        group = ledger.group or await ledger.enter(world, name)
+        for number in range(1000):
+            await group.send(f"{name} {number}".encode())
+
+    await ledgers[0].enter(world, "A")
+    await asyncio.gather(*(send(ledger, name) for ledger, name in zip(ledgers, "ABCD", strict=True)))
+    await until(lambda: all(len(ledger.entries) >= 4000 for ledger in ledgers))
+    for ledger in ledgers:
+        for name in "ABCD":
+            own = [entry for entry in ledger.entries if entry.startswith(name.encode())]
+            assert own == [f"{name} {number}".encode() for number in range(1000)]
+
+
+@in_world
+async def test_the_first_member_has_nothing_to_load(world: World) -> None:
+    """T04: alone, the state is what it is."""
+    ledger = Ledger()
+    await ledger.enter(world, "A")
+    assert ledger.loads == 0
+
+
+@in_world
+async def test_the_state_is_cut_at_the_view_and_no_message_is_seen_before_it(world: World) -> None:
+    a, b = Ledger(), Ledger()
+    group = await a.enter(world, "A")
+    await group.send_many([b"%d" % number for number in range(50)])
+    joining = asyncio.create_task(b.enter(world, "B"))
+    for number in range(50, 500):
+        await group.send(b"%d" % number)
+    await joining
+    await until(lambda: len(b.entries) == 500)
+    assert b.entries == a.entries == [b"%d" % number for number in range(500)]
+    assert b.loads == 1
+
+
+@pytest.mark.parametrize("state", [b"plain", [b"pl", b"ain"], iter([b"plain"])], ids=["bytes", "list", "iterator"])
+def test_a_state_may_be_bytes_or_any_iterator_of_them(state: Any) -> None:
+    @in_world
+    async def story(world: World) -> None:
+        a, b = Ledger(), Ledger()
+        await a.enter(world, "A", get_state=lambda: state)
+        await b.enter(world, "B")
+        assert b.entries == [b"plain"]
+
+    story()
+
+
+@in_world
+async def test_a_state_of_many_frames_flows_within_the_bounds_of_a_window(world: World) -> None:
+    config = profile("test", window_bytes=16_384)
+    drawn, read = 0, 0
+
+    async def get_state() -> AsyncIterator[bytes]:
+        nonlocal drawn
+        for _ in range(500):
+            drawn += 1
+            yield bytes(1000)
+
+    async def set_state(chunks: AsyncIterator[bytes]) -> None:
+        nonlocal read
+        async for chunk in chunks:
+            read += len(chunk)
+            assert drawn * 1000 - read < 100_000, "the provider runs ahead of the joiner"
+
+    await Ledger().enter(world, "A", get_state=get_state, config=config)
+    await Ledger().enter(world, "B", set_state=set_state, config=config)
+    assert read == 500_000
+
+
+@in_world
+async def test_a_provider_whose_callback_fails_is_named_to_the_joiner_and_the_group_goes_on(world: World) -> None:
+    def fail() -> bytes:
+        raise RuntimeError("the disk is on fire")
+
+    a = Ledger()
+    group = await a.enter(world, "A", get_state=fail)
+    with pytest.raises(StateError, match=r"the state could not be had: RuntimeError: the disk is on fire"):
+        await Ledger().enter(world, "B")
+    await until(lambda: len(group.members) == 1)
+    await group.send(b"still here")
+    await until(lambda: a.entries == [b"still here"])
+
+
+@in_world
+async def test_a_provider_that_fails_half_way_is_an_error_too(world: World) -> None:
+    async def half() -> AsyncIterator[bytes]:
+        yield b"first"
+        raise OSError("gone")
+
+    await Ledger().enter(world, "A", get_state=half)
+    with pytest.raises(StateError, match="OSError: gone"):
+        await Ledger().enter(world, "B")
+
+
+@in_world
+async def test_a_joiner_whose_callback_fails_gets_its_own_error_and_the_group_goes_on(world: World) -> None:
+    """T03: the requester throws."""
+
+    async def refuse(chunks: AsyncIterator[bytes]) -> None:
+        raise ValueError("not mine")
+
+    a = Ledger()
+    group = await a.enter(world, "A")
+    with pytest.raises(StateError, match="set_state failed: ValueError: not mine"):
+        await Ledger().enter(world, "B", set_state=refuse)
+    await until(lambda: len(group.members) == 1)
+    c = Ledger()
+    await c.enter(world, "C")
+    await group.send(b"x")
+    await until(lambda: c.entries == a.entries == [b"x"])
+
+
+@in_world
+async def test_nobody_with_a_state_to_give_is_said_so(world: World) -> None:
+    await world.enter("A")
+    with pytest.raises(StateError, match=r"A#\w+ was not given a get_state"):
+        await Ledger().enter(world, "B")
+
+
+@in_world
+async def test_when_the_provider_dies_another_one_begins_anew(world: World) -> None:
+    a, b, c = Ledger(), Ledger(), Ledger()
+    first = await a.enter(world, "A")
+    begun = asyncio.Event()
+
+    async def never_ends() -> AsyncIterator[bytes]:
+        yield b"half a stat"
+        begun.set()
+        await asyncio.sleep(3600)
+
+    provider = await b.enter(world, "B", get_state=never_ends)
+    await first.send_many([b"1", b"2"])
+    await until(lambda: len(b.entries) == 2)
+    joining = asyncio.create_task(c.enter(world, "C"))
+    await begun.wait()
+    await first.send(b"3")
+    await provider.close()  # Without a word, as a crash.
+    await joining
+    await first.send(b"4")
+    await until(lambda: len(c.entries) == 4)
+    assert c.entries == [b"1", b"2", b"3", b"4"] and c.loads == 2
+
+
+@in_world
+async def test_who_rejoins_gets_the_state_again_behind_what_it_had_not_read(world: World) -> None:
+    a, b = Ledger(), Ledger()
+    first = await a.enter(world, "A", on_exclusion="rejoin")
+    second = await b.enter(world, "B", on_exclusion="rejoin")
+    await first.send(b"1")
+    was = second.me
+    exclude(second)
+    await until(lambda: second.me != was and second.me in first.members)
+    await first.send(b"2")
+    await until(lambda: b.entries[-1:] == [b"2"])
+    assert b.entries == [b"1", b"2"] and b.loads == 2
+
+
+@in_world
+async def test_a_reader_that_is_cancelled_while_the_state_is_cut_loses_nothing(world: World) -> None:
+    cutting, go_on = asyncio.Event(), asyncio.Event()
+
+    async def get_state() -> AsyncIterator[bytes]:
+        cutting.set()
+        await go_on.wait()
+        yield b"state"
+
+    a = Ledger()
+    group = await a.enter(world, "A", get_state=get_state)
+    b = Ledger()
+    joining = asyncio.create_task(b.enter(world, "B"))
+    await cutting.wait()
+    assert a.reading is not None
+    a.reading.cancel()
+    await asyncio.gather(a.reading, return_exceptions=True)
+    go_on.set()
+    await joining
+    await group.send(b"after")
+    assert is_message(b"after")((await events_until(group, is_message(b"after")))[-1])
+    await until(lambda: b.entries == [b"state", b"after"])
