@@ -17,7 +17,6 @@ if TYPE_CHECKING:
 
 _SMALL = {
     "spark.sql.shuffle.partitions": "1",
-    "spark.driver.extraJavaOptions": "-XX:+UseSerialGC -XX:TieredStopAtLevel=1",
     "spark.driver.memory": "1g",
 }
 

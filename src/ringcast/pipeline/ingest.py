@@ -190,6 +190,17 @@ def _member_row(recording: Recording, code: int, at: _Position, codes: Codes) ->
     }
 
 
+def ingest_here(recordings: Iterable[Recording], root: Path) -> Dataset:
+    """The same in this process, without Spark: for what is small."""
+    dataset = Dataset(root)
+    dataset.make_rooms()
+    recordings = list(recordings)
+    members = [recording.member for recording in recordings]
+    rows = [ingest_recording(recording, Codes(members), dataset) for recording in recordings]
+    dataset.write_members(sorted(rows, key=lambda row: row["code"]))
+    return dataset
+
+
 def ingest(spark: SparkSession, recordings: Iterable[Recording], root: Path) -> Dataset:
     """The tables of a run, written by one Spark task per recording."""
     dataset = Dataset(root)

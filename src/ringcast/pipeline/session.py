@@ -30,7 +30,10 @@ _QUIET = {
     "spark.sql.adaptive.enabled": "false",
     # The joined halves of rules are many and small: a broadcast would be a job for each of their joins.
     "spark.sql.autoBroadcastJoinThreshold": "-1",
+    # Compiling code for them costs more than running it; the heavy work is in arrays, not in the JVM.
     "spark.sql.codegen.wholeStage": "false",
+    "spark.sql.codegen.factoryMode": "NO_CODEGEN",
+    "spark.driver.extraJavaOptions": "-XX:+UseSerialGC -XX:TieredStopAtLevel=1",
     "spark.sql.session.timeZone": "UTC",
 }
 

@@ -25,9 +25,10 @@ class Shape:
     members: int = 8
     deliveries: int = 1_000_000  # in a period
     views: int = 10  # view changes in a period, the last of which is a merge
-    longest_run: int = 30  # FIFO runs have 1 to this many messages
+    longest_run: int = 29  # FIFO runs have 1 to this many messages
     total_share: float = 0.25  # of the messages
     capacity: int = 4096
+    name: str = "m"  # what members are called, before their number
 
 
 @dataclass(slots=True)
@@ -61,7 +62,7 @@ class _Narrator:
         count = shape.members
         self.shape = shape
         self.random = random
-        self.addresses = [Address(f"m{i:02d}", 1, f"127.0.0.1:{9000 + i}") for i in range(count)]
+        self.addresses = [Address(f"{shape.name}{i:02d}", 1, f"127.0.0.1:{9000 + i}") for i in range(count)]
         self.events: list[list[Event]] = [[] for _ in range(count)]
         self.view: list[ViewId | None] = [None] * count
         self.sent = [0] * count

@@ -29,13 +29,13 @@ class Planted:
 
 
 def _at(period: Period, member: int, kind: Kind, nth: int = 5, **wanted: Any) -> int:
-    """Where the nth event of a kind (with these fields) stands."""
+    """Where the nth event of a kind (with these fields) stands, or the last but one if there are fewer."""
     found = [
         i
         for i, event in enumerate(period.events[member])
         if event.kind is kind and all(getattr(event, name) == value for name, value in wanted.items())
     ]
-    return found[min(nth, len(found) - 1)]
+    return found[nth] if nth < len(found) else found[max(0, len(found) - 2)]
 
 
 def _change(period: Period, member: int, at: int, **fields: Any) -> None:
@@ -57,7 +57,11 @@ def _repeated_run(period: Period) -> None:
 
 def _swapped_runs(period: Period) -> None:
     sender = _other(period, 1)
-    first, second = (_at(period, 1, Kind.DELIVER, nth, peer=sender) for nth in (40, 41))
+    first = _at(period, 1, Kind.DELIVER, 40, peer=sender)
+    events = period.events[1]
+    second = next(
+        i for i in range(first + 1, len(events)) if events[i].kind is Kind.DELIVER and events[i].peer == sender
+    )
     a, b = period.events[1][first], period.events[1][second]
     _change(period, 1, first, first=b.first, count=b.count)
     _change(period, 1, second, first=a.first, count=a.count)

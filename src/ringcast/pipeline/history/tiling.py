@@ -126,7 +126,8 @@ class _Arrays:
         names = ("first", "value", "other", "ordinal", "t_ns")
         self.steps = {name: np.array([s[name] for s in tile._steps], dtype=np.int64) for name in names}
         self.steps["index"] = np.full(len(events), len(events), dtype=np.int64)
-        self.steps["epoch"] = np.where(self.columns["creator"] < 0, 0, tile.period.shape.views)
+        self.views = tile.period.shape.views
+        self.steps["epoch"] = np.where(self.columns["creator"] < 0, 0, self.views)
         kinds = self.columns["kind"]
         self.is_flow, self.is_order = np.isin(kinds, FLOW_KINDS), np.isin(kinds, ORDER_KINDS)
         self.moves = np.cumsum(np.isin(kinds, list(_MOVED)) & (self.columns["stream"] == 0))
@@ -139,10 +140,15 @@ class _Arrays:
                 self.columns["creator"][i] = self.columns["creator"][i - 1]
 
     def at(self, turn: int, mask: Array) -> dict[str, Array]:
-        return {
+        part = {
             name: values[mask] + turn * self.steps[name][mask] if name in self.steps else values[mask]
             for name, values in self.columns.items()
         }
+        if turn:  # what comes before the first view of a turn is still in the last view of the turn before
+            early = part["creator"] < 0
+            part["epoch"] = np.where(early, turn * self.views, part["epoch"])
+            part["creator"] = np.where(early, 0, part["creator"])
+        return part
 
 
 def write_dataset(root: Path, period: Period, turns: int, changed: tuple[int, Period] | None = None) -> Dataset:
