@@ -191,7 +191,7 @@ class Member:
         if type(decoded) is Drop:
             self._drop(decoded)
         elif is_damaged:
-            # A checksum (of UDP, of TCP, of the seal) stands in front of the codec in real life; see decision 0050.
+            # A checksum (of UDP, of TCP, of the seal) stands in front of the codec in real life; see decision 0054.
             self._drop(Drop("a damaged frame", None))
         else:
             sender, packet = decoded  # type: ignore[misc]
