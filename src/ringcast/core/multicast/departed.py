@@ -12,7 +12,6 @@ from collections.abc import Mapping
 from ringcast.core.multicast.incoming import Incoming
 from ringcast.model import Address, View
 
-
 MAX_REMEMBERED = 1024
 
 
