@@ -186,6 +186,7 @@ def _member_row(recording: Recording, code: int, at: _Position, codes: Codes) ->
         "self_delivery": bool(config.get("self_delivery", True)),
         "view_synchrony": bool(config.get("view_synchrony", True)),
         "last_ns": at.last_ns,
+        "how": at.control[-1].get("how") if at.control and at.control[-1]["kind"] == Kind.CLOSED else None,
         "strangers": [str(stranger) for stranger in codes.strangers],
     }
 

@@ -35,7 +35,7 @@ Maker = Callable[[Member, Facts], LocalRule]
 FLOW_RULES: dict[str, Maker] = {rule.GUARANTEE: rule.Local for rule in (g01, g02, g03, g05, g10)}
 ORDER_RULES: dict[str, Maker] = {"G11": g11.Local}
 UNIT_RULES = ("G12", "G13")
-_QUEUE_COLUMNS = ["kind", "index", "epoch", "peer", "first", "count"]
+_QUEUE_COLUMNS = ["kind", "index", "epoch", "peer", "first", "count", "value"]
 _UNIT_COLUMNS = ["kind", "index", "t_ns", "epoch", "creator", "peer", "first", "count", "value"]
 
 
@@ -71,20 +71,22 @@ def scan_unit(dataset: Dataset, span: Span, chosen: Sequence[str]) -> pa.RecordB
         if "G12" in chosen:
             order.on_view(view, parts, partial(_together, dataset, rows, view))
         if "G13" in chosen:
-            causality.on_view(view, parts)
+            causality.on_view(view, parts, partial(_together, dataset, rows, view))
     return facts.batch()
 
 
 def _together(dataset: Dataset, rows: list[dict[str, Any]], view: tuple[int, int]) -> dict[int, object]:
-    """For each member where it went from this view; None if it crashed or was cut off there."""
-    return {row["code"]: _next_view(load_member(dataset, row["code"]), view, row["is_whole"]) for row in rows}
+    """For each member where it went from this view; None if it left, crashed or was cut off there."""
+    if view[1] < 0:
+        return {row["code"]: "the bus" for row in rows}
+    return {row["code"]: _next_view(load_member(dataset, row["code"]), view, row) for row in rows}
 
 
-def _next_view(member: Member, view: tuple[int, int], is_whole: bool) -> object:
+def _next_view(member: Member, view: tuple[int, int], row: dict[str, Any]) -> object:
     ids = [installed.view for installed in member.installed]
     if view in ids and ids.index(view) + 1 < len(ids):
         return ids[ids.index(view) + 1]
-    return "the end" if is_whole else None
+    return "the end" if row["is_whole"] and row["how"] == "ended" else None
 
 
 def scan(spark: SparkSession, dataset: Dataset, chosen: Sequence[str]) -> DataFrame:

@@ -115,6 +115,7 @@ MEMBERS = pa.schema(
         ("self_delivery", pa.bool_()),
         ("view_synchrony", pa.bool_()),
         ("last_ns", _I64),
+        ("how", pa.string()),  # how it ended: ended, left, crashed; nothing if that was not recorded
         ("strangers", pa.list_(pa.string())),  # who it speaks of that has no recording
     ]
 )

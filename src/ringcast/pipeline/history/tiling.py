@@ -214,6 +214,7 @@ def _member_row(period: Period, member: int, events: int, last_ns: int) -> dict[
         "self_delivery": True,
         "view_synchrony": True,
         "last_ns": last_ns,
+        "how": "ended",
         "strangers": [],
     }
 

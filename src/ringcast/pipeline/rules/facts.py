@@ -3,7 +3,7 @@
 One table for all of them; `what` says which. A fact about a run has `first` and `last`; a figure is in `value`.
 
     violation   guarantee, member, peer (-1 if alone), index, sentence
-    examined    guarantee, value
+    examined    guarantee, value                hidden   guarantee, value: violations beyond those kept
     lacks       guarantee, sentence: a record that was needed and is not there
     delivered   member took peer's multicast first..last in view (epoch, creator), a maximal run
     sent        member multicast first..last in view (epoch, creator), a maximal run

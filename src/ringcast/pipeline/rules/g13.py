@@ -10,13 +10,13 @@ member is reported.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 
 import numpy as np
 
 from ringcast.model import Kind
 from ringcast.pipeline.rules.facts import Facts
-from ringcast.pipeline.rules.member import Array, Batch
+from ringcast.pipeline.rules.member import Array, Batch, View
 
 GUARANTEE = "G13"
 
@@ -27,17 +27,23 @@ class Causality:
         self._facts = facts
         self._has_one_clock = has_one_clock
 
-    def on_view(self, view: tuple[int, int], parts: Mapping[int, Batch]) -> None:
+    def on_view(self, view: View, parts: Mapping[int, Batch], together: Callable[[], Mapping[int, object]]) -> None:
         known = {member: part.of(Kind.DEQUEUE, Kind.QUEUE_FINISH) for member, part in parts.items()}
         marks = {member: _Marks(part) for member, part in known.items() if len(part)}
         for member, part in parts.items():
             starts, seqs = _started(part)
             if len(starts):
                 self._facts.examined(GUARANTEE, len(starts))
-                self._judge(view, member, starts, seqs, marks)
+                self._judge(view, member, starts, seqs, marks, together)
 
     def _judge(
-        self, view: tuple[int, int], member: int, starts: Batch, seqs: Array, marks: Mapping[int, _Marks]
+        self,
+        view: View,
+        member: int,
+        starts: Batch,
+        seqs: Array,
+        marks: Mapping[int, _Marks],
+        together: Callable[[], Mapping[int, object]],
     ) -> None:
         for other, mark in marks.items():
             if other == member:
@@ -47,17 +53,19 @@ class Causality:
             else:
                 continue
             late = np.flatnonzero(before >= seqs)
-            if len(late):
+            if len(late) and _go_together(together(), member, other):
                 self._blame(view, member, other, starts, int(late[0]), int(seqs[late[0]]), int(before[late[0]]))
                 return
 
-    def _blame(
-        self, view: tuple[int, int], member: int, other: int, starts: Batch, at: int, seq: int, before: int
-    ) -> None:
+    def _blame(self, view: View, member: int, other: int, starts: Batch, at: int, seq: int, before: int) -> None:
         who, whom = self._names[member], self._names[other]
         what = f"{who} began to queue its {starts.first[at]} when {whom} already had the message with seq {before}"
         sentence = f"in view {view[0]} {what}, yet it got seq {seq}"
         self._facts.violation(GUARANTEE, member, other, int(starts.index[at]), sentence)
+
+
+def _go_together(went: Mapping[int, object], member: int, other: int) -> bool:
+    return went.get(member) is not None and went.get(member) == went.get(other)
 
 
 class _Marks:
