@@ -12,7 +12,6 @@ from typing import Any, Protocol
 
 from ringcast.core.control import (
     Announce,
-    AreYouThere,
     Ask,
     Control,
     Heartbeat,
@@ -21,13 +20,9 @@ from ringcast.core.control import (
     StateConfirmed,
     StateProgress,
     Stranger,
-    Suspicion,
 )
 from ringcast.core.control_line import ControlLine
 from ringcast.core.effects import Beat, Drop, Effect, Excluded, Install, Left, Probe, StateOver, Unicast
-from ringcast.core.failure import AskIfAlive, AssureAlive, FailureDetector, HeartbeatTo, SlowPeer, Unsuspect
-from ringcast.core.failure import Decision as Finding
-from ringcast.core.failure import Suspect as Suspected
 from ringcast.core.membership import (
     AcceptMerge,
     Adopt,
@@ -53,6 +48,7 @@ from ringcast.core.multicast import GroupStream
 from ringcast.core.order_line import OrderLine
 from ringcast.core.packets import Loose, Run
 from ringcast.core.state_line import StateLine
+from ringcast.core.vigilance import Vigilance
 from ringcast.model import Address, Config, Event, View
 
 
@@ -102,16 +98,12 @@ class Society:
         self.membership = Membership(
             self.me, self.config, chance, expect=expect, observer=observer, with_state=with_state
         )
-        self.detector = FailureDetector(self.me, self.config)
         self.merging = Merging(self.me, self.config, chance, self.membership)
+        self.vigilance = Vigilance(self.me, self.config, self.membership, self.merging, beats=beats)
         self.state = StateLine(self.me, self.config, body.largest_whole)
         self.state.wants = with_state
         self._told_progress_ns = 0
-        self.progress = 0  # turns of the core loop, told in heartbeats
         self._body = body
-        self._beats = beats
-        self._beat_to: tuple[Address, ...] = ()
-        self._beat_ns: int | None = None
         self._do: dict[type, Callable[[int, Any], list[Effect]]] = {
             Say: self._say,
             Tell: self._tell,
@@ -121,25 +113,19 @@ class Society:
             Release: self._release,
             Adopt: self._adopt,
             # what the view handler decided about a merge
-            StartMerge: self._start_merge,
-            AcceptMerge: self._accept_merge,
-            RejectMerge: self._reject_merge,
-            CancelHeld: self._cancel_held,
-            Digested: self._digested,
+            StartMerge: self._through(self.merging.on_start),
+            AcceptMerge: self._through(self.merging.on_accept),
+            RejectMerge: self._through(self.merging.on_reject),
+            CancelHeld: self._through(self.merging.on_cancel_held),
+            Digested: self._through(self.merging.on_digested),
             WatchLeader: self._watch_leader,
             UnwatchLeader: self._unwatch_leader,
             Resumed: self._nothing,
+            Beat: self._pass_on,
             Left: self._pass_on,
             Excluded: self._pass_on,
             Drop: self._pass_on,
             Event: self._pass_on,
-            # what the failure detector found
-            AskIfAlive: self._ask_if_alive,
-            AssureAlive: self._assure_alive,
-            Suspected: self._suspected,
-            Unsuspect: self._unsuspect,
-            HeartbeatTo: self._heartbeat_to,
-            SlowPeer: self._nothing,
         }
 
     @property
@@ -167,46 +153,38 @@ class Society:
         return out
 
     def on_message(self, now_ns: int, sender: Address, message: Control) -> list[Effect]:
-        match message:
-            case Heartbeat():
-                found = self.detector.on_heartbeat(now_ns, sender, message.progress)
-                out = self.carry_out(now_ns, found) + self._on_claim(sender, message)
-                return out + self.carry_out(now_ns, self.merging.on_announced(now_ns, sender, message))
-            case AreYouThere():
-                return [Unicast(sender, Loose(self.heartbeat()))]
-            case Suspicion():
-                return self.carry_out(now_ns, self.detector.on_told(now_ns, sender, message.members))
-            case Ask():
-                return self._on_ask(now_ns, sender, message)
-            case StateConfirmed():
-                return self._on_state_confirmed(now_ns, sender, message)
-            case Announce() if self.view is not None:
-                return self.carry_out(now_ns, self.merging.on_announced(now_ns, sender, message))
-        steps = self.merging.on_message(now_ns, sender, message)
-        if steps is None:
-            steps = self.membership.on_message(now_ns, sender, message)
-        return self.carry_out(now_ns, steps)
+        """Whose is it? The first organ that knows it."""
+        if isinstance(message, Ask):
+            return self._on_ask(now_ns, sender, message)
+        if isinstance(message, StateConfirmed):
+            return self._on_state_confirmed(now_ns, sender, message)
+        if self.view is not None and isinstance(message, Heartbeat | Announce):
+            return self._on_claim(now_ns, sender, message)
+        for organ in (self.vigilance, self.merging):
+            steps = organ.on_message(now_ns, sender, message)
+            if steps is not None:
+                return self.carry_out(now_ns, steps)
+        return self.carry_out(now_ns, self.membership.on_message(now_ns, sender, message))
 
     def _on_ask(self, now_ns: int, sender: Address, ask: Ask) -> list[Effect]:
         out: list[Effect] = []
         if ask.merge_id is None and not self.membership.may_lead(sender):
             # It thinks that all before it are dead, and we do not: see for ourselves, for it will ask again.
-            out += self.carry_out(now_ns, self.detector.on_told(now_ns, sender, ask.going))
+            out += self.carry_out(now_ns, self.vigilance.on_told(now_ns, sender, ask.going))
         why = self.merging.objection(now_ns, ask) if self.membership.would_answer(sender, ask) else None
         if why is not None:
             return out + self.carry_out(now_ns, self.membership.refuse(now_ns, sender, ask, why))
         return out + self.carry_out(now_ns, self.membership.on_message(now_ns, sender, ask))
 
-    def _on_claim(self, sender: Address, heartbeat: Heartbeat) -> list[Effect]:
-        """A heartbeat names the sender's view: a member has shown it, a stranger learns that it is none of us."""
+    def _on_claim(self, now_ns: int, sender: Address, claim: Heartbeat | Announce) -> list[Effect]:
+        """It names its view: a member has shown it, a stranger learns that it is none of us, a merge may be due."""
+        out = self.carry_out(now_ns, self.vigilance.on_message(now_ns, sender, claim) or [])
         view = self.view
-        if view is None or heartbeat.view is None:
-            return []
-        if sender in view:
-            if heartbeat.view == view.id:
-                self._body.group.on_shown(sender)
-            return []
-        return [Unicast(sender, Loose(Stranger(view.id)))] if heartbeat.view < view.id else []
+        if view is not None and sender in view and claim.view == view.id:
+            self._body.group.on_shown(sender)
+        elif view is not None and isinstance(claim, Heartbeat) and claim.view is not None and sender not in view:
+            out += [Unicast(sender, Loose(Stranger(view.id)))] if claim.view < view.id else []
+        return out + self.carry_out(now_ns, self.merging.on_announced(now_ns, sender, claim))
 
     # ---- state
 
@@ -235,7 +213,7 @@ class Society:
 
     def after_packet(self, now_ns: int, sender: Address, out: list[Effect]) -> list[Effect]:
         """Whatever it was: its sender lives, and it may have filled us up."""
-        heard = self.detector.on_heard(now_ns, sender)
+        heard = self.vigilance.on_heard(now_ns, sender)
         if heard:
             out = out + self.carry_out(now_ns, heard)
         return out + self._progress(now_ns) if self._is_filling else out
@@ -249,14 +227,14 @@ class Society:
 
     # ---- steps
 
-    def carry_out(self, now_ns: int, steps: Steps | list[Finding]) -> list[Effect]:
+    def carry_out(self, now_ns: int, steps: Steps) -> list[Effect]:
         out: list[Effect] = []
         for step in steps:
             do = self._do.get(type(step))
             if do is not None:
                 out += do(now_ns, step)
             else:
-                out += self.carry_out(now_ns, self.membership.on_step(now_ns, step))  # type: ignore[arg-type]
+                out += self.carry_out(now_ns, self.membership.on_step(now_ns, step))
         return out
 
     def _say(self, now_ns: int, step: Say) -> list[Effect]:
@@ -266,7 +244,7 @@ class Society:
         self._body.wake(now_ns)
         if said is None:
             full = Drop("the control ring to a peer is full", step.to)
-            return [full, *self.carry_out(now_ns, self.detector.on_unreachable(now_ns, step.to))]
+            return [full, *self.carry_out(now_ns, self.vigilance.on_unreachable(now_ns, step.to))]
         return said
 
     def _tell(self, now_ns: int, step: Tell) -> list[Effect]:
@@ -298,7 +276,7 @@ class Society:
         behind_view = next(at for at, effect in enumerate(out, 1) if isinstance(effect, Install))
         out[behind_view:behind_view] = self.state.on_view(now_ns, message)
         self.line.on_view(previous, view)
-        out += self.carry_out(now_ns, self.detector.on_view(now_ns, view))
+        out += self.carry_out(now_ns, self.vigilance.on_view(now_ns, view))
         out += self.carry_out(now_ns, self.membership.on_adopted(now_ns, message, self._body.order))
         return out + self.carry_out(now_ns, self.merging.on_view(now_ns, view))
 
@@ -310,82 +288,37 @@ class Society:
 
     # ---- the view handler's decisions about a merge
 
-    def _start_merge(self, now_ns: int, decision: StartMerge) -> list[Effect]:
-        return self.carry_out(now_ns, self.merging.on_start(now_ns, decision))
-
-    def _accept_merge(self, now_ns: int, decision: AcceptMerge) -> list[Effect]:
-        return self.carry_out(now_ns, self.merging.on_accept(now_ns, decision))
-
-    def _reject_merge(self, now_ns: int, decision: RejectMerge) -> list[Effect]:
-        return self.carry_out(now_ns, self.merging.on_reject(now_ns, decision))
-
-    def _cancel_held(self, now_ns: int, decision: CancelHeld) -> list[Effect]:
-        return self.carry_out(now_ns, self.merging.on_cancel_held(now_ns, decision))
-
-    def _digested(self, now_ns: int, outcome: Digested) -> list[Effect]:
-        return self.carry_out(now_ns, self.merging.on_digested(now_ns, outcome))
+    def _through(self, decide: Callable[[int, Any], Steps]) -> Callable[[int, Any], list[Effect]]:
+        """Ask this organ, and carry out what it says."""
+        return lambda now_ns, step: self.carry_out(now_ns, decide(now_ns, step))
 
     def _watch_leader(self, now_ns: int, decision: WatchLeader) -> list[Effect]:
-        self.detector.watch(now_ns, decision.leader)
+        self.vigilance.detector.watch(now_ns, decision.leader)
         return []
 
     def _unwatch_leader(self, now_ns: int, decision: UnwatchLeader) -> list[Effect]:
-        self.detector.unwatch(decision.leader)
+        self.vigilance.detector.unwatch(decision.leader)
         return []
-
-    # ---- the failure detector's findings
-
-    def _ask_if_alive(self, now_ns: int, finding: AskIfAlive) -> list[Effect]:
-        return [Unicast(finding.peer, Loose(AreYouThere()))]
-
-    def _assure_alive(self, now_ns: int, finding: AssureAlive) -> list[Effect]:
-        return [Unicast(finding.to, Loose(self.heartbeat()))]
-
-    def _suspected(self, now_ns: int, finding: Suspected) -> list[Effect]:
-        out: list[Effect] = []
-        for member in finding.tell:
-            out += self._say(now_ns, Say(member, Suspicion((finding.peer,))))
-        out += self.carry_out(now_ns, self.merging.on_suspect(now_ns, finding.peer))
-        steps = self.membership.suspect(now_ns, finding.peer, str(finding.reason), final=False)
-        return out + self.carry_out(now_ns, steps)
-
-    def _unsuspect(self, now_ns: int, finding: Unsuspect) -> list[Effect]:
-        self.membership.withdraw(finding.peer)
-        return []
-
-    def _heartbeat_to(self, now_ns: int, finding: HeartbeatTo) -> list[Effect]:
-        self._beat_to = finding.peers
-        if not self._beats:
-            return [Beat(finding.peers)]
-        self._beat_ns = now_ns
-        return []
-
-    def heartbeat(self) -> Heartbeat:
-        return Heartbeat(None if self.view is None else self.view.id, self.progress)
-
-    def _beat(self, now_ns: int) -> list[Effect]:
-        if self._beat_ns is None or now_ns < self._beat_ns:
-            return []
-        self._beat_ns = now_ns + self.config.heartbeat_ns
-        return [Unicast(peer, Loose(self.heartbeat())) for peer in self._beat_to]
 
     # ---- time
 
     def deadline_ns(self) -> int | None:
         if self.membership.is_over:
             return None
-        parts = (self.membership, self.detector, self.merging)
-        due = [self._beat_ns, *(part.deadline_ns() for part in parts)]
+        due = [part.deadline_ns() for part in (self.membership, self.vigilance, self.merging)]
         return min((deadline for deadline in due if deadline is not None), default=None)
 
     def on_time(self, now_ns: int) -> list[Effect]:
-        if self.membership.is_over:
-            return []
-        self.progress += 1
-        out = self._beat(now_ns)
-        out += self.carry_out(now_ns, self.detector.on_time(now_ns))
-        out += self.carry_out(now_ns, self.membership.on_time(now_ns))
-        return out + self.carry_out(now_ns, self.merging.on_time(now_ns))
+        out: list[Effect] = []
+        for part in (self.vigilance, self.membership, self.merging):
+            if not self.membership.is_over:
+                out += self.carry_out(now_ns, part.on_time(now_ns))
+        return out
+
+    @property
+    def progress(self) -> int:
+        """Turns of the core loop, for heartbeats that a driver sends."""
+        return self.vigilance.pulse.progress
 
     @property
     def is_idle(self) -> bool:

@@ -12,13 +12,13 @@ Bounded: at most `known_peers` endpoints and addresses are remembered. Not disco
 from __future__ import annotations
 
 from collections.abc import Iterable
+from itertools import accumulate
 from typing import NamedTuple, Protocol
 
-from ringcast.core.control import Announce, Hello, Join
+from ringcast.core.control import Announce, Hello, Join, NewView, RollCallId
 from ringcast.core.membership.steps import Ring, Say, Steps, Tell
-from ringcast.model import Address, Config
+from ringcast.model import Address, Config, Entry, ViewId
 
-GOSSIP = 64  # addresses passed on in one announcement
 TRIES = 2  # without an answer, before another coordinator is asked
 
 
@@ -88,7 +88,9 @@ class Joiner:
 
     def announcement(self) -> Announce:
         looking = [who for who, heard in self._heard.items() if heard.announce.view is None]
-        return Announce(None, None, tuple(looking[:GOSSIP]))
+        room = self.config.frame_bytes // 2  # an announcement is one packet
+        sizes = accumulate(who.wire_bytes for who in looking)
+        return Announce(None, None, tuple(who for who, size in zip(looking, sizes, strict=True) if size <= room))
 
     def on_announce(self, now_ns: int, sender: Address, announce: Announce) -> Steps:
         self._hear(now_ns, sender, announce)
@@ -146,6 +148,23 @@ class Joiner:
         looking = [who for who, heard in self._heard.items() if heard.announce.view is None]
         is_time = now_ns >= self._found_ns or (self.expect > 1 and len(looking) + 1 >= self.expect)
         return (is_time and all(self.me < who for who in looking)) or now_ns >= self._found_anyway_ns
+
+    def founding(self) -> NewView:
+        """The view of one, with which a group begins."""
+        nothing_before, limits = RollCallId(ViewId(0, self.me), 0, 0), self.request
+        observers = (self.me,) if limits.observer else ()
+        start = (Entry(0, 0, 0),)
+        return NewView(
+            nothing_before,
+            ViewId(1, self.me),
+            (self.me,),
+            observers,
+            (),
+            limits.capacity,
+            limits.window_bytes,
+            start,
+            (),
+        )
 
     # ---- time
 

@@ -19,6 +19,8 @@ from ringcast.core.control import (
     MergeId,
     NewView,
     Refusal,
+    StateConfirmed,
+    StateProgress,
     ViewAck,
     ViewRefusal,
 )
@@ -64,6 +66,8 @@ class Leading:
             Filled: self._on_filled,
             ViewAck: self._on_view_ack,
             ViewRefusal: self._on_view_refusal,
+            StateConfirmed: self._on_state_confirmed,
+            StateProgress: self._on_state_progress,
         }
 
     @property
@@ -91,9 +95,13 @@ class Leading:
             out += self.decide(now_ns, self.handler.on_suspect(now_ns, member))
         return out
 
-    def on_state_confirmed(self, now_ns: int, joiner: Address) -> Steps:
+    def _on_state_confirmed(self, now_ns: int, joiner: Address, confirmed: StateConfirmed) -> Steps:
         self._states.confirm(joiner)
         return self.decide(now_ns, self.handler.on_state_confirmed(now_ns, joiner))
+
+    def _on_state_progress(self, now_ns: int, joiner: Address, progress: StateProgress) -> Steps:
+        self.handler.on_state_progress(now_ns, joiner)
+        return []
 
     def on_merge_leader_gone(self, now_ns: int, leader: Address) -> Steps:
         return self.decide(now_ns, self.handler.on_suspect(now_ns, leader))

@@ -25,9 +25,6 @@ from ringcast.core.control import (
     Join,
     Leave,
     NewView,
-    RollCallId,
-    StateConfirmed,
-    StateProgress,
     Stranger,
     ViewAck,
 )
@@ -49,7 +46,7 @@ from ringcast.core.membership.steps import (
     Tell,
 )
 from ringcast.core.membership.suspicions import Suspicions
-from ringcast.model import Address, Config, Entry, Event, Kind, View, ViewId
+from ringcast.model import Address, Config, Event, Kind, View, ViewId
 
 
 class Membership:
@@ -86,8 +83,6 @@ class Membership:
             Busy: self._on_busy,
             Elsewhere: self._on_elsewhere,
             Stranger: self._on_stranger,
-            StateConfirmed: self._on_state_confirmed,
-            StateProgress: self._on_state_progress,
             Ask: self._on_ask,
             Fill: self._on_fill,
             Cancel: self._on_cancel,
@@ -132,22 +127,7 @@ class Membership:
         """The first member: a view of one, told by itself to itself."""
         if self.joiner is None or not self.joiner.may_found(now_ns):
             return []
-        limits = self.joiner.request
-        observers = (self.me,) if limits.observer else ()
-        nothing_before = RollCallId(ViewId(0, self.me), 0, 0)
-        first = ViewId(1, self.me)
-        alone = NewView(
-            nothing_before,
-            first,
-            (self.me,),
-            observers,
-            (),
-            limits.capacity,
-            limits.window_bytes,
-            (Entry(0, 0, 0),),
-            (),
-        )
-        return [Say(self.me, alone)]
+        return [Say(self.me, self.joiner.founding())]
 
     def _on_join(self, now_ns: int, sender: Address, join: Join) -> Steps:
         view, leading = self.view, self.leading
@@ -189,16 +169,6 @@ class Membership:
     def end(self, clean: bool) -> Steps:
         self.is_over = True
         return [Left(clean)]
-
-    # ---- state
-
-    def _on_state_confirmed(self, now_ns: int, sender: Address, confirmed: StateConfirmed) -> Steps:
-        return [] if self.leading is None else self.leading.on_state_confirmed(now_ns, sender)
-
-    def _on_state_progress(self, now_ns: int, sender: Address, progress: StateProgress) -> Steps:
-        if self.leading is not None:
-            self.leading.handler.on_state_progress(now_ns, sender)
-        return []
 
     # ---- suspicion
 

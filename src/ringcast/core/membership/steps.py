@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from typing import NamedTuple
 
 from ringcast.core.control import NOTHING_TO_SETTLE, Control, MergeId, NewView, Settlement, Source
-from ringcast.core.effects import Drop, Excluded, Left
+from ringcast.core.effects import Beat, Drop, Excluded, Left
 from ringcast.core.membership.decisions import Decision
 from ringcast.model import Address, Entry
 
@@ -112,6 +112,7 @@ Step = (
     | Digested
     | Spread
     | Drop
+    | Beat
     | Left
     | Excluded
     | Decision
