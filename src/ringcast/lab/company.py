@@ -75,10 +75,10 @@ class Company:
 
     # ---- load
 
-    def load(self, names: Iterable[str], *, rate: float, size: int = 100) -> None:
-        """From now on these send; the answer comes with `hush`."""
+    def load(self, names: Iterable[str], *, rate: float, size: int = 100, **more: Any) -> None:
+        """From now on these send; the answer comes with `hush`. `in_order`: in the one order, to all and to some."""
         for name in names:
-            order = {"rate": rate, "size": size, "limit": 600.0}
+            order = {"rate": rate, "size": size, "limit": 600.0, **more}
             self._loads[name] = asyncio.create_task(self[name]("start_load", **order))
 
     async def hush(self) -> Answers:

@@ -22,6 +22,7 @@ import msgspec
 from ringcast.errors import RingcastError
 from ringcast.lab.interleaving import Interleaving
 from ringcast.lab.load import Load
+from ringcast.lab.ordered_load import OrderedLoad
 from ringcast.lab.pattern import CYCLE, Pattern
 from ringcast.lab.ping import Pinger, percentiles_us
 from ringcast.lab.subsets import Subsets
@@ -42,7 +43,7 @@ class PuppetProcess:
         self.tally = Tally()
         self.interleaving = Interleaving()
         self.pinger: Pinger | None = None
-        self.load: Load | None = None
+        self.load: Load | OrderedLoad | None = None
         self.rejoins: list[Answer] = []
         self._sent = 0
         self._reading = asyncio.Event()
@@ -138,9 +139,10 @@ class PuppetProcess:
 
     async def start_load(self, order: Answer) -> Answer:
         """Send `rate` messages a second until `stop_load`; this answers when that has come."""
-        self.load = Load(self._group(), self._sent, order["size"], order["rate"], order.get("chunk", 50))
+        kind = OrderedLoad if order.get("in_order", False) else Load
+        self.load = kind(self._group(), self._sent, order["size"], order["rate"], order.get("chunk", 50))
         answer = await self.load.run()
-        self._sent += self.load.sent
+        self._sent += answer["sent"]
         return answer
 
     async def stop_load(self, order: Answer) -> Answer:
@@ -237,6 +239,9 @@ class PuppetProcess:
             await (await group.queue(b"*" * order["size"]))
             taken.append(time.monotonic_ns() - started)
         return percentiles_us(taken)
+
+    async def barrier(self, order: Answer) -> Answer:
+        return {"stamp": await self._group().barrier()}
 
     async def explain(self, order: Answer) -> Answer:
         group = self._group()

@@ -432,10 +432,19 @@ class Group:
         self._flush_outbox()
         window = self._node.group.outgoing.window
         high = window.high
-        marks = [(stream, stream.window.high) for stream in self._node.peers.outgoing.values()]
+        streams = self._node.peers.outgoing
+        marks = {peer: stream.window.high for peer, stream in streams.items()}
+        begun = dict(streams)
+
+        def has_acked(peer: Address, mark: int) -> bool:
+            """A stream that was given up has nobody left to wait for; one that began anew counts from 1 again."""
+            stream = streams.get(peer)
+            if stream is None:
+                return True
+            return stream.window.low >= mark if stream is begun[peer] else stream.is_idle
 
         def ready() -> bool:
-            return window.low >= high and all(stream.window.low >= mark for stream, mark in marks)
+            return window.low >= high and all(has_acked(peer, mark) for peer, mark in marks.items())
 
         if not ready():
             await self._flushing.until(ready, "flush", timeout)

@@ -114,7 +114,7 @@ class Ordered:
     ) -> None:
         if (when_full or self._driver().node.config.when_full) == "raise":
             raise WindowFull(f"no room to queue: {why_not_placed(self._driver())}")
-        await self.line.until(lambda: self._fit(sizes, peers) > 0, "queue", timeout)
+        await self.line.until(lambda: self._fit(sizes, peers) > 0, "send", timeout)
 
     def _check_size(self, size: int) -> None:
         node = self._driver().node
@@ -159,12 +159,12 @@ class Ordered:
     async def until_finished(self, receipt: Receipt, timeout: float | None) -> str:
         if receipt.stamp is not None:
             return receipt.stamp
-        with self._waits.during("order", timeout):
+        with self._waits.during("send", timeout):
             try:
                 async with asyncio.timeout(timeout):
                     return await receipt
             except TimeoutError:
-                raise WaitExpired(f"order waited {timeout} s: {why_not_placed(self._driver())}") from None
+                raise WaitExpired(f"send waited {timeout} s: {why_not_placed(self._driver())}") from None
 
     def stamp(self) -> str:
         """Where this member's application is in the one order."""

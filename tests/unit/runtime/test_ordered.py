@@ -175,7 +175,7 @@ async def test_too_much_in_flight_waits_or_raises_and_a_cancelled_queue_has_take
     with pytest.raises(WaitExpired, match="the coordinator is A"):
         await b.send(b"y", order=TOTAL, timeout=0.01)
     waiting = asyncio.create_task(b.queue(b"never"))
-    await until(lambda: any(wait.what == "queue" for wait in b.waiting()))
+    await until(lambda: any(wait.what == "send" for wait in b.waiting()))
     waiting.cancel()
     world.transports["B"].unblock()
     reader = asyncio.create_task(read(b, 11))
