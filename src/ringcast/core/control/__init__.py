@@ -1,0 +1,138 @@
+"""What members say to each other about the group itself, as frozen values: views, roll calls, joins, merges.
+
+Reliable ones travel as bytes on the control stream between two incarnations; periodic ones (`Hello`, `Announce`,
+`Heartbeat`) and others that may be lost travel alone in a `Loose` packet. `wire` gives each its number and its bytes.
+Sequences are aligned where they can be: `entries` with `members`, `cuts` with the members of the base view.
+"""
+
+from ringcast.core.control.ids import (
+    NOTHING_TO_SETTLE,
+    Carried,
+    Holding,
+    MergeId,
+    RollCallId,
+    Settlement,
+    Source,
+    Survivor,
+    Transfer,
+)
+from ringcast.core.control.merge import (
+    AskView,
+    CancelMerge,
+    MergeCall,
+    MergeDigest,
+    MergeReq,
+    MergeRsp,
+    MergeView,
+    Sighted,
+    ViewAnswer,
+)
+from ringcast.core.control.order import (
+    Staged,
+)
+from ringcast.core.control.presence import (
+    Announce,
+    AreYouThere,
+    Busy,
+    Elsewhere,
+    Heartbeat,
+    Hello,
+    Join,
+    Leave,
+    StateConfirmed,
+    StateProgress,
+    Stranger,
+    Suspicion,
+)
+from ringcast.core.control.roll_call import (
+    Answer,
+    Ask,
+    Behind,
+    Cancel,
+    Fill,
+    Filled,
+    NewView,
+    Refusal,
+    ViewAck,
+    ViewRefusal,
+)
+
+Control = (
+    Hello
+    | Announce
+    | Heartbeat
+    | AreYouThere
+    | Join
+    | Leave
+    | Busy
+    | Elsewhere
+    | StateConfirmed
+    | StateProgress
+    | Suspicion
+    | Stranger
+    | Ask
+    | Answer
+    | Behind
+    | Refusal
+    | Fill
+    | Filled
+    | Cancel
+    | NewView
+    | ViewAck
+    | ViewRefusal
+    | Staged
+    | AskView
+    | ViewAnswer
+    | Sighted
+    | MergeReq
+    | MergeRsp
+    | MergeCall
+    | MergeDigest
+    | MergeView
+    | CancelMerge
+)
+
+__all__ = [
+    "NOTHING_TO_SETTLE",
+    "Announce",
+    "Answer",
+    "AreYouThere",
+    "Ask",
+    "AskView",
+    "Behind",
+    "Busy",
+    "Cancel",
+    "CancelMerge",
+    "Carried",
+    "Control",
+    "Elsewhere",
+    "Fill",
+    "Filled",
+    "Heartbeat",
+    "Hello",
+    "Holding",
+    "Join",
+    "Leave",
+    "MergeCall",
+    "MergeDigest",
+    "MergeId",
+    "MergeReq",
+    "MergeRsp",
+    "MergeView",
+    "NewView",
+    "Refusal",
+    "RollCallId",
+    "Settlement",
+    "Sighted",
+    "Source",
+    "Staged",
+    "StateConfirmed",
+    "StateProgress",
+    "Stranger",
+    "Survivor",
+    "Suspicion",
+    "Transfer",
+    "ViewAck",
+    "ViewAnswer",
+    "ViewRefusal",
+]

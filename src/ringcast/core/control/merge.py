@@ -1,0 +1,105 @@
+"""What coordinators say to each other to become one group again (seed 000)."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from ringcast.core.control.ids import MergeId
+from ringcast.model import Address, Entry, View, ViewId
+
+
+@dataclass(frozen=True, slots=True)
+class AskView:
+    """Tell me your real view: what I heard may be old, or a view on its way."""
+
+
+@dataclass(frozen=True, slots=True)
+class ViewAnswer:
+    id: ViewId
+    members: tuple[Address, ...]
+    observers: tuple[Address, ...]
+    subgroups: tuple[tuple[Address, ...], ...]
+    capacity: int
+    window_bytes: int
+
+    @classmethod
+    def of(cls, view: View) -> ViewAnswer:
+        return cls(view.id, view.members, view.observers, view.subgroups, view.capacity, view.window_bytes)
+
+    @property
+    def view(self) -> View:
+        return View(self.id, self.members, self.observers, self.subgroups, self.capacity, self.window_bytes)
+
+
+@dataclass(frozen=True, slots=True)
+class Sighted:
+    """I heard this outsider, in this view; you lead, so look into it."""
+
+    peer: Address
+    view: ViewId
+    coordinator: Address | None
+
+
+@dataclass(frozen=True, slots=True)
+class MergeReq:
+    """Take part in this merge, for these members that share your view. Nothing is held yet."""
+
+    merge_id: MergeId
+    view: ViewId
+    members: tuple[Address, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class MergeRsp:
+    """Accepted, or rejected (the seed's merge_rejected); sent at once."""
+
+    merge_id: MergeId
+    accepted: bool
+    why: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class MergeCall:
+    """Everybody accepted: hold the roll call among your members now (the seed's GET_DIGEST) and return its outcome."""
+
+    merge_id: MergeId
+
+
+@dataclass(frozen=True, slots=True)
+class MergeDigest:
+    """What a roll call gave: the entry of each member from that member itself (G8), and who is missing."""
+
+    merge_id: MergeId
+    members: tuple[Address, ...]
+    origins: tuple[Address, ...]  # who said each entry; aligned with members, like the next
+    entries: tuple[Entry, ...]
+    missing: tuple[Address, ...]
+    number: int  # the highest view number in any answer
+    capacity: int
+    window_bytes: int
+
+
+@dataclass(frozen=True, slots=True)
+class MergeView:
+    """The outcome, from the leader to each coordinator, which spreads it in its subgroup."""
+
+    merge_id: MergeId
+    id: ViewId
+    members: tuple[Address, ...]
+    observers: tuple[Address, ...]
+    subgroups: tuple[tuple[Address, ...], ...]
+    capacity: int
+    window_bytes: int
+    entries: tuple[Entry, ...]  # aligned with members
+
+    @property
+    def view(self) -> View:
+        return View(self.id, self.members, self.observers, self.subgroups, self.capacity, self.window_bytes)
+
+
+@dataclass(frozen=True, slots=True)
+class CancelMerge:
+    """This merge is over without a view."""
+
+    merge_id: MergeId
+    why: str

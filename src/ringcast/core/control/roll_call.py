@@ -1,0 +1,116 @@
+"""The roll call: question, answer, filling up, and the view that comes of it (DESIGN section 4)."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from ringcast.core.control.ids import (
+    NOTHING_TO_SETTLE,
+    Carried,
+    Holding,
+    MergeId,
+    RollCallId,
+    Settlement,
+    Source,
+    Transfer,
+)
+from ringcast.model import Address, Entry, View, ViewId
+
+
+@dataclass(frozen=True, slots=True)
+class Ask:
+    """Answer with your digest entry and hold your sends. `going` are away already, `leaving` answer a last time."""
+
+    id: RollCallId
+    going: tuple[Address, ...]
+    leaving: tuple[Address, ...]
+    merge_id: MergeId | None = None  # it is the roll call of this merge
+
+
+@dataclass(frozen=True, slots=True)
+class Answer:
+    """My own entry, what I hold of those going away, and what my windows allow."""
+
+    id: RollCallId
+    entry: Entry
+    holdings: tuple[Holding, ...]
+    number: int  # the highest view number I know of
+    capacity: int
+    window_bytes: int
+    carried: tuple[Carried, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Behind:
+    """I am not in your base view yet; give it to me first."""
+
+    id: RollCallId
+    view: ViewId
+
+
+@dataclass(frozen=True, slots=True)
+class Refusal:
+    """No answer from me to this roll call. `gone` = I am in a later view, without you."""
+
+    id: RollCallId
+    why: str
+    gone: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Fill:
+    """The cut of every member of the base view; get what you miss, of those going away from the sources."""
+
+    id: RollCallId
+    cuts: tuple[int, ...]
+    sources: tuple[Source, ...]
+    settlement: Settlement = NOTHING_TO_SETTLE
+
+
+@dataclass(frozen=True, slots=True)
+class Filled:
+    id: RollCallId
+
+
+@dataclass(frozen=True, slots=True)
+class Cancel:
+    """This roll call ended without a view: your promise is over."""
+
+    id: RollCallId
+
+
+@dataclass(frozen=True, slots=True)
+class NewView:
+    """A view with its digest, the roll call it comes from, and the cut of the view before."""
+
+    roll_call: RollCallId
+    id: ViewId
+    members: tuple[Address, ...]
+    observers: tuple[Address, ...]
+    subgroups: tuple[tuple[Address, ...], ...]
+    capacity: int
+    window_bytes: int
+    entries: tuple[Entry, ...]
+    cuts: tuple[int, ...]
+    merge_id: MergeId | None = None
+    settlement: Settlement = NOTHING_TO_SETTLE
+    transfers: tuple[Transfer, ...] = ()
+
+    @property
+    def digest(self) -> dict[Address, Entry]:
+        return dict(zip(self.members, self.entries, strict=True))
+
+    @property
+    def view(self) -> View:
+        return View(self.id, self.members, self.observers, self.subgroups, self.capacity, self.window_bytes)
+
+
+@dataclass(frozen=True, slots=True)
+class ViewAck:
+    view: ViewId
+
+
+@dataclass(frozen=True, slots=True)
+class ViewRefusal:
+    view: ViewId
+    why: str
