@@ -13,11 +13,12 @@ much as a hundred messages. A MemoryTransport cannot be used here: its members m
 from __future__ import annotations
 
 import asyncio
+import inspect
 import signal
 import sys
 import threading
 from collections import deque
-from collections.abc import Callable, Coroutine, Iterable, Iterator, Sequence
+from collections.abc import AsyncIterator, Awaitable, Callable, Coroutine, Iterable, Iterator, Sequence
 from concurrent.futures import Future
 from types import FrameType
 from typing import Any, Literal, TypeVar
@@ -25,6 +26,7 @@ from typing import Any, Literal, TypeVar
 from ringcast import runtime
 from ringcast.errors import GroupClosed, WaitExpired
 from ringcast.model import Address, Batch, Message, Rejoin, View, ViewChange
+from ringcast.order import Order
 
 T = TypeVar("T")
 
@@ -99,11 +101,12 @@ class Group:
         payload: bytes,
         *,
         to: Iterable[Address] | None = None,
+        order: Order = Order.FIFO,
         timeout: float | None = None,
         when_full: Literal["wait", "raise"] | None = None,
     ) -> None:
         """One message to the group, or to some of its members; waits while the window is full."""
-        self._thread.call(self._group.send(payload, to=to, timeout=timeout, when_full=when_full))
+        self._thread.call(self._group.send(payload, to=to, order=order, timeout=timeout, when_full=when_full))
 
     def send_many(self, payloads: Sequence[bytes], *, timeout: float | None = None) -> None:
         """A list of messages, in order; the fast way."""
@@ -112,6 +115,17 @@ class Group:
     def flush(self, timeout: float = 60.0) -> None:
         """Wait until everything sent so far has been acked by all who must have it."""
         self._thread.call(self._group.flush(timeout))
+
+    def barrier(self, timeout: float = 60.0) -> str:
+        """Wait until everything ordered before now was read here; gives the stamp of that place."""
+        return self._thread.call(self._group.barrier(timeout))
+
+    def stamp(self) -> str:
+        return self._thread.call(self._on_loop(self._group.stamp))
+
+    def after(self, stamp: str, timeout: float = 60.0) -> None:
+        """Wait until this member has read everything up to a stamp that another member gave."""
+        self._thread.call(self._group.after(stamp, timeout))
 
     # ---- reading
 
@@ -202,7 +216,13 @@ class Group:
 
 
 def join(group: str, **options: Any) -> Group:
-    """As `ringcast.join`, with the same options; returns when the first view is there."""
+    """As `ringcast.join`, with the same options; returns when the first view (and the state) is there.
+
+    `get_state` and `set_state` may be plain functions; `set_state` then gets a plain iterator, in a thread of its own.
+    """
+    set_state = options.get("set_state")
+    if set_state is not None and not inspect.iscoroutinefunction(set_state):
+        options["set_state"] = _in_a_thread(set_state)
     joining = runtime.join(group, **options)
     thread = LoopThread(group)
 
@@ -214,6 +234,25 @@ def join(group: str, **options: Any) -> Group:
     except BaseException:
         thread.end()
         raise
+
+
+def _in_a_thread(set_state: Callable[[Iterator[bytes]], None]) -> Callable[[AsyncIterator[bytes]], Awaitable[None]]:
+    """A plain `set_state`, for the loop: it blocks its own thread while it waits for the next chunk."""
+
+    async def load(chunks: AsyncIterator[bytes]) -> None:
+        loop = asyncio.get_running_loop()
+
+        def each() -> Iterator[bytes]:
+            while (chunk := asyncio.run_coroutine_threadsafe(_next_of(chunks), loop).result()) is not None:
+                yield chunk
+
+        await asyncio.to_thread(set_state, each())
+
+    return load
+
+
+async def _next_of(chunks: AsyncIterator[bytes]) -> bytes | None:
+    return await anext(chunks, None)
 
 
 def _until_closed(receive: Callable[[], T]) -> Iterator[T]:

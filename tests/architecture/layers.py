@@ -35,7 +35,7 @@ MAY_IMPORT: dict[str, tuple[str, ...]] = {
     "lab": ("model", "runtime", "bus", "transport", "trace"),
 }
 _BELOW_BENCH = tuple(room for room in MAY_IMPORT if room not in FOUNDATION)
-MAY_IMPORT["sync"] = ("model", "runtime")
+MAY_IMPORT["sync"] = ("model", "order", "runtime")
 MAY_IMPORT["__init__"] = ("sync", "model", "core", "order", "runtime", "bus", "trace", "sim")
 MAY_IMPORT["bench"] = (*_BELOW_BENCH, "__init__")
 MAY_IMPORT["demo"] = (*_BELOW_BENCH, "__init__")

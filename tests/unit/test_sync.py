@@ -95,6 +95,26 @@ def test_iterating_ends_when_the_group_is_closed_elsewhere(pair: tuple[sync.Grou
     b.leave()
 
 
+def test_the_one_order_and_the_state_have_their_plain_forms(pair: tuple[sync.Group, sync.Group]) -> None:
+    a, b = pair
+    reader = threading.Thread(target=lambda: messages(a, 1))
+    reader.start()
+    a.send(b"ordered", order=ringcast.TOTAL, timeout=30)
+    assert messages(b, 1) == [b"ordered"]
+    reader.join()
+    loaded: list[bytes] = []
+    with ExitStack() as stack:
+        options = {"config": profile("test"), "inspect": False, "get_state": lambda: [b"one ", b"two"]}
+        first = stack.enter_context(sync.join("s", name="A", **options))
+        serving = threading.Thread(target=lambda: list(first))
+        serving.start()
+        second = sync.join("s", name="B", seeds=[first.me.endpoint], set_state=loaded.extend, **options)
+        assert b"".join(loaded) == b"one two"
+        second.leave()
+        first.close()
+        serving.join()
+
+
 def test_a_join_that_fails_ends_its_thread() -> None:
     before = threading.active_count()
     with pytest.raises(ringcast.TransportError):
