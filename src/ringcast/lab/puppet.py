@@ -25,6 +25,7 @@ from ringcast.lab.load import Load
 from ringcast.lab.ordered_load import OrderedLoad
 from ringcast.lab.pattern import CYCLE, Pattern
 from ringcast.lab.ping import Pinger, percentiles_us
+from ringcast.lab.states import Holder, holder_of
 from ringcast.lab.subsets import Subsets
 from ringcast.lab.tally import END, Tally
 from ringcast.model import Batch, Config, Rejoin, ViewChange, profile
@@ -45,6 +46,7 @@ class PuppetProcess:
         self.pinger: Pinger | None = None
         self.load: Load | OrderedLoad | None = None
         self.rejoins: list[Answer] = []
+        self.holder: Holder | None = None
         self._sent = 0
         self._reading = asyncio.Event()
         self._reading.set()
@@ -79,6 +81,7 @@ class PuppetProcess:
 
     async def _join(self, order: Answer, config: Config) -> Group:
         assert self.transport is not None
+        self.holder = holder_of(order["state"]) if "state" in order else None
         return await join(
             order["group"],
             name=order["me"],
@@ -91,6 +94,8 @@ class PuppetProcess:
             inspect=False,
             timeout=order.get("timeout", 60.0),
             on_exclusion=order.get("on_exclusion", "merge"),
+            get_state=None if self.holder is None else self.holder.get_state,
+            set_state=None if self.holder is None else self.holder.set_state,
         )
 
     async def leave(self, order: Answer) -> Answer:
@@ -154,6 +159,10 @@ class PuppetProcess:
         """Block the event loop, as an application does that computes in it."""
         time.sleep(order["seconds"])  # noqa: ASYNC251  that is the point
         return {}
+
+    async def state(self, order: Answer) -> Answer:
+        """What the application holds, in figures that can be compared."""
+        return {} if self.holder is None else self.holder.summary()
 
     async def history(self, order: Answer) -> Answer:
         """Every view and every loss of place, as the application saw them."""
@@ -291,6 +300,8 @@ class PuppetProcess:
             if self.pinger is not None and self.pinger.concerns(event):
                 await self.pinger.take(event)
                 continue
+            if self.holder is not None:
+                self.holder.take(event)
             ended = event.payloads[-1].startswith(END)
             self.tally.take(event)
             self.interleaving.take(event)

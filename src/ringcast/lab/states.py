@@ -1,0 +1,91 @@
+"""Applications with a state, for members under remote control: one keeps every message, one is merely large.
+
+Both are checked from outside by what `summary` tells: equal summaries mean equal states.
+"""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import AsyncIterator
+from typing import Any, Protocol
+
+import msgspec
+
+from ringcast.model import Batch
+
+CHUNK_BYTES = 50_000
+
+
+class Holder(Protocol):
+    """An application that gives and takes its state."""
+
+    def get_state(self) -> AsyncIterator[bytes]: ...
+
+    async def set_state(self, chunks: AsyncIterator[bytes]) -> None: ...
+
+    def take(self, batch: Batch) -> None: ...
+
+    def summary(self) -> dict[str, Any]: ...
+
+
+class History:
+    """Every message of every sender, in the order in which that sender sent them."""
+
+    def __init__(self) -> None:
+        self.entries: dict[str, list[bytes]] = {}
+        self.loads = 0
+
+    async def get_state(self) -> AsyncIterator[bytes]:
+        state = msgspec.msgpack.encode(self.entries)
+        for at in range(0, len(state), CHUNK_BYTES):
+            yield state[at : at + CHUNK_BYTES]
+
+    async def set_state(self, chunks: AsyncIterator[bytes]) -> None:
+        self.loads += 1
+        state = b"".join([chunk async for chunk in chunks])
+        self.entries = msgspec.msgpack.decode(state, type=dict[str, list[bytes]])
+
+    def take(self, batch: Batch) -> None:
+        self.entries.setdefault(batch.sender.name, []).extend(batch.payloads)
+
+    def summary(self) -> dict[str, Any]:
+        digests = {name: hashlib.sha256(b"\n".join(said)).hexdigest() for name, said in self.entries.items()}
+        return {"counts": {name: len(said) for name, said in self.entries.items()}, "digests": digests}
+
+
+class Bulk:
+    """So many megabytes, made while they are given and checked while they are got; none of it is kept."""
+
+    def __init__(self, megabytes: int) -> None:
+        self.megabytes = megabytes
+        self.got = 0
+        self.is_right = True
+
+    async def get_state(self) -> AsyncIterator[bytes]:
+        for number in range(self.megabytes * 1_000_000 // CHUNK_BYTES):
+            yield _block(number)
+
+    async def set_state(self, chunks: AsyncIterator[bytes]) -> None:
+        self.got = 0
+        rest = b""
+        async for chunk in chunks:
+            rest += chunk
+            while len(rest) >= CHUNK_BYTES:
+                self.is_right = self.is_right and rest[:CHUNK_BYTES] == _block(self.got // CHUNK_BYTES)
+                self.got += CHUNK_BYTES
+                rest = rest[CHUNK_BYTES:]
+
+    def take(self, batch: Batch) -> None:
+        pass
+
+    def summary(self) -> dict[str, Any]:
+        return {"got": self.got, "is_right": self.is_right}
+
+
+def _block(number: int) -> bytes:
+    return number.to_bytes(8, "little") * (CHUNK_BYTES // 8)
+
+
+def holder_of(order: dict[str, Any]) -> Holder:
+    """The application that an order describes: {"kind": "history"} or {"kind": "bulk", "megabytes": n}."""
+    return History() if order["kind"] == "history" else Bulk(order["megabytes"])
