@@ -1,10 +1,11 @@
-"""Which way through the kernel is cheapest: frames through our transports, with one device at a time left out.
+"""Which way through the kernel is cheapest: frames through our transports, with one device at a time changed.
 
-    python benchmarks/transport_paths.py --kind multicast --size 1400 --without trains
+    python benchmarks/transport_paths.py --kind multicast --size 1400 --variants plain no-trains no-gro
 
 The members are processes; senders keep a fixed number of frames unacknowledged, receivers acknowledge every quarter of
 it. Besides MB/s at each receiver it prints MB per second of CPU (of all members together), which says more on a machine
-that others use too. `--kind multicast` must run inside a network namespace. The figures are in docs/decisions/003x.
+that others use too. Variants take turns, round by round, so that all of them meet the same load, and every single
+figure is printed. `--kind multicast` must run inside a network namespace. The results are in docs/decisions/003*.
 """
 
 from __future__ import annotations
@@ -33,7 +34,7 @@ from ringcast.transport import (
 )
 
 GROUP = MulticastGroup(Endpoint("239.7.7.7", 7007), "127.0.0.1")
-DEVICES = ("trains", "gro", "heap", "bundles", "own-copy-filter")
+VARIANTS = "plain, no-trains, no-gro, no-heap, no-own-copy-filter, bundle=N (trains), read=N (bytes, tcp)"
 
 
 @dataclass
@@ -45,8 +46,12 @@ class Shape:
     window: int
     burst: int
     seconds: float
-    without: str | None
-    read_bytes: int
+    variant: str
+
+    def number(self, name: str, default: int) -> int:
+        """The N of a variant `name=N`."""
+        key, _, value = self.variant.partition("=")
+        return int(value) if key == name else default
 
 
 class Member:
@@ -124,21 +129,20 @@ class Member:
 
 
 def make(shape: Shape) -> UdpTransport | TcpTransport:
-    if shape.without == "bundles":
-        datagram_sender.TRAINS_PER_BUNDLE = 1
-    if shape.without == "own-copy-filter":
+    datagram_sender.TRAINS_PER_BUNDLE = shape.number("bundle", datagram_sender.TRAINS_PER_BUNDLE)
+    if shape.variant == "no-own-copy-filter":
         udp.refuse_own_copies = lambda sock, source: None  # type: ignore[assignment]
-    if shape.without == "gro":
+    if shape.variant == "no-gro":
         segments.accept_trains = lambda sock: True  # type: ignore[assignment]
     if shape.kind == "tcp":
-        return TcpTransport(limits=TcpLimits(read_bytes=shape.read_bytes))
-    small = shape.size <= 1400 and shape.without != "trains"
+        return TcpTransport(limits=TcpLimits(read_bytes=shape.number("read", TcpLimits().read_bytes)))
+    small = shape.size <= 1400 and shape.variant != "no-trains"
     datagrams = Datagrams(shape.size, never_split=small)
     return UdpTransport(datagrams=datagrams, multicast=GROUP if shape.kind == "multicast" else None)
 
 
 def measure(shape: Shape) -> dict[str, float]:
-    env = dict(os.environ, MALLOC_TRIM_THRESHOLD_="131072") if shape.without == "heap" else None
+    env = dict(os.environ, MALLOC_TRIM_THRESHOLD_="131072") if shape.variant == "no-heap" else None
     command = [sys.executable, __file__, "--member", json.dumps(asdict(shape))]
     pipe = subprocess.PIPE
     members = [
@@ -173,17 +177,20 @@ def main() -> None:
     options.add_argument("--window", type=int, default=0, help="frames; 0 = about 4 MB")
     options.add_argument("--burst", type=int, default=0, help="frames in one cast; 0 = about 500 kB")
     options.add_argument("--seconds", type=float, default=2.0)
-    options.add_argument("--without", choices=DEVICES)
-    options.add_argument("--read-bytes", type=int, default=256 << 10)
-    options.add_argument("--runs", type=int, default=3)
+    options.add_argument("--variants", nargs="+", default=["plain"], help=VARIANTS)
+    options.add_argument("--rounds", type=int, default=3)
     given = vars(options.parse_args())
-    runs = given.pop("runs")
+    rounds, variants = given.pop("rounds"), given.pop("variants")
     given["window"] = given["window"] or 4_000_000 // given["size"]
     given["burst"] = given["burst"] or 500_000 // given["size"]
-    found = [measure(Shape(**given)) for _ in range(runs)]
-    spread = {name: [round(one[name]) for one in found] for name in found[0]}
-    what = " ".join(f"{name}={given[name]}" for name in ("kind", "size", "senders", "without"))
-    print(what, " ".join(f"{name} {round(statistics.median(values))} {values}" for name, values in spread.items()))
+    found: dict[str, list[dict[str, float]]] = {variant: [] for variant in variants}
+    for _ in range(rounds):
+        for variant in variants:
+            found[variant].append(measure(Shape(**given, variant=variant)))
+    print(" ".join(f"{name}={value}" for name, value in given.items()), f"load={os.getloadavg()[0]:.1f}")
+    for variant, runs in found.items():
+        figures = {name: [round(one[name]) for one in runs] for name in runs[0]}
+        print(f"{variant:20}", *(f"{name} {statistics.median(v):.0f} {v} " for name, v in figures.items()))
 
 
 if __name__ == "__main__":

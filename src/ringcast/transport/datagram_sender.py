@@ -24,7 +24,7 @@ Train = Sequence[bytes]
 
 Step = tuple[Endpoint, Train]
 
-TRAINS_PER_BUNDLE = 8  # half a megabyte; larger bundles gained nothing and let the last receiver wait
+TRAINS_PER_BUNDLE = 8  # half a megabyte; 4 to 16 measured alike
 _SEGMENTATION_REFUSED = (errno.EINVAL, errno.EIO, errno.EOPNOTSUPP)
 
 

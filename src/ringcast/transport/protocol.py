@@ -43,7 +43,7 @@ class Transport(Protocol):
 
     @property
     def receive_buffer(self) -> int:
-        """How many bytes may be on their way here before the kernel throws some away; sets flow control above."""
+        """How many bytes of full frames may be on their way here before the kernel throws some away."""
 
     @property
     def overflows(self) -> int:
