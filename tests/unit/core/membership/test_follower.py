@@ -1,0 +1,186 @@
+"""A member's side of roll calls: one promise at a time, exact cuts, and refusals with an answer (G5, V18)."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field, replace
+
+from ringcast.core import (
+    Answer,
+    Ask,
+    Behind,
+    Cancel,
+    Carried,
+    Fill,
+    Filled,
+    Holding,
+    NewView,
+    Refusal,
+    RollCallId,
+    ViewAck,
+    ViewRefusal,
+)
+from ringcast.core.membership import Adopt, FillTo, Hold, Release, Say, Steps
+from ringcast.core.membership.follower import Follower
+from ringcast.core.membership.suspicions import Suspicions
+from ringcast.model import Address, Entry, Event, View, ViewId, profile
+
+A, B, C, D = (Address(name, 1, f"mem:{name}") for name in "ABCD")
+V = View(ViewId(4, A), (A, B, C))
+CONFIG = profile("test")
+
+
+@dataclass
+class FakeStreams:
+    """How far each stream has come, as plain numbers."""
+
+    marks: dict[Address, int] = field(default_factory=lambda: {A: 5, B: 7, C: 9})
+    is_filled: bool = False
+
+    def entry(self) -> Entry:
+        return Entry(0, self.marks[C], self.marks[C])
+
+    def holding(self, origin: Address) -> Holding:
+        return Holding(origin, 0, self.marks[origin])
+
+    def delivered(self, origin: Address) -> int:
+        return self.marks[origin]
+
+    def carried(self, going: tuple[Address, ...]) -> tuple[Carried, ...]:
+        return ()
+
+
+class Member:
+    """C, in view V."""
+
+    def __init__(self) -> None:
+        self.streams = FakeStreams()
+        self.suspicions = Suspicions(C)
+        self.follower = Follower(C, CONFIG, V, self.streams, lambda x: self.suspicions.may_lead(V, x))
+
+    def ask(self, asker: Address, attempt: int = 1, going: tuple[Address, ...] = ()) -> Steps:
+        return orders(self.follower.on_ask(0, asker, Ask(RollCallId(V.id, V.rank(asker), attempt), going, ())))
+
+
+def orders(steps: Steps) -> Steps:
+    return [step for step in steps if not isinstance(step, Event)]
+
+
+def message(roll_call: RollCallId, view: View, cuts: tuple[int, ...]) -> NewView:
+    entries = tuple(Entry(0, 0, 0) for _ in view.members)
+    return NewView(roll_call, view.id, view.members, (), (), 64, 1_000, entries, cuts)
+
+
+FIRST = RollCallId(V.id, 0, 1)
+W = View(ViewId(5, A), (A, B, C, D))
+
+
+def test_the_coordinator_is_answered_and_sends_are_held() -> None:
+    answer = Answer(FIRST, Entry(0, 9, 9), (), 4, CONFIG.capacity, CONFIG.window_bytes)
+    assert Member().ask(A) == [Hold(()), Say(A, answer)]
+
+
+def test_another_is_refused_at_once_while_the_coordinator_is_trusted() -> None:
+    (refused,) = Member().ask(B)
+    assert refused == Say(B, Refusal(RollCallId(V.id, 1, 1), "B#1 does not lead here"))
+
+
+def test_another_is_answered_when_all_before_it_are_suspected() -> None:
+    member = Member()
+    member.suspicions.add(A, "silent", final=False)
+    hold, said = member.ask(B, going=(A,))
+    assert hold == Hold((A,))
+    assert said.message.holdings == (Holding(A, 0, 5),)  # type: ignore[union-attr]
+
+
+def test_a_greater_id_replaces_a_promise_and_a_smaller_one_is_refused() -> None:
+    member = Member()
+    member.ask(A, attempt=2)
+    (refused,) = member.ask(A, attempt=1)
+    assert isinstance(refused, Say) and isinstance(refused.message, Refusal)
+    assert member.ask(A, attempt=3)[0] == Hold(())
+
+
+def test_an_asker_in_an_earlier_view_is_given_ours_or_left_to_merge() -> None:
+    member = Member()
+    member.follower.known = message(FIRST, V, ())
+    old = RollCallId(ViewId(3, A), 0, 1)
+    assert orders(member.follower.on_ask(0, A, Ask(old, (), ()))) == [Say(A, member.follower.known)]
+    (refused,) = orders(member.follower.on_ask(0, D, Ask(old, (), ())))
+    assert refused == Say(D, Refusal(old, f"already in {V.id}", gone=True))
+
+
+def test_an_asker_in_a_later_view_learns_that_we_are_behind() -> None:
+    later = RollCallId(ViewId(6, B), 0, 1)
+    assert Member().follower.on_ask(0, B, Ask(later, (), ())) == [Say(B, Behind(later, V.id))]
+
+
+def test_a_fill_below_what_was_delivered_is_refused() -> None:
+    member = Member()
+    member.ask(A)
+    (refused,) = orders(member.follower.on_fill(0, A, Fill(FIRST, (5, 6, 9), ())))
+    assert refused == Say(A, Refusal(FIRST, "already beyond the cut"))
+
+
+def test_filled_is_said_once_when_the_streams_are_at_the_cut() -> None:
+    member = Member()
+    member.ask(A)
+    (fill,) = member.follower.on_fill(0, A, Fill(FIRST, (6, 7, 9), ()))
+    assert isinstance(fill, FillTo) and fill.cuts == {A: 6, B: 7, C: 9}
+    assert member.follower.on_progress() == []
+    member.streams.is_filled = True
+    assert member.follower.on_progress() == [Say(A, Filled(FIRST))]
+    assert member.follower.on_progress() == []
+
+
+def test_the_view_of_the_promise_is_adopted_and_acked() -> None:
+    member = Member()
+    member.ask(A)
+    view = message(FIRST, W, (5, 7, 9))
+    assert member.follower.on_view(0, A, view) == [Adopt(view), Say(A, ViewAck(W.id))]
+
+
+def test_a_view_without_a_promise_or_beside_the_cut_is_refused_with_an_answer() -> None:
+    member = Member()
+    view = message(FIRST, W, (5, 7, 9))
+    assert orders(member.follower.on_view(0, A, view)) == [Say(A, ViewRefusal(W.id, "nothing was promised"))]
+    member.ask(A)
+    beside = replace(view, cuts=(5, 8, 9))
+    assert orders(member.follower.on_view(0, A, beside)) == [Say(A, ViewRefusal(W.id, "not at its cut of B#1"))]
+
+
+def test_a_view_of_another_promise_is_refused_unless_the_present_asker_brings_it() -> None:
+    member = Member()
+    member.ask(A)
+    member.suspicions.add(A, "silent", final=False)
+    member.ask(B, going=(A,))
+    view = message(FIRST, W, (5, 7, 9))
+    (refused,) = orders(member.follower.on_view(0, A, view))
+    assert isinstance(refused, Say) and isinstance(refused.message, ViewRefusal)
+    assert member.follower.on_view(0, B, view)[0] == Adopt(view)
+
+
+def test_old_views_and_views_without_us_are_discarded_v18() -> None:
+    """V18: an id not greater, or a view without this member, changes nothing; our own view is acked again."""
+    member = Member()
+    member.ask(A)
+    assert member.follower.on_view(0, A, message(FIRST, View(ViewId(3, D), (A, C)), ())) == []
+    assert member.follower.on_view(0, A, message(FIRST, View(ViewId(9, A), (A, B)), ())) == []
+    assert member.follower.on_view(0, A, message(FIRST, V, ())) == [Say(A, ViewAck(V.id))]
+
+
+def test_a_cancel_releases_and_ends_the_promise_for_good() -> None:
+    member = Member()
+    member.ask(A)
+    assert orders(member.follower.on_cancel(0, B, Cancel(FIRST))) == []
+    assert orders(member.follower.on_cancel(0, A, Cancel(FIRST))) == [Release()]
+    (refused,) = orders(member.follower.on_view(0, A, message(FIRST, W, (5, 7, 9))))
+    assert refused == Say(A, ViewRefusal(W.id, "nothing was promised"))
+
+
+def test_a_promise_that_nobody_ends_ends_itself() -> None:
+    member = Member()
+    member.ask(A)
+    due = member.follower.deadline_ns()
+    assert due == CONFIG.resumer_ns
+    assert orders(member.follower.on_time(due - 1)) == []
+    assert orders(member.follower.on_time(due)) == [Release()]

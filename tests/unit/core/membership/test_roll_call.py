@@ -1,0 +1,128 @@
+"""The coordinator's side of a roll call, step by step."""
+
+from __future__ import annotations
+
+from ringcast.core import Answer, Ask, Behind, Cancel, Drop, Fill, Filled, Holding, MergeId, Refusal, RollCallId
+from ringcast.core.membership import Digested, Say, Steps
+from ringcast.core.membership.roll_call import RollCall
+from ringcast.core.membership.steps import Complete, Failed, Suspect
+from ringcast.model import Address, Entry, Event, View, ViewId, profile
+
+A, B, C, D = (Address(name, 1, f"mem:{name}") for name in "ABCD")
+V = View(ViewId(4, A), (A, B, C))
+CONFIG = profile("test")
+FIRST, SECOND = RollCallId(V.id, 0, 1), RollCallId(V.id, 0, 2)
+
+
+def orders(steps: Steps) -> Steps:
+    return [step for step in steps if not isinstance(step, Event)]
+
+
+def answer(roll_call: RollCallId, high: int, *holdings: Holding, capacity: int = 64, number: int = 4) -> Answer:
+    return Answer(roll_call, Entry(0, high, high), holdings, number, capacity, 1_000)
+
+
+def asked(roll_call: RollCall) -> None:
+    roll_call.begin(0)
+
+
+def test_everybody_is_asked_ourselves_last() -> None:
+    question = Ask(FIRST, (), ())
+    assert orders(RollCall(A, CONFIG, V, 1).begin(0)) == [Say(B, question), Say(C, question), Say(A, question)]
+
+
+def test_when_all_have_answered_all_fill_and_when_all_are_filled_it_is_complete() -> None:
+    roll_call = RollCall(A, CONFIG, V, 1)
+    asked(roll_call)
+    assert roll_call.on_answer(0, A, answer(FIRST, 10)) == []
+    assert roll_call.on_answer(0, B, answer(FIRST, 20, number=7)) == []
+    filling = orders(roll_call.on_answer(0, C, answer(FIRST, 30, capacity=8)))
+    assert [(s.to, s.message.cuts) for s in filling if isinstance(s, Say) and isinstance(s.message, Fill)] == [
+        (B, (10, 20, 30)),
+        (C, (10, 20, 30)),
+        (A, (10, 20, 30)),
+    ]
+    assert roll_call.on_filled(A, Filled(FIRST)) == roll_call.on_filled(B, Filled(FIRST)) == []
+    (complete,) = roll_call.on_filled(C, Filled(FIRST))
+    assert isinstance(complete, Complete)
+    assert (complete.cuts, complete.number, complete.capacity) == ((10, 20, 30), 7, 8)
+
+
+def test_a_leaver_answers_but_need_not_fill() -> None:
+    roll_call = RollCall(A, CONFIG, V, 1, leaving=(B,))
+    asked(roll_call)
+    for member, high in ((A, 1), (B, 2), (C, 3)):
+        steps = orders(roll_call.on_answer(0, member, answer(FIRST, high)))
+    assert [step.to for step in steps if isinstance(step, Say)] == [C, A]
+    roll_call.on_filled(A, Filled(FIRST))
+    (complete,) = roll_call.on_filled(C, Filled(FIRST))
+    assert isinstance(complete, Complete) and complete.cuts == (1, 2, 3)
+
+
+def test_a_member_that_drops_out_goes_among_the_going_away_and_no_old_answer_counts() -> None:
+    roll_call = RollCall(A, CONFIG, V, 1)
+    asked(roll_call)
+    roll_call.on_answer(0, A, answer(FIRST, 1))
+    question = Ask(SECOND, (C,), ())
+    assert orders(roll_call.on_suspect(0, C)) == [Say(B, question), Say(A, question)]
+    assert roll_call.on_answer(0, B, answer(FIRST, 1)) == []
+    assert roll_call.awaited == [B, A]
+    roll_call.on_answer(0, A, answer(SECOND, 1, Holding(C, 0, 8)))
+    filling = orders(roll_call.on_answer(0, B, answer(SECOND, 2, Holding(C, 0, 9))))
+    assert isinstance(filling[0], Say) and isinstance(filling[0].message, Fill) and filling[0].message.cuts == (1, 2, 9)
+
+
+def test_an_answer_that_leaves_out_a_going_away_member_is_dropped() -> None:
+    roll_call = RollCall(A, CONFIG, V, 1, going=(C,))
+    asked(roll_call)
+    (dropped,) = roll_call.on_answer(0, B, answer(FIRST, 1))
+    assert isinstance(dropped, Drop) and roll_call.awaited == [B, A]
+
+
+def test_who_is_silent_twice_is_suspected() -> None:
+    roll_call = RollCall(A, CONFIG, V, 1)
+    asked(roll_call)
+    roll_call.on_answer(0, A, answer(FIRST, 1))
+    roll_call.on_answer(0, B, answer(FIRST, 1))
+    again = orders(roll_call.on_time(roll_call.deadline_ns or 0))
+    assert all(isinstance(step, Say) and step.message == Ask(SECOND, (), ()) for step in again)
+    roll_call.on_answer(0, A, answer(SECOND, 1))
+    roll_call.on_answer(0, B, answer(SECOND, 1))
+    suspect, *rest = orders(roll_call.on_time(roll_call.deadline_ns or 0))
+    assert isinstance(suspect, Suspect) and suspect.member == C
+    assert all(isinstance(step, Say) and step.message == Ask(SECOND._replace(attempt=3), (C,), ()) for step in rest)
+
+
+def test_a_refusal_ends_it_and_one_from_a_later_view_leaves_that_member_to_merge() -> None:
+    roll_call = RollCall(A, CONFIG, V, 1)
+    asked(roll_call)
+    assert roll_call.on_refusal(0, B, Refusal(FIRST, "no")) == [Failed("B#1 refuses: no")]
+    suspect, *rest = orders(roll_call.on_refusal(0, C, Refusal(FIRST, "gone", gone=True)))
+    assert suspect == Suspect(C, "gone")
+    assert [step.to for step in rest if isinstance(step, Say)] == [B, A]
+
+
+def test_a_member_behind_is_given_the_base_view_first() -> None:
+    roll_call = RollCall(A, CONFIG, V, 1, known="the base view")  # type: ignore[arg-type]
+    asked(roll_call)
+    steps = roll_call.on_behind(C, Behind(FIRST, ViewId(3, A)))
+    assert [step.message for step in steps if isinstance(step, Say)] == ["the base view", Ask(FIRST, (), ())]
+
+
+def test_the_end_without_a_view_cancels_all_who_were_ever_asked() -> None:
+    roll_call = RollCall(A, CONFIG, V, 1)
+    asked(roll_call)
+    roll_call.on_suspect(0, C)
+    cancels = orders(roll_call.cancel(0))
+    assert cancels == [Say(member, Cancel(SECOND)) for member in (B, C, A)]
+
+
+def test_the_roll_call_of_a_merge_is_not_repeated_but_tells_who_is_there() -> None:
+    merge_id = MergeId(A, 1)
+    roll_call = RollCall(A, CONFIG, V, 1, merge_id=merge_id)
+    asked(roll_call)
+    roll_call.on_answer(0, A, answer(FIRST, 1))
+    roll_call.on_answer(0, B, answer(FIRST, 2))
+    (outcome,) = orders(roll_call.on_suspect(0, C))
+    assert isinstance(outcome, Digested)
+    assert outcome.entries == {A: Entry(0, 1, 1), B: Entry(0, 2, 2)}

@@ -1,0 +1,67 @@
+"""Control messages survive the wire, and bad bytes become a Drop, never an exception."""
+
+from __future__ import annotations
+
+from typing import get_args
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from ringcast.core import Announce, Ask, Control, Drop, Heartbeat, Join, NewView, RollCallId, Suspicion
+from ringcast.model import Address, Entry, ViewId
+from ringcast.wire import decode_control, encode_control
+from ringcast.wire.control import _TYPES
+
+A, B = (Address(name, 1, f"mem:{name}") for name in "AB")
+V = ViewId(3, A)
+VIEW = NewView(RollCallId(V, 0, 2), ViewId(4, A), (A, B), (), (), 64, 1_000, (Entry(1, 2, 3), Entry(0, 0, 0)), (2, 0))
+
+
+@given(st.from_type(Control) | st.builds(Announce, st.none(), st.none()))
+def test_whatever_is_encoded_is_decoded_or_out_of_bounds(message: Control) -> None:
+    try:
+        data = encode_control(message)
+    except (OverflowError, UnicodeEncodeError):
+        return
+    decoded = decode_control(data)
+    assert decoded == message or isinstance(decoded, Drop)
+
+
+@pytest.mark.parametrize(
+    "message", [VIEW, Join(True, False, 64, 1_000), Heartbeat(V, 7), Ask(RollCallId(V, 0, 1), (B,), ())]
+)
+def test_usual_messages_come_back_as_they_were(message: Control) -> None:
+    assert decode_control(encode_control(message)) == message
+
+
+def test_every_message_has_a_number_of_its_own() -> None:
+    kinds = get_args(Control)
+    assert list(_TYPES) and set(_TYPES) == set(kinds)
+    assert len(set(_TYPES.values())) == len(kinds)
+
+
+@given(st.binary(max_size=300))
+def test_any_bytes_give_a_message_or_a_drop(data: bytes) -> None:
+    decode_control(data)
+
+
+@pytest.mark.parametrize(
+    ("message", "reason"),
+    [
+        (Suspicion((Address("bad name", 1, "x"),)), "name"),
+        (Suspicion((Address("A", 1, "x" * 200),)), "address"),
+        (Heartbeat(V, -1), "number"),
+        (Suspicion((A,) * 5_000), "list"),
+        (NewView(VIEW.roll_call, V, (A, A), (), (), 1, 1, (), ()), "view"),
+        (NewView(VIEW.roll_call, V, (A, B), (), (), 1, 1, (Entry(0, 0, 0),), ()), "digest entry"),
+    ],
+)
+def test_what_breaks_a_bound_is_dropped_with_a_reason(message: Control, reason: str) -> None:
+    dropped = decode_control(encode_control(message))
+    assert isinstance(dropped, Drop) and reason in dropped.reason
+
+
+def test_an_unknown_type_and_a_message_that_is_too_long_are_dropped() -> None:
+    for data in (b"", b"\xff", encode_control(Heartbeat(V, 1)) + b"x", b"\x01" + bytes(2 << 20)):
+        assert isinstance(decode_control(data), Drop)
