@@ -4,7 +4,7 @@ PYTHON_IN_VENV := .venv/bin/python
 CHECKED := src tests tools setup.py $(wildcard benchmarks examples)
 
 .DEFAULT_GOAL := help
-.PHONY: help setup demo test lint format native lock clean
+.PHONY: help setup demo test long lint format native lock clean
 
 help: ## List these targets
 	@awk -F ':.*## ' '/^[a-z]+:.*## / { printf "  make %-8s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -18,6 +18,9 @@ demo: setup ## Show what ringcast does, in words
 test: lint ## Lint, then every tier of tests; ends with what did not run and why
 	@$(PYTHON_IN_VENV) tools/debian.py ip=iproute2 nft=nftables $(if $(wildcard tests/browser/test_*.py),chromium=chromium)
 	@$(PYTHON_IN_VENV) -m pytest
+
+long: setup ## The stories with real processes at full length: more cuts, a state of 1 GB
+	@RINGCAST_LONG=1 $(PYTHON_IN_VENV) -m pytest -s tests/integration/membership tests/integration/merge
 
 lint: setup ## ruff (rules and format) and mypy --strict
 	@$(PYTHON_IN_VENV) -m ruff check --quiet $(CHECKED)
