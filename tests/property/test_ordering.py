@@ -4,7 +4,7 @@ The model is dumb: it knows who queued what for whom, and when queueing started 
 it checks the seed's three rules (G11, G12, G13) and that every destination reads each message exactly once.
 """
 
-from hypothesis import given, settings
+from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 from ringcast.order import OrderQueue, Stamp
@@ -97,8 +97,18 @@ class Model:
             readers = [name for name in to if name in self.world.members]
             times = [self.times_read(name, message) for name in readers]
             assert times in ([1] * len(readers), [0] * len(readers)), (message, times)
+            if message[0] not in self.world.members:
+                self.no_hole_before(message, readers, places)
             if message[0] in self.world.members:
                 assert times == [1] * len(readers) and message[1] in self.world.members[message[0]].finished
+
+    def no_hole_before(
+        self, message: tuple[str, int], readers: list[str], places: dict[tuple[str, int], tuple[Stamp, int]]
+    ) -> None:
+        """From the first of a crashed sender's messages that nobody holds on, all of them are dropped."""
+        if message not in places and readers:
+            later = [m for m in places if m[0] == message[0] and m[1] > message[1]]
+            assert not later, (message, later)
 
     def times_read(self, name: str, message: tuple[str, int]) -> int:
         read = self.world.members[name].read
@@ -136,6 +146,37 @@ def test_in_one_view_the_seeds_rules_hold_whatever_happens_when(actions: list[tu
 @settings(max_examples=400, deadline=None)
 @given(st.lists(CHANGES, max_size=80))
 def test_they_hold_through_crashes_and_view_changes(actions: list[tuple]) -> None:
+    run(actions)
+
+
+ROUNDS = st.lists(
+    st.tuples(
+        st.lists(st.tuples(st.sampled_from(NAMES), st.sampled_from(SUBSETS), st.integers(1, 2)), max_size=6),
+        st.lists(
+            st.tuples(st.sampled_from(["arrive", "arrive", "parcel"]), st.sampled_from(NAMES), st.sampled_from(NAMES)),
+            max_size=25,
+        ),
+        st.sampled_from([*NAMES, "", "step"]),
+    ),
+    min_size=1,
+    max_size=5,
+)
+
+
+LOST_THEN_HELD = [([("D", "BC", 1), ("D", None, 1)], [("arrive", "D", "A"), ("arrive", "D", "A")], "D")]
+HELD_BY_ONE = [([("D", "BC", 1)], [("arrive", "D", "A"), ("parcel", "D", "C")], "D")]
+
+
+@settings(max_examples=600, deadline=None)
+@given(ROUNDS)
+@example(LOST_THEN_HELD)
+@example(HELD_BY_ONE)
+def test_they_hold_when_senders_crash_with_messages_half_way(rounds: list[tuple]) -> None:
+    """Bursts of which some stubs and some parcels arrive somewhere, then a crash: forwarding and dropping at work."""
+    actions: list[tuple] = []
+    for queued, arrivals, end in rounds:
+        actions += [("queue", *burst) for burst in queued] + arrivals
+        actions.append(("step",) if end == "step" else ("crash", end) if end else ("view",))
     run(actions)
 
 
