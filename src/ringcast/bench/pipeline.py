@@ -13,17 +13,11 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from tempfile import TemporaryDirectory
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from ringcast.checkers import GUARANTEES
 from ringcast.model import Kind
-from ringcast.pipeline.history import Shape, make_period, write_dataset
-from ringcast.pipeline.judge import judge_dataset
-from ringcast.pipeline.session import spark_session
-from ringcast.pipeline.tables import Dataset
-
-if TYPE_CHECKING:
-    from pyspark.sql import SparkSession
+from ringcast.pipeline import Dataset, Shape, judge_dataset, make_period, spark_session, write_dataset
 
 PERIOD_DELIVERIES = 1_000_000
 
@@ -77,9 +71,7 @@ def run(deliveries: int, each_rule: bool, master: str | None, say: Callable[[str
     return result
 
 
-def _measure(
-    spark: SparkSession, dataset: Dataset, result: Result, each_rule: bool, say: Callable[[str], None]
-) -> None:
+def _measure(spark: Any, dataset: Dataset, result: Result, each_rule: bool, say: Callable[[str], None]) -> None:
     say("starting Spark and its workers")
     judge_dataset(spark, dataset, chosen=("G4",))
     say("judging all guarantees")

@@ -61,7 +61,7 @@ def lacks_spark() -> str | None:
     for package in ("pyspark", "pyarrow", "numpy"):
         if find_spec(package) is None:
             return f"the package {package!r} is not installed (pip install 'ringcast[pipeline]')"
-    from ringcast.pipeline.java import JavaNotFound, find_java_home
+    from ringcast.pipeline import JavaNotFound, find_java_home
 
     try:
         find_java_home()
@@ -71,8 +71,7 @@ def lacks_spark() -> str | None:
 
 
 def by_spark(recordings: list[Recording], require: tuple[str, ...], master: str | None) -> Judgement:
-    from ringcast.pipeline.judge import judge_recordings
-    from ringcast.pipeline.session import spark_session
+    from ringcast.pipeline import judge_recordings, spark_session
 
     with spark_session(master) as spark:
         return judge_recordings(spark, recordings, require)

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from pathlib import Path
-from tempfile import TemporaryDirectory
 
 import click
 
@@ -29,20 +28,9 @@ def command(
     traces: tuple[Path, ...], output: Path, master: str | None, title: str, require: tuple[str, ...], as_json: bool
 ) -> int:
     """Judge and measure the recordings in or below each TRACE directory and write a page about them."""
-    from ringcast.pipeline.ingest import ingest
-    from ringcast.pipeline.judge import judge_dataset
-    from ringcast.pipeline.report import render
-    from ringcast.pipeline.report.subject import gather
-    from ringcast.pipeline.session import spark_session
+    from ringcast.pipeline import write_report
 
-    recordings = read_run(traces)
-    with TemporaryDirectory(prefix="ringcast-") as place, spark_session(master) as spark:
-        say_progress(f"reading {len(recordings)} recordings")
-        dataset = ingest(spark, recordings, Path(place))
-        say_progress("judging and measuring")
-        judgement = judge_dataset(spark, dataset, require)
-        page = render(gather(spark, dataset, judgement, title))
-    output.write_text(page, encoding="utf-8")
+    judgement = write_report(read_run(traces), output, title, say_progress, master, require)
     if as_json:
         emit_json({"path": str(output), "verdict": judgement.verdict})
     else:

@@ -30,8 +30,7 @@ from ringcast.pipeline.tables import (
     Dataset,
     packing,
 )
-from ringcast.trace import Recording, read_recording
-from ringcast.trace.block import Columns
+from ringcast.trace import Columns, Recording, read_recording
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -202,7 +201,7 @@ def ingest_here(recordings: Iterable[Recording], root: Path) -> Dataset:
     return dataset
 
 
-def ingest(spark: SparkSession, recordings: Iterable[Recording], root: Path) -> Dataset:
+def ingest_recordings(spark: SparkSession, recordings: Iterable[Recording], root: Path) -> Dataset:
     """The tables of a run, written by one Spark task per recording."""
     dataset = Dataset(root)
     dataset.make_rooms()

@@ -17,7 +17,7 @@ import pyarrow.parquet as pq
 from ringcast.checkers import GUARANTEES, Finding, Judgement, Violation, decide
 from ringcast.model import Address, Kind
 from ringcast.pipeline.codes import STRANGERS
-from ringcast.pipeline.ingest import ingest
+from ringcast.pipeline.ingest import ingest_recordings
 from ringcast.pipeline.rules import g01, g03, g04, g05, g06, g07, g08, g09, g10, g14
 from ringcast.pipeline.rules.joined import COLUMNS, Tables
 from ringcast.pipeline.rules.member import name_of
@@ -52,9 +52,9 @@ def judge_recordings(
     """Ingest and judge; the tables are kept if `root` says where."""
     recordings = list(recordings)
     if root is not None:
-        return judge_dataset(spark, ingest(spark, recordings, root), require)
+        return judge_dataset(spark, ingest_recordings(spark, recordings, root), require)
     with TemporaryDirectory(prefix="ringcast-") as place:
-        return judge_dataset(spark, ingest(spark, recordings, Path(place)), require)
+        return judge_dataset(spark, ingest_recordings(spark, recordings, Path(place)), require)
 
 
 def judge_dataset(

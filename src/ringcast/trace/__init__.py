@@ -1,5 +1,6 @@
 """Recordings: recorders, their file format and the reader. Imports only model; knows no protocol and no guarantee."""
 
+from ringcast.trace.block import Columns
 from ringcast.trace.details import as_address, as_addresses, as_digest, as_view_id, detail_of, digest_rows
 from ringcast.trace.errors import TraceError
 from ringcast.trace.fingerprint import run_hash, trace_hash
@@ -9,6 +10,7 @@ from ringcast.trace.recorder import FileRecorder, MemoryRecorder, Recorder, Reco
 from ringcast.trace.threaded import ThreadedRecorder
 
 __all__ = [
+    "Columns",
     "FileRecorder",
     "Header",
     "MemoryRecorder",

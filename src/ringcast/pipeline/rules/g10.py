@@ -85,9 +85,9 @@ def joined(tables: Tables) -> list[DataFrame]:
     views = tables.control(Kind.VIEW).where(F.size(F.coalesce("subgroups", F.array())) > 0)
     together = F.filter("subgroups", lambda group: F.array_contains(group, F.col("member")))
     views = views.select(
-        "member", "number", "number_creator", F.coalesce(together[0], F.array()).alias("mates"), "digest"
+        "member", "number", "number_creator", F.coalesce(F.get(together, 0), F.array()).alias("mates"), "digest"
     )
-    entry = F.filter("digest", lambda row: row["member"] == F.col("peer"))[0]["delivered"]
+    entry = F.get(F.filter("digest", lambda row: row["member"] == F.col("peer")), 0)["delivered"]
     return [*_resets(tables, views.withColumn("has_view", F.lit(True)), entry), *_kept(tables, views, entry)]
 
 
