@@ -2,5 +2,6 @@
 
 from ringcast.bench.latency import run_latency
 from ringcast.bench.multicast import Shape, run_multicast
+from ringcast.bench.pipeline import run_pipeline
 
-__all__ = ["Shape", "run_latency", "run_multicast"]
+__all__ = ["Shape", "run_latency", "run_multicast", "run_pipeline"]

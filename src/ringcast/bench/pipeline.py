@@ -13,11 +13,13 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from tempfile import TemporaryDirectory
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from ringcast.checkers import GUARANTEES
 from ringcast.model import Kind
-from ringcast.pipeline import Dataset, Shape, judge_dataset, make_period, spark_session, write_dataset
+
+if TYPE_CHECKING:
+    from ringcast.pipeline import Dataset
 
 PERIOD_DELIVERIES = 1_000_000
 
@@ -53,8 +55,10 @@ class Result:
         return {"seconds": round(seconds, 2), "deliveries_per_second": round(self.deliveries / max(seconds, 1e-9))}
 
 
-def run(deliveries: int, each_rule: bool, master: str | None, say: Callable[[str], None]) -> Result:
+def run_pipeline(deliveries: int, each_rule: bool, master: str | None, say: Callable[[str], None]) -> Result:
     """Make a history of about this many deliveries and judge it."""
+    from ringcast.pipeline import Shape, make_period, spark_session, write_dataset
+
     turns = max(1, round(deliveries / PERIOD_DELIVERIES))
     period = make_period(1, Shape(deliveries=min(deliveries, PERIOD_DELIVERIES)))
     with TemporaryDirectory(prefix="ringcast-bench-") as place:
@@ -72,6 +76,8 @@ def run(deliveries: int, each_rule: bool, master: str | None, say: Callable[[str
 
 
 def _measure(spark: Any, dataset: Dataset, result: Result, each_rule: bool, say: Callable[[str], None]) -> None:
+    from ringcast.pipeline import judge_dataset
+
     say("starting Spark and its workers")
     judge_dataset(spark, dataset, chosen=("G4",))
     say("judging all guarantees")

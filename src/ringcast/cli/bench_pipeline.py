@@ -22,9 +22,9 @@ Examples:
 @json_option
 def command(deliveries: int, together: bool, master: str | None, as_json: bool) -> int:
     """Judge a generated history with every rule, and beside it DuckDB on the same files."""
-    from ringcast.bench.pipeline import run
+    from ringcast.bench import run_pipeline
 
-    result = run(deliveries, not together, master, say_progress)
+    result = run_pipeline(deliveries, not together, master, say_progress)
     figures = result.to_json()
     if as_json:
         emit_json(figures)
