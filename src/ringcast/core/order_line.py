@@ -94,7 +94,7 @@ class OrderLine:
 
     def flush(self, now_ns: int) -> list[Effect]:
         """Acks and announcements of everything that one wake brought."""
-        if not self.ordering.is_due:
+        if not self.ordering.is_due or not self._body.has_group:
             return []
         out: list[Effect] = []
         while decisions := self.ordering.flush(now_ns, self._may_announce()):

@@ -524,6 +524,7 @@ class Group:
 
     async def _leave(self, timeout: float | None) -> None:
         self._flush_outbox()
+        await self._ordered.drain(self._config.leave_ns / 2e9 if timeout is None else timeout / 2)
         left = self._left = asyncio.get_running_loop().create_future()
         self._driver.execute(self._node.leave(self._driver.now_ns()))
         if self._node.society is None:

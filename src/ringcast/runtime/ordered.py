@@ -8,6 +8,7 @@ the message where it is. `after` looks at what this member's application has rea
 from __future__ import annotations
 
 import asyncio
+import contextlib
 from collections.abc import Callable, Sequence
 from typing import Literal
 
@@ -165,6 +166,13 @@ class Ordered:
                     return await receipt
             except TimeoutError:
                 raise WaitExpired(f"send waited {timeout} s: {why_not_placed(self._driver())}") from None
+
+    async def drain(self, limit: float) -> None:
+        """Before this member leaves: let what it has queued be finished, as far as that happens within the limit."""
+        if not self._turn and not self._receipts:
+            return
+        with contextlib.suppress(WaitExpired):
+            await self.line.until(lambda: not self._turn and not self._receipts, "leave", limit)
 
     def stamp(self) -> str:
         """Where this member's application is in the one order."""

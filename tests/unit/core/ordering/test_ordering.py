@@ -1,6 +1,7 @@
 """The order within one view: staging, acks, announcements, back-pressure, causality."""
 
 from ringcast.core import Drop
+from ringcast.core.ordering import Ordering
 from ringcast.model import Kind, profile
 from ringcast.order import Stamp
 from unit.core.ordering.world import World, address
@@ -269,3 +270,13 @@ def test_the_recording_says_start_finish_and_dequeue() -> None:
     ]
     ordinals = [(e.peer, e.first, e.ordinal) for e in world.members["A"].events if e.kind is Kind.DEQUEUE]
     assert ordinals == [(address("B"), 1, 0), (address("B"), 3, 2)]
+
+
+def test_a_parcel_that_comes_before_the_first_view_is_kept_for_it() -> None:
+    """Simulated seed 115: the joiner's own view came later than the first message of it."""
+    early = Ordering(address("B"), profile("test"))
+    world = World("AB")
+    world.queue("A", b"x", to="B")
+    (parcel,) = world.members["A"].posted[address("B")]
+    assert early.on_parcels(0, address("A"), [parcel]) == []
+    assert early.flush(0, True) == [] and early.position == Stamp(0, 0)

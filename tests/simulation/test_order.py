@@ -1,0 +1,99 @@
+"""The one order in the simulated world: crashes, cuts and merges at moments that are chosen, with real members."""
+
+import pytest
+
+from ringcast.model import MS, SECOND, profile
+from ringcast.sim import Cluster, Fault, Link
+from simulation.judging import assert_held
+
+
+def group(names: str, seed: int = 1, **config: int) -> Cluster:
+    """Members that found their group by themselves, all in one view."""
+    cluster = Cluster(names, seed=seed, config=profile("test", **config), fixed=False, link=Link(jitter_ns=300_000))
+    assert cluster.run_until(cluster.share_a_view)
+    return cluster
+
+
+def read(cluster: Cluster, name: str) -> list[bytes]:
+    return [payload for _, payload in cluster[name].application.ordered]
+
+
+def settled(cluster: Cluster, *names: str) -> list[bytes]:
+    """What these have read in order when nothing is left to do; it must be the same."""
+    assert cluster.run_until(lambda: cluster.is_settled() and cluster.share_a_view())
+    orders = [read(cluster, name) for name in names]
+    assert all(order == orders[0] for order in orders), orders
+    return orders[0]
+
+
+@pytest.mark.parametrize("victim", ["A", "B"])
+@pytest.mark.parametrize("moment_ms", [0, 1, 2, 3, 5, 8])
+def test_o02_coordinator_or_sender_crashes_while_messages_are_on_their_way(victim: str, moment_ms: int) -> None:
+    cluster = group("ABCD")
+    for number in range(20):
+        for name in "ABCD":
+            cluster.queue(name, f"{name}{number}".encode(), to=None if number % 3 else "BCD")
+    cluster.run_for(moment_ms * MS)
+    cluster.crash(victim)
+    survivors = [name for name in "ABCD" if name != victim]
+    order = settled(cluster, *[name for name in survivors if name != "A"])
+    for name in survivors:
+        assert len([payload for payload in order if payload.startswith(name.encode())]) == 20
+    assert_held(cluster, "G5", "G11", "G12", "G13")
+
+
+def test_sender_and_coordinator_crash_together() -> None:
+    cluster = group("ABCDE")
+    for number in range(10):
+        cluster.queue("B", str(number).encode(), to="CDE")
+        cluster.queue("A", str(number).encode())
+    cluster.run_for(1 * MS)
+    cluster.crash("A")
+    cluster.crash("B")
+    settled(cluster, "C", "D", "E")
+    assert_held(cluster, "G11", "G12")
+
+
+def test_a_joiner_reads_what_is_ordered_from_its_view_on() -> None:
+    cluster = group("ABC")
+    for number in range(30):
+        cluster.queue("ABC"[number % 3], str(number).encode())
+    cluster.start("D")
+    for number in range(30, 60):
+        cluster.run_for(1 * MS)
+        cluster.queue("ABC"[number % 3], str(number).encode())
+    order = settled(cluster, "A", "B", "C")
+    assert sorted(map(int, order)) == list(range(60))
+    joined = read(cluster, "D")
+    assert order[len(order) - len(joined) :] == joined
+    assert_held(cluster, "G11", "G12", "G13")
+
+
+def test_a_leaving_coordinator_loses_nothing() -> None:
+    cluster = group("ABC")
+    for number in range(30):
+        cluster.queue("ABC"[number % 3], str(number).encode())
+    cluster["A"].leave()
+    order = settled(cluster, "B", "C")
+    assert sorted(map(int, order)) == list(range(30))
+
+
+def test_o06_two_sides_order_for_themselves_and_go_on_in_one_order_after_the_merge() -> None:
+    cluster = group("ABCD")
+    cluster.faults.begin(Fault("split", 0, 0, ("A", "C")))
+    assert cluster.run_until(lambda: {len(member.node.view.members) for member in cluster.alive()} == {2})
+    for number in range(10):
+        for name in "ABCD":
+            cluster.queue(name, f"{name}{number}".encode())
+    cluster.run_for(1 * SECOND)
+    assert read(cluster, "A") == read(cluster, "C") != read(cluster, "B") == read(cluster, "D")
+    cluster.heal()
+    assert cluster.run_until(cluster.share_a_view)
+    marks = {name: len(read(cluster, name)) for name in "ABCD"}
+    for number in range(10, 20):
+        for name in "ABCD":
+            cluster.queue(name, f"{name}{number}".encode())
+    assert cluster.run_until(cluster.is_settled)
+    after = [read(cluster, name)[marks[name] :] for name in "ABCD"]
+    assert after[0] == after[1] == after[2] == after[3] and len(after[0]) == 40
+    assert_held(cluster, "G11", "G12", "G13")
