@@ -256,6 +256,9 @@ class PuppetProcess:
         group = self._group()
         return {"text": group.explain(), "waiting": [asdict(wait) for wait in group.waiting()]}
 
+    async def status(self, order: Answer) -> Answer:
+        return self._group().status()
+
     async def pause(self, order: Answer) -> Answer:
         self._reading.clear()
         return {}

@@ -73,7 +73,15 @@ def _missing_ack(driver: Driver, member: Address) -> str:
     acked = driver.node.group.outgoing.acks.get(member)
     heard = driver.heard.get(member)
     last = "never heard" if heard is None else f"last heard {(driver.now_ns() - heard) / 1e9:.1f} s ago"
+    if member in slow_members(driver):
+        last += "; it lives, but its event loop stands still"
     return f"{member} has acked up to {acked} of {driver.node.group.outgoing.window.high} ({last})"
+
+
+def slow_members(driver: Driver) -> list[Address]:
+    """Who lives, but whose event loop does not turn; as far as this member watches them."""
+    society = driver.node.society
+    return [] if society is None else list(society.vigilance.detector.slow)
 
 
 def status_of(group: str, driver: Driver, waiting: list[Waiting], explanation: str) -> dict[str, Any]:
@@ -87,6 +95,7 @@ def status_of(group: str, driver: Driver, waiting: list[Waiting], explanation: s
         "view": str(node.view.id),
         "members": [str(member) for member in node.view.members],
         "coordinator": str(node.view.coordinator),
+        "slow": [str(member) for member in slow_members(driver)],
         "windows": {"send": _send_window(driver), "receive": _receive_windows(driver)},
         "waiting": [asdict(wait) for wait in waiting],
         "explanation": explanation,
@@ -104,6 +113,7 @@ def _status_outside(group: str, driver: Driver, waiting: list[Waiting], explanat
         "view": None,
         "members": [],
         "coordinator": None,
+        "slow": [],
         "windows": {"send": dict.fromkeys(_SEND_MARKS, 0), "receive": {}},
         "waiting": [asdict(wait) for wait in waiting],
         "explanation": explanation,

@@ -74,6 +74,7 @@ async def stuck_for_good(record: Path) -> dict[str, Any]:
         company.load(SENDERS, rate=400)
         stuck = asyncio.create_task(company["E"]("stall", seconds=3600.0, limit=3700.0))
         left = NAMES[:4]
+        slow = await until_called_slow(company)
         await company.until_view(left)
         await until_all_sent_more(company)
         loads = await company.hush()
@@ -81,7 +82,14 @@ async def stuck_for_good(record: Path) -> dict[str, Any]:
         await asyncio.gather(stuck, return_exceptions=True)
         reports = await company.settle()
         await company.ask(left, "leave")
-    return {"loads": loads, "reports": reports}
+    return {"loads": loads, "reports": reports, "slow": slow}
+
+
+async def until_called_slow(company: Company) -> str:
+    """Before it is excluded, those who watch it say that it lives and stands still."""
+    while not (slow := (await company["A"]("status"))["slow"]):
+        await asyncio.sleep(0.05)
+    return str(slow[0])
 
 
 async def until_all_sent_more(company: Company) -> None:
@@ -100,6 +108,7 @@ def own_messages(name: str, report: dict[str, Any]) -> int:
 def test_a_member_that_is_blocked_for_ever_is_excluded_and_the_senders_go_on(tmp_path: Path) -> None:
     """Its heartbeats still come; after the stall limit (here 4 s) that no longer helps it."""
     told = asyncio.run(stuck_for_good(tmp_path))
+    assert told["slow"].startswith("E#")
     for report in told["reports"].values():
         assert {name: seen["wrong"] for name, seen in report["received"].items() if seen["wrong"]} == {}
     expect_held(tmp_path, "G1", "G3", "G4", "G5")
