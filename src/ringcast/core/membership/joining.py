@@ -12,7 +12,7 @@ Bounded: at most `known_peers` endpoints and addresses are remembered. Not disco
 from __future__ import annotations
 
 from collections.abc import Iterable
-from itertools import accumulate
+from itertools import accumulate, islice
 from typing import NamedTuple, Protocol
 
 from ringcast.core.control import Announce, Hello, Join, NewView, RollCallId
@@ -20,6 +20,7 @@ from ringcast.core.membership.steps import Ring, Say, Steps, Tell
 from ringcast.model import Address, Config, Entry, ViewId
 
 TRIES = 2  # without an answer, before another coordinator is asked
+GREETED = 16  # endpoints greeted in one look: its cost does not grow with what discovery knows
 
 
 class Chance(Protocol):
@@ -105,7 +106,8 @@ class Joiner:
             return
         for other in [other for other in self._heard if sender.is_successor_of(other)]:
             del self._heard[other]
-        self._heard[sender] = Heard(announce, now_ns + 5 * self.config.discovery_ns)
+        looks = 5 * (1 + len(self._endpoints) // GREETED)  # so long until it is greeted again, and a few times more
+        self._heard[sender] = Heard(announce, now_ns + looks * self.config.discovery_ns)
         self._remember(sender.endpoint)
 
     # ---- asking
@@ -177,12 +179,19 @@ class Joiner:
         if self._look_ns is not None and now_ns >= self._look_ns:
             self._look_ns = now_ns + self.config.discovery_ns
             self._heard = {who: heard for who, heard in self._heard.items() if heard.until_ns > now_ns}
-            out += [Ring(endpoint, Hello()) for endpoint in self._endpoints]
+            out += [Ring(endpoint, Hello()) for endpoint in self._next_in_turn()]
         if self._ask_ns is not None and now_ns >= self._ask_ns and self.target is not None:
             out += self._ask_again(now_ns, self.target)
         if now_ns >= self._found_ns:
             self._found_ns = now_ns + self.config.discovery_ns
         return out
+
+    def _next_in_turn(self) -> list[str]:
+        turn = list(islice(self._endpoints, GREETED))
+        for endpoint in turn:  # to the end of the line
+            del self._endpoints[endpoint]
+            self._endpoints[endpoint] = None
+        return turn
 
     def _ask_again(self, now_ns: int, target: Address) -> Steps:
         if self.tries < TRIES:

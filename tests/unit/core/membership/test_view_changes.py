@@ -270,3 +270,29 @@ def test_large_messages_survive_the_crash_of_their_sender() -> None:
     assert world.is_soon_one("BCD")
     assert world["B"].messages("A") == world["C"].messages("A") == world["D"].messages("A")
     assert world.verdict() == ""
+
+
+def test_a_false_suspicion_is_withdrawn_everywhere_v17() -> None:
+    """V17: one of five is not heard for a while, but answers the direct question: no suspicion stays, nobody goes."""
+    world = World(6)
+    world.group("ABCDE")
+    world.blocked = lambda sender, receiver: sender == "C"
+    assert world.run_until(lambda: any(world[n].suspects for n in "ABDE"), 1 * SECOND)
+    world.blocked = lambda sender, receiver: False
+    assert world.run_until(lambda: not any(world[n].suspects for n in "ABCDE"), 10 * SECOND)
+    assert world.is_soon_one("ABCDE", 10 * SECOND)
+    assert world.verdict() == ""
+
+
+@pytest.mark.parametrize("seed", range(5))
+def test_a_message_before_the_join_is_complete_may_be_answered_p21(seed: int) -> None:
+    """P21: runs of the new view reach the joiner before the view does; what it sends in reply goes out later."""
+    world = World(seed, delay=(1 * MS, 30 * MS))
+    world.group("AB")
+    world.start("J")
+    world.send("J", b"reply")  # waits for the first view
+    world.send("A", *numbered("A", 1, 200))
+    assert world.is_soon_one("ABJ")
+    assert world.run_until(lambda: all(world[n].messages("J") == [b"reply"] for n in "ABJ"))
+    assert world.run_until(lambda: not world["A"].outbox and world["J"].messages("A")[-1:] == [b"A200"])
+    assert world.verdict() == ""

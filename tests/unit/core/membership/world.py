@@ -70,6 +70,11 @@ class Proc:
     def view(self) -> View | None:
         return self.node.view if self.node.has_group else None
 
+    @property
+    def suspects(self) -> list[Address]:
+        assert self.node.society is not None
+        return list(self.node.society.membership.suspicions.members)
+
     def messages(self, origin: str) -> list[bytes]:
         return [payload for sender, payload in self.got if sender == origin]
 
