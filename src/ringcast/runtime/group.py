@@ -217,6 +217,8 @@ class Group:
         when_full: Literal["wait", "raise"] | None = None,
     ) -> Receipt:
         """Like `send(order=TOTAL)`, but does not wait for the place: `await receipt` does, and gives its stamp."""
+        if to is None and type(payload) is bytes and (receipt := self._ordered.join_turn(payload)) is not None:
+            return receipt
         if not self._node.has_group:
             await self._until_place(timeout)
         payload = self._checked(payload)
@@ -237,7 +239,8 @@ class Group:
             raise UsageError("queue_many needs at least one message")
         if not self._node.has_group:
             await self._until_place(timeout)
-        payloads = [payload if type(payload) is bytes else self._checked(payload) for payload in payloads]
+        if set(map(type, payloads)) != {bytes}:
+            payloads = [self._checked(payload) for payload in payloads]
         self._checked(max(payloads, key=len))
         peers = None if to is None else self._peers(to)
         self._flush_outbox()

@@ -24,6 +24,7 @@ from ringcast.runtime.words import why_not_placed
 BARRIER_SECONDS = 60.0  # only a send may wait without a limit (G14)
 CHUNK = 4_096  # messages of a long list that are looked at together
 PLACE_BYTES = 4  # a message's place in the length table of its batch
+BATCH_BYTES = 64  # more than the head of a batch
 
 WhenFull = Literal["wait", "raise"] | None
 
@@ -38,8 +39,10 @@ class Ordered:
         self._receipts = Receipts()
         self._turn: list[bytes] = []  # messages to the view, of this turn of the loop
         self._turn_receipts: list[Receipt] = []
-        self._turn_bytes = 0
+        self._slots = 0  # what may still join this turn without asking the node again
+        self._bytes = 0
         self._is_flushing = False
+        self._is_closed = False
         self._after: list[tuple[Stamp, asyncio.Future[None]]] = []
 
     # ---- queueing
@@ -48,14 +51,26 @@ class Ordered:
         self, payload: bytes, peers: list[Address] | None, timeout: float | None, when_full: WhenFull
     ) -> Receipt:
         """One message to the view (None) or to these; returns when it is queued."""
+        receipt = self.join_turn(payload) if peers is None else None
+        if receipt is None:
+            receipt = Receipt()
+            await self._queue_some([payload], peers, timeout, when_full, receipt)
+            self._refill()
+        return receipt
+
+    def join_turn(self, payload: bytes) -> Receipt | None:
+        """A message to the view, with the others of this turn; None if it must go the long way."""
+        size = len(payload) + PLACE_BYTES
+        if self._slots <= 0 or size > self._bytes:
+            return None
+        self._slots -= 1
+        self._bytes -= size
         receipt = Receipt()
-        if peers is None and self._may_share(len(payload)):
-            self._turn.append(payload)
-            self._turn_receipts.append(receipt)
-            self._turn_bytes += len(payload) + PLACE_BYTES
-            self._flush_soon()
-            return receipt
-        await self._queue_some([payload], peers, timeout, when_full, receipt)
+        self._turn.append(payload)
+        self._turn_receipts.append(receipt)
+        if not self._is_flushing:
+            self._is_flushing = True
+            asyncio.get_running_loop().call_soon(self._end_turn)
         return receipt
 
     async def queue_many(
@@ -71,13 +86,6 @@ class Ordered:
             if at < len(payloads):
                 await asyncio.sleep(0)  # Let acks and other members' messages in between.
         return receipt
-
-    def _may_share(self, size: int) -> bool:
-        node = self._driver().node
-        if self.line or self._turn_bytes + size > node.largest_whole // 2 or len(self._turn) >= CHUNK:
-            return False
-        ordering = node.order.ordering
-        return len(self._turn) + ordering.in_flight.count < ordering.capacity and node.fit_in_order([size], None) == 1
 
     async def _queue_some(
         self,
@@ -115,6 +123,7 @@ class Ordered:
     ) -> None:
         if (when_full or self._driver().node.config.when_full) == "raise":
             raise WindowFull(f"no room to queue: {why_not_placed(self._driver())}")
+        self._slots = 0  # Nobody overtakes who waits.
         await self.line.until(lambda: self._fit(sizes, peers) > 0, "send", timeout)
 
     def _check_size(self, size: int) -> None:
@@ -131,10 +140,16 @@ class Ordered:
 
     # ---- one turn of the loop
 
-    def _flush_soon(self) -> None:
-        if not self._is_flushing:
-            self._is_flushing = True
-            asyncio.get_running_loop().call_soon(self._end_turn)
+    def _refill(self) -> None:
+        """What may join the next turn: at most a frame's worth, and nothing while somebody waits."""
+        driver = self._driver()
+        self._slots = 0
+        if self._is_closed:
+            return
+        if not self.line and not self._turn and not driver.is_busy and driver.node.fit_in_order([1], None):
+            ordering = driver.node.order.ordering
+            self._slots = min(CHUNK, ordering.capacity - ordering.in_flight.count)
+            self._bytes = driver.node.largest_whole - BATCH_BYTES
 
     def _end_turn(self) -> None:
         self._is_flushing = False
@@ -146,14 +161,14 @@ class Ordered:
         while self._turn and not driver.is_busy and driver.node.has_group:
             count = driver.node.fit_in_order(list(map(len, self._turn)), None)
             if not count:
-                return
+                break
             payloads, self._turn = self._turn[:count], self._turn[count:]
             receipts, self._turn_receipts = self._turn_receipts[:count], self._turn_receipts[count:]
-            self._turn_bytes -= sum(map(len, payloads)) + PLACE_BYTES * count
             first, effects = driver.node.queue(driver.now_ns(), payloads, None)
             for number, receipt in enumerate(receipts, first):
                 self._receipts.add(receipt, number)
             driver.execute(effects)
+        self._refill()
 
     # ---- waiting for the order
 
@@ -219,6 +234,8 @@ class Ordered:
         """Something changed."""
         if self._turn:
             self._flush()
+        elif not self._slots:
+            self._refill()
         self.line.look()
         self._look_after()
 
@@ -230,6 +247,7 @@ class Ordered:
                     waiter.set_result(None)
 
     def close(self, error: RingcastError) -> None:
+        self._is_closed = True
         self.line.close(error)
         self.expel(error)
 
@@ -239,7 +257,7 @@ class Ordered:
         self._receipts.fail(error)
         for receipt in self._turn_receipts:
             receipt.fail(error)
-        self._turn, self._turn_receipts, self._turn_bytes = [], [], 0
+        self._turn, self._turn_receipts, self._slots = [], [], 0
         for _, waiter in self._after:
             if not waiter.done():
                 waiter.set_exception(error)
