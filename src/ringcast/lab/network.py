@@ -25,9 +25,11 @@ ip link add right type bridge && ip link set right up
 ip link add trunk type veth peer name knurt
 ip link set trunk master left up && ip link set knurt master right up
 """
-# Run inside the new namespace of a member: it makes its own cable, because it alone knows when it is there.
+# Run inside the new namespace of a member: it makes its own cable, because it alone knows when it is there. The port of
+# a process that was killed goes away with its namespace, which takes a moment: pull it out first.
 _CABLE = """
 set -e
+{enter} ip link del {port} 2>/dev/null || true
 {enter} ip link add {port} type veth peer name eth0 netns $$
 {enter} ip link set {port} master {side} up
 ip addr add {address}/24 dev eth0 && ip link set eth0 up && ip link set lo up
