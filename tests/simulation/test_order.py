@@ -2,7 +2,7 @@
 
 import pytest
 
-from ringcast.model import MS, SECOND, profile
+from ringcast.model import MS, SECOND, Kind, profile
 from ringcast.sim import Cluster, Fault, Link
 from simulation.judging import assert_held
 
@@ -97,3 +97,29 @@ def test_o06_two_sides_order_for_themselves_and_go_on_in_one_order_after_the_mer
     after = [read(cluster, name)[marks[name] :] for name in "ABCD"]
     assert after[0] == after[1] == after[2] == after[3] and len(after[0]) == 40
     assert_held(cluster, "G11", "G12", "G13")
+
+
+def test_o12_the_notice_that_a_member_is_gone_stands_at_one_place_among_the_ordered_messages() -> None:
+    cluster = group("ABCD")
+    for number in range(40):
+        cluster.queue("ABCD"[number % 4], str(number).encode())
+        if number == 20:
+            cluster.crash("A")
+        cluster.run_for(1 * MS)
+    settled(cluster, "B", "C", "D")
+    notices = [read_before_view_without(cluster, name, "A") for name in "BCD"]
+    assert notices[0] == notices[1] == notices[2] and 0 < len(notices[0]) == 1
+
+
+def read_before_view_without(cluster: Cluster, name: str, gone: str) -> list[int]:
+    """How many ordered messages this member had when it installed a view that the gone one is not in."""
+    read, found, was_in = 0, [], False
+    for event in cluster.events(name):
+        if event.kind is Kind.DEQUEUE:
+            read += event.count
+        elif event.kind is Kind.VIEW:
+            is_in = any(member[0] == gone for member in (event.detail or {})["members"])
+            if was_in and not is_in:
+                found.append(read)
+            was_in = is_in
+    return found

@@ -2,6 +2,7 @@
 
     world A B C seed=1 capacity=5 loss=0.1 living   make it: config fields, link fields; `living` = with membership
     send A 10 size=100 to=B,C                       messages of A, to the group or to some
+    queue A 10 size=100 to=B,C                      the same, in the one order
     catch A>B data 3 times=2                        lose the first packets of a kind, or with one seqno ('*' = any)
     fault loss 0.5 A B / end loss                   begin and end a fault (see faults.py)
     run 100ms / settle 10s / agree 10s              time passes: so long, until nothing waits, until all share a view
@@ -26,7 +27,7 @@ from ringcast.sim.cluster import Cluster
 from ringcast.sim.faults import Fault
 from ringcast.sim.network import Catch, Link
 from ringcast.sim.options import Options
-from ringcast.sim.planted import KNOWN, plant
+from ringcast.sim.planted import CANDIDATES, KNOWN, plant
 from ringcast.sim.run import simulate
 from ringcast.sim.story import tell
 from ringcast.sim.units import as_ns, runs_of
@@ -96,6 +97,13 @@ class Stage:
             f", {waiting} wait" if waiting else ""
         )
 
+    def do_queue(self, name: str, count: str = "1", size: str = "0", to: str = "") -> Iterator[str]:
+        first = self._sent.get(name, 0) + 1
+        self._sent[name] = last = first + int(count) - 1
+        for number in range(first, last + 1):
+            self.cluster.queue(name, payload_of(name, number, int(size)), to=to.split(",") if to else None)
+        yield f"{name} queued {runs_of(list(range(first, last + 1)))}"
+
     def do_catch(self, pair: str, kind: str, seqno: str = "", times: str = "1") -> Iterator[str]:
         sender, _, to = pair.partition(">")
         self.cluster.network.snares.append(Catch(sender, to, kind, int(seqno) if seqno else None, int(times)))
@@ -157,6 +165,10 @@ class Stage:
                 for sender, payloads in read.items():
                     numbers = [int(payload.split(b":")[1]) for payload in payloads]
                     yield f"{name} read {what} {sender}: {runs_of(numbers)}"
+            if application.ordered:
+                yield f"{name} read in order: " + " ".join(
+                    payload.decode().rstrip(":").replace(":", "") for _, payload in application.ordered
+                )
 
     def do_windows(self, *names: str) -> Iterator[str]:
         for name in names or self.cluster.names:
@@ -210,7 +222,7 @@ class Stage:
 
     def do_simulate(self, planted: str = "") -> Iterator[str]:
         """Run it, perhaps with a planted bug in it; say what failed, most telling first."""
-        bugs = [bug for bug in KNOWN if bug.name == planted.replace("_", " ")]
+        bugs = [bug for bug in (*KNOWN, *CANDIDATES) if bug.name == planted.replace("_", " ")]
         if planted and not bugs:
             raise UsageError(f"there is no planted bug {planted.replace('_', ' ')!r}")
         with plant(bugs[0]) if bugs else nullcontext():

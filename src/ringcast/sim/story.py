@@ -52,7 +52,7 @@ def _run(event: Event) -> str:
 
 
 def _stream(event: Event) -> str:
-    return f" (stream {event.stream})" if event.stream else ""
+    return " (stream)" if event.stream else ""
 
 
 def _view(event: Event) -> str:

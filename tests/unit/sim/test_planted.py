@@ -7,21 +7,21 @@ import pytest
 from ringcast.errors import UsageError
 from ringcast.model import Address
 from ringcast.sim import KNOWN
-from ringcast.sim.planted import Planted, plant
+from ringcast.sim.planted import CANDIDATES, Planted, plant
 from ringcast.window import AckMap, SendWindow
 
 ME = Address("me", 1, "mem:me")
 BROKEN = Planted("none at all", "G3", "ringcast.window.acks:AckMap.laggards", "upto == self.minimum", "True", seeds=1)
 
 
-@pytest.mark.parametrize("bug", KNOWN, ids=lambda bug: bug.name)
+@pytest.mark.parametrize("bug", [*KNOWN, *CANDIDATES], ids=lambda bug: bug.name)
 def test_each_planted_bug_matches_the_code_it_replaces(bug: Planted) -> None:
     with plant(bug):
         pass
 
 
 def test_the_names_are_distinct() -> None:
-    assert len({bug.name for bug in KNOWN}) == len(KNOWN)
+    assert len({bug.name for bug in (*KNOWN, *CANDIDATES)}) == len(KNOWN) + len(CANDIDATES)
 
 
 def test_a_bug_is_there_while_it_is_planted_and_gone_afterwards() -> None:

@@ -6,7 +6,7 @@ an error, so a bug cannot silently become no bug.
 """
 
 from ringcast.sim.planted.hunt import Caught, hunt
-from ringcast.sim.planted.known import KNOWN
+from ringcast.sim.planted.known import CANDIDATES, KNOWN
 from ringcast.sim.planted.planting import Planted, plant
 
-__all__ = ["KNOWN", "Caught", "Planted", "hunt", "plant"]
+__all__ = ["CANDIDATES", "KNOWN", "Caught", "Planted", "hunt", "plant"]

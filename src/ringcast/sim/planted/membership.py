@@ -1,4 +1,4 @@
-"""Mistakes in views, roll calls and merges (seeds 004 and 000)."""
+"""Mistakes in views, roll calls and merges (seeds 004 and 000), and in who a frame is for."""
 
 from __future__ import annotations
 
@@ -9,9 +9,17 @@ _MEMBERSHIP = "ringcast.core.membership"
 
 MEMBERSHIP = (
     Planted(
+        "a frame for the process before is taken",
+        "contents",
+        "ringcast.wire.header:read_head",
+        "if to not in (EVERYBODY, me):",
+        "if False:",
+        seeds=60,
+    ),
+    Planted(
         "an ack from a stranger creates an entry",
         "liveness",
-        f"{_MULTICAST}.group_stream:GroupStream.on_ack",
+        f"{_MULTICAST}.multicast:Multicast.on_ack",
         """
         if self.outgoing.acks.get(sender) is None:
             return [Drop("an ack from a stranger", sender)]
@@ -34,7 +42,7 @@ MEMBERSHIP = (
     Planted(
         "sends are not held while a roll call runs",
         "G5",
-        f"{_MULTICAST}.group_stream:GroupStream.room",
+        f"{_MULTICAST}.multicast:Multicast.room",
         "if self.standstill is not None:",
         "if False:",
         seeds=60,

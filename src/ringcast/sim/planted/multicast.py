@@ -89,12 +89,4 @@ MULTICAST = (
         "> now_ns",
         seeds=30,
     ),
-    Planted(
-        "a frame for the process before is taken",
-        "contents",
-        "ringcast.wire.header:read_head",
-        "if to not in (EVERYBODY, me):",
-        "if False:",
-        seeds=60,
-    ),
 )
