@@ -72,7 +72,10 @@ class OrderLine:
 
     def sift(self, now_ns: int, effects: list[Effect]) -> list[Effect]:
         """What the streams gave, with what is for the ordering opened."""
-        if not any(type(effect) is Sealed for effect in effects):
+        for effect in effects:
+            if type(effect) is Sealed:
+                break
+        else:
             return effects
         out: list[Effect] = []
         for effect in effects:

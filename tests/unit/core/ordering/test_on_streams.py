@@ -1,4 +1,4 @@
-"""Envelopes on the streams of real nodes: beside plain messages, in pieces, repaired; acks never pass what is unread."""
+"""Envelopes on the streams of real nodes: beside plain messages, in pieces, repaired; acks never pass the unread."""
 
 from ringcast.core import Ack, Channel, Deliver, Dequeue, Envelope, Node, Piece, Run, Unicast
 from ringcast.core.effects import Cast, Effect
