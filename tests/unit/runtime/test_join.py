@@ -172,6 +172,56 @@ async def test_a_restart_at_the_same_address_is_a_new_incarnation(world: World) 
 
 
 @in_world
+async def test_who_leaves_and_joins_again_misses_and_repeats_nothing_but_what_was_said_meanwhile(world: World) -> None:
+    """P16: A says 1-10, leaves, returns, says 11-20; leaves, B says 21-30, A returns, B says 31-40: A gets 31-40."""
+    b, c = await world.enter("B", "C", seeds=("mem:B",))
+    heard: dict[str, list[int]] = {"B": [], "C": []}
+
+    async def read(name: str, group: Group) -> None:
+        async for event in group:
+            if isinstance(event, Message):
+                heard[name].append(int(event.payload))
+
+    readers = [asyncio.create_task(read("B", b)), asyncio.create_task(read("C", c))]
+    for first in (1, 11):
+        async with world.joining("A", seeds=("mem:B",)) as a:
+            for number in range(first, first + 10):
+                await a.send(b"%d" % number)
+    for number in range(21, 31):
+        await b.send(b"%d" % number)
+    async with world.joining("A", seeds=("mem:B",)) as a:
+        for number in range(31, 41):
+            await b.send(b"%d" % number)
+        events = await events_until(a, is_message(b"40"))
+    assert [int(event.payload) for event in events if isinstance(event, Message)] == list(range(31, 41))
+    await until(lambda: all(len(numbers) == 40 for numbers in heard.values()))
+    assert heard["B"] == heard["C"] == list(range(1, 41))
+    for reader in readers:
+        reader.cancel()
+
+
+@in_world
+async def test_a_reply_to_the_first_message_goes_out_although_the_group_was_just_joined(world: World) -> None:
+    """P21: what is delivered with the first view may be answered at once."""
+    (a,) = await world.enter("A")
+    talking = asyncio.create_task(talk(a))
+    (b,) = await world.enter("B")
+    async for event in b:
+        if isinstance(event, Message):
+            await b.send(b"reply to " + event.payload)
+            break
+    talking.cancel()
+    events = await events_until(a, lambda event: isinstance(event, Message) and event.payload.startswith(b"reply"))
+    assert events
+
+
+async def talk(group: Group) -> None:
+    while True:
+        await group.send(b"anybody?", timeout=30)
+        await asyncio.sleep(0)
+
+
+@in_world
 async def test_mistakes_are_named(world: World) -> None:
     with pytest.raises(ConfigError, match="on_exclusion must be 'merge' or 'rejoin', got 'hope'"):
         world.joining("A", on_exclusion="hope")
