@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Any
 
 from ringcast.checkers import Judgement
 from ringcast.demo.steps import DemoError, Say, Steps
 from ringcast.demo.tour import Options, walk
-from ringcast.demo.verdict import judged
+from ringcast.demo.verdict import judged_by_checkers, judged_by_spark
 from ringcast.lab import PuppetError
 
 __all__ = ["Options", "Outcome", "take_tour"]
@@ -21,17 +22,23 @@ class Outcome:
     steps: list[dict[str, Any]]
     judgement: Judgement | None
     failure: str | None
+    report: Path | None = None
+    judge: str = "checkers"
 
     @property
     def is_good(self) -> bool:
         return self.failure is None and self.judgement is not None and self.judgement.verdict == "held"
 
 
-async def take_tour(options: Options, say: Say) -> Outcome:
+async def take_tour(options: Options, say: Say, *, by_spark: bool) -> Outcome:
+    """Walk, then judge; the page goes beside the recordings."""
     steps = Steps(say)
+    page = options.record / "report.html"
     try:
         await walk(options, steps)
-        judgement = await judged(options.record, steps)
+        if by_spark:
+            judgement = await judged_by_spark(options.record, page, steps)
+            return Outcome(steps.to_json(), judgement, None, page, "spark")
+        return Outcome(steps.to_json(), await judged_by_checkers(options.record, steps), None)
     except (DemoError, PuppetError) as failure:
         return Outcome(steps.to_json(), None, str(failure))
-    return Outcome(steps.to_json(), judgement, None)

@@ -239,6 +239,7 @@ class _Narrator:
             if side[0] != leader:
                 self._suspend(side[0], "merge-request")
                 self._record(side[0], Kind.MERGE, detail={"step": "accept", "merge_id": merge_id})
+            self._record(side[0], Kind.MERGE, detail={"step": "call", "merge_id": merge_id})
             self._record(side[0], Kind.ROLL_CALL, detail=self._asked("merge", side))
             self._record(side[0], Kind.ROLL_CALL, detail={"step": "end", "outcome": "installed"})
         everybody = [member for side in sides for member in side]

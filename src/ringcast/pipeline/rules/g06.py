@@ -26,13 +26,15 @@ def joined(tables: Tables) -> list[DataFrame]:
     steps = tables.control(Kind.ROLL_CALL, Kind.MERGE).select("member", "index", "kind", "step", "purpose", "merge_id")
     is_merge = F.col("kind") == int(Kind.MERGE)
     is_begin = F.col("step").isin("start", "accept")
-    same_merge = Window.partitionBy("member", "kind", "merge_id", is_begin).orderBy("index")
+    is_end = F.col("step") == "end"
+    # A merge has steps between its beginning and its end; only the first of each of these two counts.
+    same_merge = Window.partitionBy("member", "kind", "merge_id", is_begin, is_end).orderBy("index")
     earlier = Window.partitionBy("member").orderBy("index").rowsBetween(Window.unboundedPreceding, -1)
     steps = steps.withColumn("turn", F.row_number().over(same_merge))
     is_new = is_merge & is_begin & (F.col("turn") == 1)
-    is_over = is_merge & (F.col("step") == "end") & (F.col("turn") == 1)
+    is_over = is_merge & is_end & (F.col("turn") == 1)
     begins = ~is_merge & (F.col("step") == "start") & (F.col("purpose") == "view")
-    ends = ~is_merge & (F.col("step") == "end")
+    ends = ~is_merge & is_end
     steps = steps.select(
         "member",
         "index",
