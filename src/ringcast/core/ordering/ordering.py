@@ -15,6 +15,7 @@ from collections.abc import Sequence
 
 from ringcast.core.control import Carried, Settlement, Staged
 from ringcast.core.effects import Dequeue, Drop, Effect, Finished, Freed, Unicast
+from ringcast.core.ordering.acks import Acks, Upto
 from ringcast.core.ordering.batch import Batch, mask_of, ranks_of
 from ringcast.core.ordering.decisions import Decision, Multicast, Post
 from ringcast.core.ordering.destination import Destination
@@ -55,7 +56,7 @@ class Ordering:
         self.window_bytes = config.window_bytes
         self._here = Destination(me, config.capacity)
         self._backlog = self._here.backlog
-        self._told: list[int] = []  # up to where the coordinator was told that we staged, by sender
+        self._acks = Acks()
         self._sequencer: Sequencer | None = None
         self._is_due = False
 
@@ -164,7 +165,7 @@ class Ordering:
         if not self._is_due or not self._here.has_view:
             return []
         self._is_due = False
-        out = self._ack()
+        out = [] if self._is_full else self._tell(self._acks.news())
         if self._sequencer is None or self.settling is not None:
             return out
         self._is_due = not may_announce
@@ -174,15 +175,8 @@ class Ordering:
             out += [Multicast(pack_announcement(announcement)), *self._place(now_ns, announcement)]
         return out
 
-    def _ack(self) -> Decisions:
-        if self._is_full:
-            return []
-        news = [(rank, line.staged) for rank, line in enumerate(self._here.lines) if line.staged > self._told[rank]]
-        for rank, number in news:
-            self._told[rank] = number
-        return self._tell(news)
-
-    def _tell(self, upto: list[tuple[int, int]]) -> Decisions:
+    def _tell(self, upto: Upto) -> Decisions:
+        """Ack to the coordinator, which may be ourselves."""
         view = self._here.view
         if self._sequencer is not None:
             self._sequencer.on_staged(self._here.rank, upto)
@@ -289,7 +283,7 @@ class Ordering:
         self.window_bytes = window_bytes
         self.settling = None
         self.seen = 0
-        self._told = [line.staged for line in self._here.lines]
+        self._acks = Acks(self._here.lines)
         self._sequencer = Sequencer(len(view.members)) if view.coordinator == self.me else None
         self._is_due = True
 
@@ -302,9 +296,7 @@ class Ordering:
 
     def on_interval(self, now_ns: int) -> Decisions:
         """An ack may have been lost: what still waits for its place is acked again."""
-        if not self._here.has_view or self._is_full:
-            return []
-        return self._tell([(rank, line.staged) for rank, line in enumerate(self._here.lines) if line.awaits_place])
+        return [] if not self._here.has_view or self._is_full else self._tell(self._acks.again())
 
     def awaited(self) -> list[Address]:
         """At the coordinator: whose acks are missing for what stands first."""
