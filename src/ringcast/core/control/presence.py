@@ -11,6 +11,8 @@ from ringcast.model import Address, ViewId
 class Hello:
     """Who is there? Sent to endpoints of which no address is known yet."""
 
+    observer: bool = False
+
 
 @dataclass(frozen=True, slots=True)
 class Announce:
@@ -19,6 +21,7 @@ class Announce:
     view: ViewId | None
     coordinator: Address | None
     known: tuple[Address, ...] = ()
+    observer: bool = False
 
 
 @dataclass(frozen=True, slots=True)

@@ -51,6 +51,7 @@ class Joiner:
         self.config = config
         self.expect = expect
         self.request = Join(observer, with_state, config.capacity, config.window_bytes)
+        self._hello = Hello(observer)
         self.target: Address | None = None  # whom we asked
         self.tries = 0  # without any answer from it
         self._chance = chance
@@ -72,7 +73,7 @@ class Joiner:
 
     def on_discovered(self, now_ns: int, endpoints: Iterable[str]) -> Steps:
         new = [endpoint for endpoint in endpoints if self._remember(endpoint)]
-        return [Ring(endpoint, Hello()) for endpoint in new]
+        return [Ring(endpoint, self._hello) for endpoint in new]
 
     def _remember(self, endpoint: str) -> bool:
         if endpoint in self._endpoints or endpoint == self.me.endpoint:
@@ -82,23 +83,24 @@ class Joiner:
         self._endpoints[endpoint] = None
         return True
 
-    def on_hello(self, now_ns: int, sender: Address) -> Steps:
+    def on_hello(self, now_ns: int, sender: Address, hello: Hello) -> Steps:
         """Another one is looking; answer, so that the two know each other."""
-        self._hear(now_ns, sender, Announce(None, None))
+        self._hear(now_ns, sender, Announce(None, None, observer=hello.observer))
         return [Tell(sender, self.announcement())]
 
     def announcement(self) -> Announce:
         looking = [who for who, heard in self._heard.items() if heard.announce.view is None]
         room = self.config.frame_bytes // 2  # an announcement is one packet
         sizes = accumulate(who.wire_bytes for who in looking)
-        return Announce(None, None, tuple(who for who, size in zip(looking, sizes, strict=True) if size <= room))
+        known = tuple(who for who, size in zip(looking, sizes, strict=True) if size <= room)
+        return Announce(None, None, known, self.request.observer)
 
     def on_announce(self, now_ns: int, sender: Address, announce: Announce) -> Steps:
         self._hear(now_ns, sender, announce)
         out: Steps = []
         for address in announce.known:
             if address != self.me and self._remember(address.endpoint):
-                out.append(Tell(address, Hello()))
+                out.append(Tell(address, self._hello))
         return out + self._ask_if_possible(now_ns)
 
     def _hear(self, now_ns: int, sender: Address, announce: Announce) -> None:
@@ -144,23 +146,23 @@ class Joiner:
     # ---- founding
 
     def may_found(self, now_ns: int) -> bool:
-        """Nobody has a group, and it is on us to begin one."""
-        if self.target is not None or self._coordinators():
+        """Nobody has a group, and it is on us to begin one. Observers never do: they cannot lead it."""
+        if self.target is not None or self._coordinators() or self.request.observer:
             return False
-        looking = [who for who, heard in self._heard.items() if heard.announce.view is None]
+        looking = {who: heard.announce for who, heard in self._heard.items() if heard.announce.view is None}
         is_time = now_ns >= self._found_ns or (self.expect > 1 and len(looking) + 1 >= self.expect)
-        return (is_time and all(self.me < who for who in looking)) or now_ns >= self._found_anyway_ns
+        is_lowest = all(self.me < who for who, announce in looking.items() if not announce.observer)
+        return (is_time and is_lowest) or now_ns >= self._found_anyway_ns
 
     def founding(self) -> NewView:
         """The view of one, with which a group begins."""
         nothing_before, limits = RollCallId(ViewId(0, self.me), 0, 0), self.request
-        observers = (self.me,) if limits.observer else ()
         start = (Entry(0, 0, 0),)
         return NewView(
             nothing_before,
             ViewId(1, self.me),
             (self.me,),
-            observers,
+            (),
             (),
             limits.capacity,
             limits.window_bytes,
@@ -171,19 +173,18 @@ class Joiner:
     # ---- time
 
     def deadline_ns(self) -> int | None:
-        due = [self._look_ns, self._ask_ns, self._found_ns if self.target is None else None]
-        return min(deadline for deadline in due if deadline is not None)
+        """Founding needs no timer of its own: it is considered with every look."""
+        due = [self._look_ns, self._ask_ns]
+        return min((deadline for deadline in due if deadline is not None), default=None)
 
     def on_time(self, now_ns: int) -> Steps:
         out: Steps = []
         if self._look_ns is not None and now_ns >= self._look_ns:
             self._look_ns = now_ns + self.config.discovery_ns
             self._heard = {who: heard for who, heard in self._heard.items() if heard.until_ns > now_ns}
-            out += [Ring(endpoint, Hello()) for endpoint in self._next_in_turn()]
+            out += [Ring(endpoint, self._hello) for endpoint in self._next_in_turn()]
         if self._ask_ns is not None and now_ns >= self._ask_ns and self.target is not None:
             out += self._ask_again(now_ns, self.target)
-        if now_ns >= self._found_ns:
-            self._found_ns = now_ns + self.config.discovery_ns
         return out
 
     def _next_in_turn(self) -> list[str]:

@@ -115,7 +115,7 @@ class Membership:
 
     def _on_hello(self, now_ns: int, sender: Address, hello: Hello) -> Steps:
         if self.joiner is not None:
-            return self.joiner.on_hello(now_ns, sender) + self._found_if_due(now_ns)
+            return self.joiner.on_hello(now_ns, sender, hello) + self._found_if_due(now_ns)
         return [] if self.view is None else [Tell(sender, Announce(self.view.id, self.leader))]
 
     def _on_announce(self, now_ns: int, sender: Address, announce: Announce) -> Steps:

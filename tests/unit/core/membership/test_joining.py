@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from ringcast.model import SECOND
+from ringcast.model import MS, SECOND
 from unit.core.membership.world import World
 
 
@@ -12,6 +12,7 @@ def test_a_process_that_hears_of_nobody_founds_a_group_of_one() -> None:
     world = World()
     world.start("A")
     assert world.run_until(lambda: world.is_one("A"))
+    assert 100 * MS <= world.now <= 150 * MS  # found_after_ns, and one look
     view = world["A"].view
     assert view is not None and view.id.number == 1
     assert world.verdict() == ""
@@ -35,4 +36,26 @@ def test_ten_concurrent_starters_share_one_view_v13(seed: int, loss: float) -> N
     for name in names:
         world.start(name, expect=10, seeds=names)
     assert world.run_until(lambda: world.is_one(names), 5 * SECOND)
+    assert world.verdict() == ""
+
+
+def test_an_observer_founds_no_group_and_does_not_keep_others_from_it() -> None:
+    world = World()
+    world.start("A", observer=True, seeds="AB")
+    world.run_for(2 * SECOND)
+    assert not world["A"].node.has_group
+    world.start("B", seeds="AB")
+    assert world.is_soon_one("AB", 2 * SECOND)
+    assert world["A"].node.view.coordinator == world["B"].address
+    assert world.verdict() == ""
+
+
+@pytest.mark.parametrize("seed", range(5))
+def test_starters_that_expect_nobody_still_found_one_group_the_lowest_first(seed: int) -> None:
+    world = World(seed)
+    for name in "DCBA":
+        world.start(name, seeds="ABCD")
+    assert world.is_soon_one("ABCD", 1 * SECOND)
+    assert world["A"].node.view.id.creator == world["A"].address
+    assert not world["A"].node.view.is_merge
     assert world.verdict() == ""
