@@ -87,7 +87,10 @@ class Incoming:
         return [payload for payload in payloads if type(payload) is not Envelope] if sealed else payloads, sealed
 
     def is_for_reading(self, delivery: Deliver) -> bool:
-        """Does the application get this? If not, it counts as taken as soon as everything before it is."""
+        """Does the application get this? If not, it counts as taken as soon as everything before it is.
+
+        Acks are cumulative: what stands behind an unread delivery is counted with that one (and leaves none here).
+        """
         if delivery.payloads:
             self._unread = delivery
             return True

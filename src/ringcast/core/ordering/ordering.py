@@ -85,16 +85,12 @@ class Ordering:
 
         A batch to nobody is a barrier: one number, one place in the order, nothing to read.
         """
-        view = self._here.view
-        everybody, own = (1 << len(view.members)) - 1, 1 << self._here.rank
-        mask = (
-            mask_of(map(view.rank, to))
-            if to is not None
-            else everybody
-            if self.config.self_delivery
-            else everybody & ~own
-        )
-        is_whole = to is None or mask == everybody
+        view, own = self._here.view, 1 << self._here.rank
+        everybody = (1 << len(view.members)) - 1
+        mask = everybody if to is None else mask_of(map(view.rank, to))
+        is_whole = mask == everybody
+        if to is None and not self.config.self_delivery:
+            mask &= ~own
         first = self.in_flight.add(len(payloads), sum(map(len, payloads)))
         batch = Batch(first, len(payloads), mask, payloads, apart=not is_whole)
         self._take_batch(self.me, batch)
