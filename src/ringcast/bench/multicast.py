@@ -149,10 +149,10 @@ def run_multicast(shape: Shape, *, peers: bool, raw: bool, say: Say) -> dict[str
 
 
 def _raw(shape: Shape, result: dict[str, Any], say: Say) -> dict[str, Any]:
-    from ringcast.bench.raw import raw_megabytes_per_second
+    from ringcast.bench.raw import Mode, raw_megabytes_per_second
 
     say("the raw limit of the sockets")
-    mode = "tcp" if shape.transport == "tcp" else "udp-multicast" if shape.ip_multicast else "udp-fanout"
+    mode: Mode = "tcp" if shape.transport == "tcp" else "udp-multicast" if shape.ip_multicast else "udp-fanout"
     limit = raw_megabytes_per_second(mode, members=shape.members, senders=shape.senders, seconds=shape.seconds)
     return {
         "raw_megabytes_per_second_per_receiver": limit,

@@ -46,9 +46,9 @@ def test_a_shared_directory_shows_who_is_there_and_forgets_who_closed(tmp_path: 
         await others.close()
         assert await mine.find() == []
         await mine.close()
-        assert list(tmp_path.iterdir()) == []
 
     asyncio.run(body())
+    assert list(tmp_path.iterdir()) == []
 
 
 def test_a_stale_or_broken_entry_does_no_harm(tmp_path: Path) -> None:

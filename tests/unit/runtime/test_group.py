@@ -63,7 +63,7 @@ async def read(group: Group, count: int) -> list[Message]:
 
 async def until(true: Callable[[], bool]) -> None:
     """Let the loop turn until something has become true; the world's limit ends a wait in vain."""
-    while not true():  # noqa: ASYNC110  there is no event for what goes on inside a member
+    while not true():
         await asyncio.sleep(0.001)
 
 

@@ -151,7 +151,7 @@ async def test_what_is_no_stamp_and_what_never_comes_are_told(world: World) -> N
     (a,) = await world.open("A")
     with pytest.raises(UsageError, match="not a stamp: 'yesterday'"):
         await a.after("yesterday")
-    with pytest.raises(WaitExpired, match="this member has read up to 1.0"):
+    with pytest.raises(WaitExpired, match=r"this member has read up to 1.0"):
         await a.after("1.7", timeout=0.01)
 
 
@@ -187,7 +187,7 @@ async def test_too_much_in_flight_waits_or_raises_and_a_cancelled_queue_has_take
 
 @in_world
 async def test_closing_ends_receipts_and_waits(world: World) -> None:
-    a, b = await world.open("A", "B", **SMALL)
+    _a, b = await world.open("A", "B", **SMALL)
     world.transports["B"].block([world.transports["A"].local])
     receipt = await b.queue(b"x")
     after = asyncio.create_task(b.after("1.9"))
@@ -201,7 +201,7 @@ async def test_closing_ends_receipts_and_waits(world: World) -> None:
 
 @in_world
 async def test_strangers_and_oversize_are_refused_in_words(world: World) -> None:
-    a, b = await world.open("A", "B", **SMALL)
+    a, _b = await world.open("A", "B", **SMALL)
     with pytest.raises(UsageError, match="not in the view"):
         await a.send(b"x", to=[ringcast.Address("Z", 0, "mem:Z")], order=TOTAL)
     with pytest.raises(UsageError, match="needs"):
