@@ -1,6 +1,6 @@
 """A small network of namespaces: one per member process, cabled to two switches that a trunk joins.
 
-    A ─┐                ┌─ D          `cut_trunk` parts the sides, `heal_trunk` joins them;
+    A ─┐                ┌─ D          `cut_trunk` (a link) or `block_trunk` (a firewall) parts the sides;
     B ─┤ left ══ right ─┤─ E          `deafen` drops what a member would hear from some others (one way)
     C ─┘                └─ F
 
@@ -72,10 +72,24 @@ class Network:
         return self._addresses[name]
 
     async def cut_trunk(self) -> None:
+        """Take the link down. The kernel may need up to a second to notice when it is up again."""
         await self._run("ip", "link", "set", "trunk", "down")
 
     async def heal_trunk(self) -> None:
         await self._run("ip", "link", "set", "trunk", "up")
+
+    async def block_trunk(self) -> None:
+        """The same by firewall: at once, and at once gone, so that times can be measured. Needs nft."""
+        rules = [
+            "add table bridge cut",
+            "add chain bridge cut passing { type filter hook forward priority 0; }",
+            'add rule bridge cut passing iifname "trunk" drop',
+            'add rule bridge cut passing oifname "trunk" drop',
+        ]
+        await self._run("nft", *_joined(rules))
+
+    async def unblock_trunk(self) -> None:
+        await self._run("nft", "delete", "table", "bridge", "cut")
 
     async def deafen(self, pid: int, speakers: Sequence[str]) -> None:
         """The member with this process id hears nothing of these; they still hear it."""

@@ -20,10 +20,10 @@ async def cut_and_heal(record: Path, profile: str) -> dict[str, Any]:
         company = Company(stage, record, network, profile=profile)
         await company.form(NAMES, right=RIGHT)
         company.load(["B", "E"], rate=300)
-        await network.cut_trunk()
+        await network.block_trunk()
         await asyncio.gather(company.until_view(LEFT), company.until_view(RIGHT))
         await company.ask(["A", "D"], "send", count=WHILE_SPLIT, size=100, rate=5_000)
-        await network.heal_trunk()
+        await network.unblock_trunk()
         healed = time.monotonic()
         await company.until_view(NAMES)
         merged = time.monotonic() - healed
@@ -34,7 +34,7 @@ async def cut_and_heal(record: Path, profile: str) -> dict[str, Any]:
     return {"merged": merged, "loads": loads, "reports": reports, "histories": histories}
 
 
-@pytest.mark.needs("namespaces")
+@pytest.mark.needs("namespaces", "nft")
 @pytest.mark.parametrize("profile", ["lan", "local"])
 def test_two_halves_that_were_busy_apart_become_one_again(profile: str, tmp_path: Path) -> None:
     """M09, M13: {A,B,C} | {D,E,F}, ten thousand messages on each side, healed under load: one view, no repetition."""
