@@ -17,12 +17,13 @@ static inline uint64_t bus_word(uint64_t value, unsigned state) { return value <
 static inline unsigned bus_word_state(uint64_t word) { return word & BUS_STATE_MASK; }
 static inline uint64_t bus_word_value(uint64_t word) { return word >> BUS_VALUE_SHIFT; }
 
-/* False: fenced meanwhile. Release, because who sees the new transaction in a word must also see why the old one was
- * over: a consumer that was evicted then finds itself evicted, and does not take this message for the one it looked at. */
+/* False: fenced meanwhile. Relaxed: who finds the frame does so through the tail, which is published after this. A
+ * consumer that was evicted may see the new transaction early; it takes it for a staged one, and the commit, which is a
+ * release, shows it the eviction together with the seq. */
 static inline bool bus_word_arm(bus_atomic *word, uint64_t transaction) {
     uint64_t old = atomic_load_explicit(word, memory_order_relaxed); /* only we and a fencing reaper change it */
     if (old & BUS_FENCED_BIT) return false;
-    return atomic_compare_exchange_strong_explicit(word, &old, bus_word(transaction, BUS_UNSET), memory_order_release,
+    return atomic_compare_exchange_strong_explicit(word, &old, bus_word(transaction, BUS_UNSET), memory_order_relaxed,
                                                    memory_order_relaxed);
 }
 
