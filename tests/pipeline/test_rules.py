@@ -96,6 +96,6 @@ def test_recordings_are_ingested_by_tasks_and_judged(spark: SparkSession, tmp_pa
 
 
 def test_a_missing_recording_and_a_cut_one_leave_it_unjudged_and_unblamed(spark: SparkSession, tmp_path: Path) -> None:
-    story = Story("ab").view("abc").send("a", 3).deliver("b", "a", 1, 5)
+    story = Story("ab").view("abc", at="ab").send("a", 3).deliver("b", "a", 1, 5)
     judgement = judge_recordings(spark, recorded(tmp_path, story, cut="a"))
     assert judgement.verdict == "unjudged" and "c#1" in judgement.reasons[0]

@@ -175,6 +175,7 @@ def _member_row(recording: Recording, code: int, at: _Position, codes: Codes) ->
     config = recording.header.config
     return {
         "code": code,
+        "group": recording.header.group,
         **recording.member._asdict(),
         "is_whole": recording.is_whole,
         "dropped": recording.dropped,

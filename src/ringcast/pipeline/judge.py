@@ -18,7 +18,7 @@ from ringcast.checkers import GUARANTEES, Finding, Judgement, Violation, decide
 from ringcast.model import Address, Kind
 from ringcast.pipeline.codes import STRANGERS
 from ringcast.pipeline.ingest import ingest_recordings
-from ringcast.pipeline.rules import g01, g03, g04, g05, g06, g07, g08, g09, g10, g14
+from ringcast.pipeline.rules import g01, g03, g04, g05, g06, g07, g08, g09, g10, g13, g14
 from ringcast.pipeline.rules.joined import COLUMNS, Tables
 from ringcast.pipeline.rules.member import name_of
 from ringcast.pipeline.scan import scan
@@ -42,6 +42,7 @@ JOINED_RULES: dict[str, tuple[Any, tuple[Kind, ...]]] = {
     "G8": (g08.joined, (Kind.DIGEST,)),
     "G9": (g09.joined, (Kind.MERGE, Kind.DIGEST)),
     "G10": (g10.joined, (Kind.MERGE, Kind.DIGEST)),
+    "G13": (g13.joined, (Kind.VIEW,)),
     "G14": (g14.joined, (Kind.WAIT_START, Kind.HEAL)),
 }
 
@@ -75,8 +76,8 @@ def load_tables(spark: SparkSession, dataset: Dataset, facts: DataFrame) -> Tabl
     from ringcast.pipeline.tables import CONTROL
 
     rows = [{**row, "label": name_of(row)} for row in dataset.members()]
-    names = ("code", "label", "is_whole", "self_delivery", "view_synchrony", "clock", "last_ns")
-    schema = "code int, label string, is_whole boolean, self_delivery boolean, view_synchrony boolean, "
+    names = ("code", "group", "label", "is_whole", "self_delivery", "view_synchrony", "clock", "last_ns")
+    schema = "code int, group string, label string, is_whole boolean, self_delivery boolean, view_synchrony boolean, "
     members = spark.createDataFrame([tuple(r[n] for n in names) for r in rows], schema + "clock string, last_ns long")
     control = spark.read.schema(from_arrow_schema(CONTROL)).parquet(str(dataset.root / "control"))
     if _rows(dataset) < ONE_PARTITION_ROWS:

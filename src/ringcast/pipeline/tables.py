@@ -103,6 +103,7 @@ CONTROL = pa.schema(
 MEMBERS = pa.schema(
     [
         ("code", _I32),
+        ("group", pa.string()),
         ("name", pa.string()),
         ("incarnation", _I64),
         ("endpoint", pa.string()),

@@ -97,7 +97,7 @@ class _Narrator:
         self._change_view(sides)
         self._stretch(sides, per_stretch)
         self._wait_through(lambda: self._merge(sides))
-        self._harness(Kind.HEAL, 1_000_000, {})
+        self._harness(Kind.HEAL, 5 * STEP_NS, {})
         self._stretch([everybody], per_stretch)
         self._settle(everybody)
         return Period(

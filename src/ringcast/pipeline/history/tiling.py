@@ -204,6 +204,7 @@ def _control_rows(
 def _member_row(period: Period, member: int, events: int, last_ns: int) -> dict[str, Any]:
     return {
         "code": member,
+        "group": period.shape.name,
         **period.addresses[member]._asdict(),
         "is_whole": True,
         "dropped": 0,
@@ -223,7 +224,7 @@ def write_recordings(root: Path, period: Period, turns: int = 1, changed: tuple[
     """The same as recordings, for those who judge event by event."""
     config = {"capacity": period.shape.capacity, "stream_capacity": period.shape.capacity}
     for member, address in enumerate(period.addresses):
-        recorder = FileRecorder(root, Header(address, "history", config))
+        recorder = FileRecorder(root, Header(address, period.shape.name, config))
         usual = Tile(period, member)
         for turn in range(turns):
             is_other = changed is not None and turn == changed[0]

@@ -13,6 +13,8 @@ One table for all of them; `what` says which. A fact about a run has `first` and
     taken       member took peer's stream up to value, or began there
     reset       member set an offset to value at index, where it had come to `first` before (-1: no window)
     kept        member was at value for peer when the MergeView (epoch, creator) was installed
+    ordering    member in view (epoch, creator): first = ns of its first place there, last = ns of its last queue start,
+                index of that start
     early       member purged up to value in view (epoch, creator), peer had acked only `first`; last = 1 if peer is new
     figure      metrics: sentence = name, value
 """

@@ -3,20 +3,25 @@
 Judged view by view on the seqs that G12 has shown to be the order. A message's seq must be above that of everything
 that was dequeued or whose queueing was finished before its own queueing started: at the same member by the place in
 its recording, at others by time, where all recordings are on one clock. "Everything before" is a running maximum,
-looked up once per queued message and member, so nothing is joined and nothing is missed. Messages ordered in
-different views are ordered by the view number. After a violation follow-ups appear: only the first in a view at a
-member is reported.
+looked up once per queued message and member, so nothing is missed. Messages of different views are ordered by the view
+number; so (joined half) nobody began to queue in a view when somebody who went on with him had a place in the next.
+After a violation follow-ups appear: only the first in a view at a member is reported.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
+from typing import TYPE_CHECKING
 
 import numpy as np
 
 from ringcast.model import Kind
 from ringcast.pipeline.rules.facts import Facts
+from ringcast.pipeline.rules.joined import Tables, found
 from ringcast.pipeline.rules.member import Array, Batch, View
+
+if TYPE_CHECKING:
+    from pyspark.sql import DataFrame
 
 GUARANTEE = "G13"
 
@@ -31,10 +36,21 @@ class Causality:
         known = {member: part.of(Kind.DEQUEUE, Kind.QUEUE_FINISH) for member, part in parts.items()}
         marks = {member: _Marks(part) for member, part in known.items() if len(part)}
         for member, part in parts.items():
+            self._note_times(view, member, part)
             starts, seqs = _started(part)
             if len(starts):
                 self._facts.examined(GUARANTEE, len(starts))
                 self._judge(view, member, starts, seqs, marks, together)
+
+    def _note_times(self, view: View, member: int, part: Batch) -> None:
+        places, starts = part.of(Kind.DEQUEUE, Kind.QUEUE_FINISH), part.of(Kind.QUEUE_START)
+        where = {"member": member, "epoch": view[0], "creator": view[1]}
+        first = int(places.t_ns[0]) if len(places) else None
+        if not len(starts):
+            self._facts.add("ordering", first=first, **where)
+            return
+        at = int(starts.t_ns.argmax())
+        self._facts.add("ordering", first=first, last=int(starts.t_ns[at]), index=int(starts.index[at]), **where)
 
     def _judge(
         self,
@@ -83,6 +99,34 @@ class _Marks:
     def by_time(self, t_ns: Array) -> Array:
         found: Array = self._highest[np.searchsorted(self._times, t_ns, side="left")]
         return found
+
+
+def joined(tables: Tables) -> list[DataFrame]:
+    """Between views: nobody began to queue in a view when somebody who went on with him had a place in the next."""
+    from pyspark.sql import Window
+    from pyspark.sql import functions as F
+
+    own = Window.partitionBy("member").orderBy("index")
+    view, after = ["epoch", "creator"], ["to_epoch", "to_creator"]
+    has_one_clock = tables.members.agg((F.count_distinct("clock") == 1).alias("has_one_clock"))
+    views = tables.control(Kind.VIEW).where("number is not null")
+    steps = views.select(
+        "member",
+        F.col("number").alias("epoch"),
+        F.col("number_creator").alias("creator"),
+        F.lead("number").over(own).alias("to_epoch"),
+        F.lead("number_creator").over(own).alias("to_creator"),
+    ).where("to_epoch is not null")
+    times = tables.fact("ordering")
+    places = times.select("member", F.col("epoch").alias("to_epoch"), F.col("creator").alias("to_creator"), "first")
+    earliest = (
+        steps.join(places, ["member", *after], how="inner").groupBy(*view, *after).agg(F.min("first").alias("ns"))
+    )
+    starts = times.select("member", *view, "last", "index").where("last is not null")
+    late = steps.join(starts, ["member", *view], how="inner").join(earliest, [*view, *after], how="inner")
+    late = late.where(F.col("last") > F.col("ns")).crossJoin(has_one_clock).where("has_one_clock")
+    told = F.format_string("began to queue in view %d when view %d already had a place for others", "epoch", "to_epoch")
+    return [found(GUARANTEE, late, told)]
 
 
 def _started(part: Batch) -> tuple[Batch, Array]:

@@ -56,15 +56,19 @@ def _waits(tables: Tables) -> DataFrame:
 
 
 def _heal(tables: Tables) -> DataFrame:
-    """One row (heal_ns, bound_ns), or none."""
+    """For each group at most one row (heal_ns, bound_ns)."""
     from pyspark.sql import functions as F
 
-    disturbed = tables.control(Kind.FAULT).agg(F.coalesce(F.max("t_ns"), F.lit(-1)).alias("fault_ns"))
+    groups = tables.members.select(F.col("code").alias("member"), "group")
+    told = tables.control(Kind.FAULT, Kind.HEAL).join(groups, "member", how="inner")
+    is_heal = F.col("kind") == int(Kind.HEAL)
     bound = F.when(F.col("value") > 0, F.col("value")).otherwise(DEFAULT_BOUND_NS)
-    heals = tables.control(Kind.HEAL).select(F.col("t_ns").alias("heal_ns"), bound.alias("bound_ns"))
-    last = heals.agg(F.max(F.struct("heal_ns", "bound_ns")).alias("heal")).where("heal is not null")
-    quiet = last.crossJoin(disturbed).where(F.col("fault_ns") <= F.col("heal.heal_ns"))
-    return quiet.select("heal.heal_ns", "heal.bound_ns")
+    heal = F.struct(F.col("t_ns").alias("heal_ns"), bound.alias("bound_ns"))
+    last = told.groupBy("group").agg(
+        F.max(F.when(is_heal, heal)).alias("heal"),
+        F.coalesce(F.max(F.when(~is_heal, F.col("t_ns"))), F.lit(-1)).alias("fault_ns"),
+    )
+    return last.where(F.col("fault_ns") <= F.col("heal.heal_ns")).select("group", "heal.heal_ns", "heal.bound_ns")
 
 
 def _live(tables: Tables, heal: DataFrame) -> DataFrame:
@@ -74,15 +78,16 @@ def _live(tables: Tables, heal: DataFrame) -> DataFrame:
 
     crashed = tables.control(Kind.CLOSED).where("how = 'crashed'").select("member")
     viewed = tables.control(Kind.VIEW).select("member").distinct()
-    members = tables.members.select(F.col("code").alias("member"), "last_ns").join(crashed, "member", how="left_anti")
-    live = members.join(viewed, "member", how="left_semi").crossJoin(heal)
+    members = tables.members.select(F.col("code").alias("member"), "group", "last_ns")
+    members = members.join(crashed, "member", how="left_anti")
+    live = members.join(viewed, "member", how="left_semi").join(heal, "group", how="inner")
     live = live.withColumn("settled_ns", F.col("heal_ns") + F.col("bound_ns")).where("last_ns >= settled_ns")
     leaves = tables.control(Kind.WAIT_START).where("what = 'leave'").select("member", F.col("t_ns").alias("leave_ns"))
     live = live.join(leaves, "member", how="left").withColumn(
         "quiet_ns", F.least("last_ns", F.when(F.col("leave_ns") >= F.col("settled_ns"), F.col("leave_ns")))
     )
-    live = live.groupBy("member", "heal_ns", "bound_ns", "settled_ns").agg(F.min("quiet_ns").alias("quiet_ns"))
-    return live.withColumn("horizon_ns", F.min("quiet_ns").over(Window.partitionBy("heal_ns")))
+    live = live.groupBy("group", "member", "heal_ns", "bound_ns", "settled_ns").agg(F.min("quiet_ns").alias("quiet_ns"))
+    return live.withColumn("horizon_ns", F.min("quiet_ns").over(Window.partitionBy("group")))
 
 
 def _after_heal(tables: Tables, waits: DataFrame, live: DataFrame) -> list[DataFrame]:
@@ -95,8 +100,8 @@ def _after_heal(tables: Tables, waits: DataFrame, live: DataFrame) -> list[DataF
     newest = Window.partitionBy("member").orderBy(F.desc("index"))
     views = tables.control(Kind.VIEW).join(live, "member", how="inner").where("t_ns <= horizon_ns")
     finals = views.withColumn("turn", F.row_number().over(newest)).where("turn = 1")
-    finals = finals.select("member", "index", "t_ns", "settled_ns", "number", "number_creator")
-    first = Window.partitionBy("settled_ns").orderBy("member")
+    finals = finals.select("group", "member", "index", "t_ns", "settled_ns", "number", "number_creator")
+    first = Window.partitionBy("group").orderBy("member")
     final_id = F.struct("number", "number_creator")
     finals = finals.withColumn("shared", F.first(final_id).over(first)).withColumn("final", final_id)
     unshared = finals.where(F.col("final") != F.col("shared"))
