@@ -73,6 +73,7 @@ class _Gift:
         self.freed = asyncio.Event()
         self._driver = driver
         self._joiner = joiner
+        self._is_over = False
         self._task: asyncio.Task[None] | None = None
 
     async def begin(self, get_state: GetState) -> None:
@@ -83,9 +84,11 @@ class _Gift:
         except Exception as error:  # Whatever the application raises is the joiner's to know, and not the end of us.
             self._end(f"{type(error).__name__}: {error}")
             return
-        self._task = asyncio.create_task(self._run(first, chunks))
+        if not self._is_over:  # The joiner may have gone while the state was cut.
+            self._task = asyncio.create_task(self._run(first, chunks))
 
     def stop(self) -> None:
+        self._is_over = True
         if self._task is not None and self._task is not asyncio.current_task():
             self._task.cancel()
 

@@ -231,3 +231,25 @@ async def test_a_reader_that_is_cancelled_while_the_state_is_cut_loses_nothing(w
     await group.send(b"after")
     assert is_message(b"after")((await events_until(group, is_message(b"after")))[-1])
     await until(lambda: b.entries == [b"state", b"after"])
+
+
+@in_world
+async def test_a_joiner_that_is_gone_while_the_state_is_cut_leaves_nothing_running(world: World) -> None:
+    cutting, go_on = asyncio.Event(), asyncio.Event()
+
+    async def get_state() -> AsyncIterator[bytes]:
+        cutting.set()
+        await go_on.wait()
+        yield b"state"
+
+    a = Ledger()
+    group = await a.enter(world, "A", get_state=get_state)
+    joining = asyncio.create_task(Ledger().enter(world, "B"))
+    await cutting.wait()
+    joining.cancel()
+    await asyncio.gather(joining, return_exceptions=True)
+    await until(lambda: len(group.members) == 1)
+    go_on.set()
+    await group.send(b"on")
+    await until(lambda: a.entries == [b"on"])
+    assert not [task for task in asyncio.all_tasks() if "_Gift" in str(task.get_coro())]
