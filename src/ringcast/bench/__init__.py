@@ -2,6 +2,7 @@
 
 from ringcast.bench.latency import run_latency
 from ringcast.bench.multicast import Shape, run_multicast
+from ringcast.bench.order import OrderShape, run_order
 from ringcast.bench.pipeline import run_pipeline
 
-__all__ = ["Shape", "run_latency", "run_multicast", "run_pipeline"]
+__all__ = ["OrderShape", "Shape", "run_latency", "run_multicast", "run_order", "run_pipeline"]

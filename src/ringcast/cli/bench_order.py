@@ -6,7 +6,7 @@ from typing import Any
 
 import click
 
-from ringcast.bench.order import OrderShape, run_order
+from ringcast.bench import OrderShape, run_order
 from ringcast.cli.output import emit_json, json_option, say_progress
 
 
