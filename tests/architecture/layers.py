@@ -32,7 +32,7 @@ MAY_IMPORT: dict[str, tuple[str, ...]] = {
     "sim": ("model", "window", "order", "core", "wire", "trace", "checkers"),
     "pipeline": ("model", "trace", "checkers", "sim"),
     "page": ("model", "trace", "checkers", "sim"),
-    "lab": ("model", "runtime", "bus", "transport", "trace"),
+    "lab": ("model", "order", "runtime", "bus", "transport", "trace"),
 }
 _BELOW_BENCH = tuple(room for room in MAY_IMPORT if room not in FOUNDATION)
 MAY_IMPORT["sync"] = ("model", "order", "runtime")
@@ -57,7 +57,8 @@ LIBRARY_ROOMS: dict[str, tuple[str, ...]] = {
     "starlette": ("page",),
     "uvicorn": ("page",),
     "duckdb": ("bench",),
-    "hdrh": ("bench",),
+    "hdrh": ("bench", "lab"),
+    "dns": ("runtime",),
     "psutil": ("bench",),
     "zmq": ("bench",),
 }

@@ -17,6 +17,7 @@ from ringcast.pipeline.rules.unit import plan_units
 from ringcast.pipeline.scan import scan_member, scan_unit
 from ringcast.pipeline.tables import Dataset
 from ringcast.trace import read_run
+from ringcast.trace.story import Story, address, digest
 
 LOCAL = ("G1", "G2", "G11", "G12", "G13")
 JOINED_ONLY = ("an offset without a view",)
@@ -72,6 +73,15 @@ def test_tables_from_recordings_equal_tables_written_directly(period: Period, tm
             assert pq.read_table(paths[0]).equals(pq.read_table(paths[1]))
         kept = [row for row in pq.read_table(ingested.control(code)).to_pylist() if row["kind"] not in (1, 2)]
         assert kept == pq.read_table(direct.control(code)).to_pylist()
+
+
+def test_who_comes_from_another_side_of_a_merge_counts_from_the_digest(tmp_path: Path) -> None:
+    for upto, is_early in ((5, False), (6, True)):
+        sides = {"subgroups": [[address("a")], [address("b")]], "digest": digest({"a": 5, "b": 0})}
+        story = Story("ab").view("ab").send("a", 5).ack("a", "b", 4).view("ab", 7, creator="b", at="a", **sides)
+        story.send("a", 1).purge("a", upto)
+        rows = facts(ingest_here(story.recordings(), tmp_path / str(upto)))
+        assert any(row["what"] == "early" for row in rows) == is_early
 
 
 def test_a_history_is_the_same_for_the_same_seed() -> None:

@@ -11,7 +11,7 @@ import sys
 import time
 from typing import Any, cast
 
-from ringcast.lab.ping import percentiles_us
+from ringcast.lab import percentiles_us
 
 _STAMP = struct.Struct("<q")
 

@@ -76,6 +76,8 @@ class PurgeChecker:
         view = installed(event)
         state.previous, state.view = state.view, view
         stayed = set(state.previous.members) if state.previous else set()
+        if view.is_merge:  # Who comes from another side begins where the view says, though it was here before.
+            stayed &= set(view.subgroup_of(member))
         # Who was away comes back with a new offset; its old acks say nothing about this view.
         state.acks = {key: ack for key, ack in state.acks.items() if key[0] or key[1] in stayed}
         mine = view.digest.get(member)

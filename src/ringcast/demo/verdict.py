@@ -18,7 +18,7 @@ async def judged_by_checkers(record: Path, steps: Steps) -> Judgement:
 
 
 async def judged_by_spark(record: Path, page: Path, steps: Steps) -> Judgement:
-    from ringcast.pipeline.report.writing import write_report
+    from ringcast.pipeline import write_report
 
     async with steps.step("The recordings of all members are judged by Spark"):
         title = "The demo: form, talk, wait, crash, split, merge, order"

@@ -5,6 +5,7 @@ from ringcast.lab.company import Company
 from ringcast.lab.harness import Harness
 from ringcast.lab.network import Network
 from ringcast.lab.pattern import Pattern
+from ringcast.lab.ping import percentiles_us
 from ringcast.lab.stage import Puppet, PuppetError, Stage, free_ports
 from ringcast.lab.subsets import disagreement
 
@@ -19,4 +20,5 @@ __all__ = [
     "disagreement",
     "free_ports",
     "namespace",
+    "percentiles_us",
 ]

@@ -11,11 +11,12 @@ from __future__ import annotations
 import asyncio
 from collections import deque
 from collections.abc import AsyncIterator, Awaitable, Callable, Iterable, Sequence
+from contextlib import suppress
 from itertools import repeat
 from typing import Any, Literal
 
 from ringcast.core import Channel, Deliver, Dequeue, Install, Left, ProvideState
-from ringcast.errors import GroupClosed, PlaceLost, RingcastError, UsageError, WindowFull
+from ringcast.errors import GroupClosed, PlaceLost, RingcastError, UsageError, WaitExpired, WindowFull
 from ringcast.model import Address, Batch, Message, Rejoin, View, ViewChange
 from ringcast.order import Order
 from ringcast.runtime.driver import Driver
@@ -171,7 +172,7 @@ class Group:
         return peers
 
     def _may_send(self, payload: bytes, peers: list[Address] | None) -> bool:
-        if self._driver.is_busy:
+        if self._outbox or self._driver.is_busy:
             return False
         if peers is not None:
             if self.me in peers and self._own_private >= self._config.stream_capacity:
@@ -294,7 +295,7 @@ class Group:
 
     async def _send_some(self, payloads: list[bytes], sizes: list[int], timeout: float | None) -> int:
         def ready() -> bool:
-            return not self._driver.is_busy and self._node.fit(sizes[:1]) == 1
+            return not (self._outbox or self._driver.is_busy) and self._node.fit(sizes[:1]) == 1
 
         if self._line or not ready():
             await self._wait_for_room(ready, timeout, None)
@@ -320,14 +321,19 @@ class Group:
         await asyncio.sleep(0)
 
     def _flush_outbox(self) -> None:
+        """Send what may be sent; a roll call that began in this turn holds the rest until its view or its cancel."""
         if self._outbox:
-            payloads, self._outbox = self._outbox, []
-            self._driver.execute(self._node.send(self._driver.now_ns(), payloads, list(map(len, payloads))))
+            sizes = list(map(len, self._outbox))
+            count = self._node.fit(sizes)
+            payloads, self._outbox = self._outbox[:count], self._outbox[count:]
+            if payloads:
+                self._driver.execute(self._node.send(self._driver.now_ns(), payloads, sizes[:count]))
         self._refill()
 
     def _refill(self) -> None:
         """What may go through the outbox: at most a frame's worth, and nothing while somebody waits in line."""
-        if self._line or self._driver.is_busy or self._closing is not None or not self._node.has_group:
+        is_held = bool(self._line or self._outbox) or self._driver.is_busy
+        if is_held or self._closing is not None or not self._node.has_group:
             self._slots = self._bytes = 0
             return
         window = self._node.group.outgoing.window
@@ -419,12 +425,11 @@ class Group:
     # ---- progress
 
     def _on_freed(self) -> None:
+        self._flush_outbox()
         self._line.look()
         self._flushing.look()
         self._ordered.look()
         self.desk.look()
-        if not self._outbox:
-            self._refill()
 
     async def flush(self, timeout: float = FLUSH_SECONDS) -> None:
         """Wait until everything sent so far has been acked by all who must have it; WaitExpired after the limit."""
@@ -434,7 +439,7 @@ class Group:
             raise self._closing
         self._flush_outbox()
         window = self._node.group.outgoing.window
-        high = window.high
+        high = window.high + len(self._outbox)
         streams = self._node.peers.outgoing
         marks = {peer: stream.window.high for peer, stream in streams.items()}
         begun = dict(streams)
@@ -527,6 +532,9 @@ class Group:
 
     async def _leave(self, timeout: float | None) -> None:
         self._flush_outbox()
+        if self._outbox:
+            with suppress(WaitExpired):
+                await self._line.until(lambda: not self._outbox, "leave", self._config.leave_ns / 2e9)
         await self._ordered.drain(self._config.leave_ns / 2e9 if timeout is None else timeout / 2)
         left = self._left = asyncio.get_running_loop().create_future()
         self._driver.execute(self._node.leave(self._driver.now_ns()))

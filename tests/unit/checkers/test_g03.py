@@ -86,3 +86,18 @@ def test_what_a_cut_receiver_took_is_unknown() -> None:
 def test_another_stream_needs_the_ack_of_its_peer() -> None:
     story = Story("ab").view("ab").send("a", 2, stream=4, peer="b").purge("a", 2, stream=4, peer="b")
     assert "b#1 had acked only up to 0" in sentence(story)
+
+
+def test_who_comes_from_another_side_of_a_merge_counts_from_the_offset_in_the_digest() -> None:
+    """Simulated seed 214: b went through views without a and came back; it had it all, but its acks were lost."""
+    sides = {"subgroups": [[address("a")], [address("b")]], "digest": digest({"a": 5, "b": 0})}
+    story = Story("ab").view("ab").send("a", 5).ack("a", "b", 4).view("ab", 7, creator="b", at="a", **sides)
+    assert purge(story.purge("a", 5)).verdict == "held"
+    assert "b#1 had acked only up to 5" in sentence(story.send("a", 1).purge("a", 6))
+
+
+def test_who_was_on_our_side_of_a_merge_counts_from_its_acks() -> None:
+    together = {"subgroups": [[address("a"), address("b")], [address("c")]], "digest": digest({"a": 5, "b": 0, "c": 0})}
+    story = Story("abc").view("ab").send("a", 5).taken("b", "a", 1, 4).ack("a", "b", 4)
+    story.view("abc", 7, at="a", **together)
+    assert "b#1 had acked only up to 4" in sentence(story.purge("a", 5))

@@ -276,6 +276,20 @@ async def test_send_many_keeps_its_order_with_single_sends_around_it(world: Worl
 
 
 @in_world
+async def test_what_was_accepted_waits_if_the_room_is_gone_at_the_end_of_the_turn(world: World) -> None:
+    """A roll call may begin between `send` and the end of its turn of the loop: nothing goes out behind the cut."""
+    a, b = await world.open("A", "B", **SMALL, self_delivery=False)
+    for number in range(5):
+        await a.send(b"%d" % number)  # the first leaves at once, the others at the end of the turn
+    taken = a._node.room()
+    a._driver.execute(a._node.send(a._driver.now_ns(), [b"x"] * taken, [1] * taken))
+    reading = asyncio.create_task(read(b, 6 + taken))
+    await a.send(b"5")
+    assert [m.payload for m in await reading] == [b"0", *[b"x"] * taken, b"1", b"2", b"3", b"4", b"5"]
+    await a.flush()
+
+
+@in_world
 async def test_a_message_to_a_subset_reaches_only_its_members_in_order(world: World) -> None:
     """O11 (group form): a peer named twice gets one message; the sender may be among the receivers."""
     a, b, c = await world.open("A", "B", "C")

@@ -266,7 +266,8 @@ class Multicast:
 
     def on_unrepairable(self, sender: Address, packet: Unrepairable) -> list[Effect]:
         incoming = self.incoming.get(sender)
-        if incoming is None or incoming.window.ready >= packet.low:
+        # In a later view the sender counts others: its low says nothing about this member's place in its own view.
+        if incoming is None or packet.tag != self.view.id or incoming.window.ready >= packet.low:
             return [Drop("a refusal that is out of date", sender)]
         return [Lost(f"{sender} has purged up to {packet.low}, but only {incoming.window.ready} were received from it")]
 

@@ -82,6 +82,8 @@ class Local:
     def _enter(self, view: View) -> None:
         installed, before = self._views.get(view), self._before.get(view)
         stayed = set(before.members) if before else set()
+        if installed is not None and installed.is_merge:
+            stayed &= set(installed.mates)  # who comes from another side begins where the view says
         self._acked = {receiver: upto for receiver, upto in self._acked.items() if receiver in stayed}
         new = [m for m in installed.members if m not in stayed] if installed else []
         self._given = dict.fromkeys(new, installed.offset) if installed and installed.offset >= 0 else {}

@@ -30,6 +30,7 @@ class Installed:
     capacity: int
     offset: int
     is_merge: bool
+    mates: tuple[int, ...] = ()  # of a MergeView: who comes from the same subgroup
 
 
 @dataclass(frozen=True, slots=True)
@@ -72,7 +73,8 @@ def _installed(code: int, row: dict[str, Any]) -> Installed:
     own = [entry["delivered"] for entry in row["digest"] or () if entry["member"] == code]
     view = (row["number"] or 0, -1 if row["number_creator"] is None else row["number_creator"])
     members, capacity = tuple(row["members"]), row["capacity"] or 0
-    return Installed(view, row["index"], members, capacity, own[0] if own else -1, bool(row["subgroups"]))
+    mates = next((tuple(group) for group in row["subgroups"] or () if code in group), ())
+    return Installed(view, row["index"], members, capacity, own[0] if own else -1, bool(row["subgroups"]), mates)
 
 
 @dataclass(frozen=True, slots=True)
