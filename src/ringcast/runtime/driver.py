@@ -35,7 +35,7 @@ from ringcast.core import (
     StateOver,
     Unicast,
 )
-from ringcast.errors import RingcastError
+from ringcast.errors import RingcastError, TransportError
 from ringcast.model import Address, Event
 from ringcast.runtime.coalescing import coalesced
 from ringcast.runtime.heartbeats import Audience, Heartbeats, Receiver
@@ -79,7 +79,7 @@ class Driver:
         self._backlog: deque[bytes] = deque()
         self._unsent: deque[tuple[Endpoint, bytes]] = deque()
         self._others: list[Endpoint] = []
-        self._endpoints: dict[str, Endpoint] = {}
+        self._endpoints: dict[str, Endpoint | None] = {}
         self._timer: asyncio.TimerHandle | None = None
         self._timer_ns = 0
         self._first_view: asyncio.Future[None] | None = None
@@ -213,20 +213,25 @@ class Driver:
     def _probe(self, effect: Probe) -> None:
         self._send(self._endpoint(effect.endpoint), self._codec.encode(effect.packet))
 
-    def _send(self, to: Endpoint, frame: bytes) -> None:
-        if self._unsent or not self.transport.send(to, frame):
+    def _send(self, to: Endpoint | None, frame: bytes) -> None:
+        if to is None:
+            self.drops["an address without a usable endpoint"] += 1
+        elif self._unsent or not self.transport.send(to, frame):
             if len(self._unsent) < MAX_UNSENT:
                 self._unsent.append((to, frame))
             else:
                 self.drops["the socket was busy for too long"] += 1
 
-    def _endpoint(self, text: str) -> Endpoint:
-        endpoint = self._endpoints.get(text)
-        if endpoint is None:
+    def _endpoint(self, text: str) -> Endpoint | None:
+        """Where this text points; None if it points nowhere, for it may come from a peer."""
+        if text not in self._endpoints:
             if len(self._endpoints) >= MAX_ENDPOINTS:
                 self._endpoints.clear()
-            endpoint = self._endpoints[text] = Endpoint.parse(text)
-        return endpoint
+            try:
+                self._endpoints[text] = Endpoint.parse(text)
+            except TransportError:
+                self._endpoints[text] = None
+        return self._endpoints[text]
 
     def _deliver(self, effect: Deliver) -> None:
         if effect.channel is Channel.STATE:
@@ -243,7 +248,7 @@ class Driver:
     def _install(self, effect: Install) -> None:
         if self._frames:
             self._flush_frames()  # What was multicast in the view before goes to the members of that view.
-        self._others = [self._endpoint(member.endpoint) for member in effect.view.members if member != self.node.me]
+        self._others = [endpoint for _, endpoint in self._receivers(effect.view.members)]
         self.transport.set_peers(self._others)
         self.inbox.append(effect)
         self._freed = True
@@ -263,11 +268,13 @@ class Driver:
     def _beat(self, effect: Beat) -> None:
         if self._heartbeats is not None:
             view = self.node.view
-            others = [member for member in view.members if member != self.node.me]
-            self._heartbeats.tell(Audience(view.id, self._receivers(effect.peers), self._receivers(others)))
+            everybody = self._receivers(view.members)
+            self._heartbeats.tell(Audience(view.id, self._receivers(effect.peers), everybody))
 
     def _receivers(self, members: Sequence[Address]) -> tuple[Receiver, ...]:
-        return tuple((member, self._endpoint(member.endpoint)) for member in members)
+        """These members without this one, each with its endpoint."""
+        places = ((member, self._endpoint(member.endpoint)) for member in members if member != self.node.me)
+        return tuple((member, endpoint) for member, endpoint in places if endpoint is not None)
 
     def _left(self, effect: Left) -> None:
         self.on_left(effect)

@@ -7,6 +7,7 @@ from typing import Any
 
 import pytest
 
+from ringcast.core import Channel, Reset, Unicast
 from ringcast.errors import ConfigError, GroupClosed, TransportError, UsageError, WaitExpired, WindowFull
 from ringcast.model import Batch, Message, ViewChange, profile
 from ringcast.runtime import Group, open_fixed
@@ -344,6 +345,14 @@ async def test_mistakes_of_the_caller_are_named_and_touch_nothing(world: World) 
     reader.cancel()
     await a.send(bytearray(b"fine"))  # type: ignore[arg-type]
     assert [m.payload for m in await read(b, 1)] == [b"fine"]
+
+
+@in_world
+async def test_a_peer_whose_address_points_nowhere_is_dropped_and_counted(world: World) -> None:
+    a, _ = await world.open("A", "B")
+    stranger = a.me._replace(name="Z", endpoint="nonsense")
+    a._driver.execute([Unicast(stranger, Reset(Channel.PEER, 1))])
+    assert a.drops["an address without a usable endpoint"] == 1
 
 
 @in_world
