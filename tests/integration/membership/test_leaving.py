@@ -12,7 +12,9 @@ import pytest
 from ringcast import profile
 from ringcast.runtime import Group, join
 
-ASYNC = """
+A# A shell starts background jobs with SIGINT ignored, and children inherit that: the suite may run in one.
+LISTEN = "import signal; signal.signal(signal.SIGINT, signal.default_int_handler)\n"
+SYNC = """
     import asyncio, sys, ringcast
     async def main():
         async with ringcast.join("g", name="child", seeds=[sys.argv[1]], config="test", inspect=False) as group:
@@ -66,7 +68,7 @@ def test_a_process_that_is_told_to_end_leaves_and_loses_nothing(
     text: str, number: signal.Signals, tmp_path: Path
 ) -> None:
     script = tmp_path / "child.py"
-    script.write_text(textwrap.dedent(text))
+    script.write_text(LISTEN + textwrap.dedent(text))
     code, said, payloads, sizes = asyncio.run(end_child(script, number))
     assert payloads == [b"%d" % n for n in range(60)]
     assert sizes[-2:] == [2, 1], "the child was in, and left"
