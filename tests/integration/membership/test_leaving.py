@@ -12,9 +12,9 @@ import pytest
 from ringcast import profile
 from ringcast.runtime import Group, join
 
-A# A shell starts background jobs with SIGINT ignored, and children inherit that: the suite may run in one.
+# A shell starts background jobs with SIGINT ignored, and children inherit that: the suite may run in one.
 LISTEN = "import signal; signal.signal(signal.SIGINT, signal.default_int_handler)\n"
-SYNC = """
+ASYNC = """
     import asyncio, sys, ringcast
     async def main():
         async with ringcast.join("g", name="child", seeds=[sys.argv[1]], config="test", inspect=False) as group:
