@@ -14,6 +14,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
+from ringcast.bench.memory import measure_in_memory
 from ringcast.errors import UsageError
 from ringcast.lab import Stage, free_ports, namespace
 
@@ -40,8 +41,8 @@ class Shape:
             raise UsageError(f"--members must be 2 to 64, got {self.members}")
         if not 1 <= self.senders <= self.members:
             raise UsageError(f"--senders must be 1 to the number of members ({self.members}), got {self.senders}")
-        if self.transport not in ("udp", "tcp"):
-            raise UsageError(f"--transport must be udp or tcp, got {self.transport!r}")
+        if self.transport not in ("udp", "tcp", "memory"):
+            raise UsageError(f"--transport must be udp, tcp or memory, got {self.transport!r}")
         if not 0 <= self.loss_percent <= 90:
             raise UsageError(f"--loss-percent must be 0 to 90, got {self.loss_percent}")
         if self.ip_multicast and self.transport != "udp":
@@ -54,6 +55,8 @@ class Shape:
 
 async def measure(shape: Shape, form: str, config: dict[str, Any] | None = None) -> dict[str, Any]:
     """One measurement: start the processes, send for `seconds` in this form, wait until everything has arrived."""
+    if shape.transport == "memory":
+        return _figures(shape, *await measure_in_memory(shape.members, shape.senders, shape.size, shape.seconds, form))
     names = [f"m{number}" for number in range(shape.members)]
     members = dict(zip(names, (f"127.0.0.1:{port}" for port in _ports(shape)), strict=True))
     # With several senders a member's own copies count, as in the benchmark that we compare with.
@@ -143,7 +146,7 @@ def run_multicast(shape: Shape, *, peers: bool, raw: bool, say: Say) -> dict[str
     single = asyncio.run(measure(shape, "single"))
     result["single_form_messages_per_second_per_receiver"] = single["messages_per_second_per_receiver"]
     result["complete"] = result["complete"] and single["complete"]
-    result |= _raw(shape, result, say) if raw else {}
+    result |= _raw(shape, result, say) if raw and shape.transport != "memory" else {}
     result["peers"] = _peers(shape, say) if peers else {}
     return result
 

@@ -8,8 +8,10 @@ from ringcast.lab.pattern import Pattern
 from ringcast.lab.ping import percentiles_us
 from ringcast.lab.stage import Puppet, PuppetError, Stage, free_ports
 from ringcast.lab.subsets import disagreement
+from ringcast.lab.tally import END, Tally
 
 __all__ = [
+    "END",
     "Company",
     "Harness",
     "Network",
@@ -17,6 +19,7 @@ __all__ = [
     "Puppet",
     "PuppetError",
     "Stage",
+    "Tally",
     "disagreement",
     "free_ports",
     "namespace",
