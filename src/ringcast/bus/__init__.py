@@ -21,6 +21,7 @@ from ringcast.bus.local_peer import LocalPeer
 from ringcast.bus.message import Message, PeerLeft, Run
 from ringcast.bus.names import EVERYONE, OTHERS
 from ringcast.bus.peer import Peer
+from ringcast.bus.recorded import RecordedPeer, to_directory
 from ringcast.bus.shared import PeerStatus, SharedBus
 
 __all__ = [
@@ -40,7 +41,9 @@ __all__ = [
     "Peer",
     "PeerLeft",
     "PeerStatus",
+    "RecordedPeer",
     "Run",
     "SharedBus",
     "UnknownPeer",
+    "to_directory",
 ]

@@ -78,6 +78,10 @@ class Inbox:
         with self.room:
             return self.room.wait_for(lambda: self.has_room(sender, size), timeout)
 
+    def wait_for_mail(self, timeout: float) -> None:
+        with self.mail:
+            self.mail.wait_for(lambda: self.is_closed or self._has_next(), timeout)
+
     def stage(self, sender: int, number: int, seq_lower: int, batch: Batch) -> None:
         with self.mail:
             self._queue.stage(sender, number, seq_lower, batch)
@@ -128,7 +132,7 @@ class Inbox:
         """None: it was a barrier."""
         if self._kept:
             kept = self._kept.popleft()
-            return Run(kept.sender, kept.number, kept.seq, [kept.payload]) if isinstance(kept, Message) else kept
+            return Run(kept.sender, kept.number, kept.seq, [kept.payload], 0) if isinstance(kept, Message) else kept
         if self._open is None:
             front = self._queue.pop()
             assert front is not None and front.seq is not None
@@ -144,25 +148,11 @@ class Inbox:
             self._open = None
             self._used[sender] -= batch.size
         if batch.left is not None:
-            return PeerLeft(batch.sender, batch.left, seq)
+            return PeerLeft(batch.sender, batch.left, seq, sender)
         if batch.barrier:
             self.barrier_passed = batch.barrier
             return None
-        return Run(batch.sender, batch.first + done, seq, part)
-
-
-def messages(items: list[Run | PeerLeft]) -> list[Message | PeerLeft]:
-    """Runs taken apart into single messages."""
-    flat: list[Message | PeerLeft] = []
-    for item in items:
-        if isinstance(item, PeerLeft):
-            flat.append(item)
-        else:
-            flat += [
-                Message(item.sender, payload, item.seq, item.first + index)
-                for index, payload in enumerate(item.payloads)
-            ]
-    return flat
+        return Run(batch.sender, batch.first + done, seq, part, sender)
 
 
 def as_bytes(payloads: Sequence[Payload]) -> list[bytes]:

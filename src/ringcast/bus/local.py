@@ -9,7 +9,7 @@ from __future__ import annotations
 import threading
 from dataclasses import dataclass, field
 from types import TracebackType
-from typing import Self
+from typing import Self, overload
 
 from ringcast.bus.doorbell import WATCH_S
 from ringcast.bus.errors import BusUnusable, NameTaken, UnknownPeer
@@ -18,6 +18,7 @@ from ringcast.bus.local_peer import LocalPeer
 from ringcast.bus.message import Cause
 from ringcast.bus.names import checked_peer_name
 from ringcast.bus.peer import Patience
+from ringcast.bus.recorded import Record, RecordedPeer
 from ringcast.errors import ConfigError
 
 
@@ -55,9 +56,27 @@ class LocalBus:
         """A new bus; unlike a shared one it cannot be found by its name."""
         return cls(name, max_peers=max_peers, ring_bytes=ring_bytes)
 
-    def attach(self, name: str) -> LocalPeer:
-        """Become a peer under this name. Messages queued from now on can reach it; earlier ones do not."""
-        checked_peer_name(name)
+    @overload
+    def attach(self, name: str) -> LocalPeer: ...
+
+    @overload
+    def attach(self, name: str, *, record: Record) -> RecordedPeer: ...
+
+    def attach(self, name: str, *, record: Record | None = None) -> LocalPeer | RecordedPeer:
+        """Become a peer under this name. Messages queued from now on can reach it; earlier ones do not.
+
+        `record` makes a recorder for it, for example `to_directory(path)`.
+        """
+        peer = self._attach(checked_peer_name(name))
+        if record is None:
+            return peer
+        try:
+            return RecordedPeer(peer, self.name, self.ring_bytes, record)
+        except BaseException:
+            peer.detach()
+            raise
+
+    def _attach(self, name: str) -> LocalPeer:
         with self._changed:
             if name in self._peers:
                 raise NameTaken(f"bus {self.name!r}: peer {name!r} is already attached")

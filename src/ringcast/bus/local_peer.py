@@ -4,17 +4,20 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Iterable, Sequence
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Final
 
 from ringcast.bus.doorbell import WATCH_S, Doorbell, ThreadDoorbell
 from ringcast.bus.errors import BusFull, BusWaitExpired, Detached, Fenced, MessageTooLong
-from ringcast.bus.inbox import Batch, Inbox, as_bytes, frame_bytes, longest, messages, ticks
-from ringcast.bus.message import Cause, Message, Payload, PeerLeft, Policy, Run
+from ringcast.bus.inbox import Batch, Inbox, as_bytes, frame_bytes, longest, ticks
+from ringcast.bus.message import Cause, Message, Payload, PeerLeft, Policy, Run, messages
 from ringcast.bus.names import destinations
 from ringcast.bus.peer import Patience, Peer
 
 if TYPE_CHECKING:
     from ringcast.bus.local import LocalBus
+
+
+ROOM_POLL_S: Final = 0.002
 
 
 class LocalPeer(Peer):
@@ -95,14 +98,14 @@ class LocalPeer(Peer):
         seq = queued = 0
         for part in ticks(held, self._bus.ring_bytes):
             for receiver in receivers:
-                if not self._wait_for_room(receiver, frame_bytes(part), wait):
+                if not self._finds_room(receiver, frame_bytes(part), wait):
                     raise self._full(receiver, queued, len(held), policy)
             seq = self._bus.send(self, receivers, Batch(self.name, self._number + 1, part))
             self._number += len(part)
             queued += len(part)
         return seq
 
-    def _wait_for_room(self, receiver: LocalPeer, size: int, wait: Patience) -> bool:
+    def _finds_room(self, receiver: LocalPeer, size: int, wait: Patience) -> bool:
         while not receiver.inbox.wait_for_room(self.incarnation, size, wait.left_up_to(WATCH_S)):
             if wait.left() == 0:
                 return False
@@ -134,6 +137,12 @@ class LocalPeer(Peer):
         if self.left is not None:
             raise Fenced(f"peer {self.name!r} was given up by the others of bus {self._bus.name!r} ({self.left})")
 
+    def _place(self) -> int:
+        return self.incarnation
+
+    def _last_number(self) -> int:
+        return self._number
+
     def _queue_barrier(self) -> int:
         with self.queueing:
             self._refuse_if_gone()
@@ -143,8 +152,8 @@ class LocalPeer(Peer):
             self._bus.send(self, [self], Batch(self.name, 0, [b""], barrier=barrier))
             return barrier
 
-    def _take_to_barrier(self, timeout: float | None, /) -> list[Message | PeerLeft]:
-        taken = messages(self.inbox.take(1 << 62, Patience(timeout).left_up_to(WATCH_S), True))
+    def _take_to_barrier(self, timeout: float | None, /) -> list[Run | PeerLeft]:
+        taken = self.inbox.take(1 << 62, Patience(timeout).left_up_to(WATCH_S), True)
         self._refuse_if_gone()
         self._bus.ring_all()
         return taken
@@ -164,6 +173,15 @@ class LocalPeer(Peer):
 
     def _watch(self, send_waits: bool, /) -> None:
         """Threads of one process do not die alone: there is nobody to look after."""
+
+    def _wait_for_mail(self, timeout: float | None, /) -> None:
+        self.inbox.wait_for_mail(Patience(timeout).left_up_to(WATCH_S))
+        self._refuse_if_gone()
+
+    def _wait_for_room(self, timeout: float | None, /) -> None:
+        self._wait_for_mail(
+            Patience(timeout).left_up_to(ROOM_POLL_S)
+        )  # Room is somebody else's inbox: look again soon.
 
     def _wait_for_change(self, timeout: float | None, /) -> None:
         self._bus.wait_for_change(timeout)

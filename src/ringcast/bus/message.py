@@ -26,12 +26,16 @@ class Message(NamedTuple):
 
 
 class Run(NamedTuple):
-    """Messages of one sender with one seq; `first` is the number of the first of them."""
+    """Messages of one sender with one seq; `first` is the number of the first of them.
+
+    `incarnation` tells apart two who used one name, one after the other; 0 where a run was dequeued and given back.
+    """
 
     sender: str
     first: int
     seq: int
     payloads: list[bytes]
+    incarnation: int
 
 
 class PeerLeft(NamedTuple):
@@ -40,7 +44,20 @@ class PeerLeft(NamedTuple):
     name: str
     cause: Cause
     seq: int
+    incarnation: int
 
 
-def left(name: str, cause: int, seq: int) -> PeerLeft:
-    return PeerLeft(name, CAUSES[cause], seq)
+def left(name: str, cause: int, seq: int, incarnation: int) -> PeerLeft:
+    return PeerLeft(name, CAUSES[cause], seq, incarnation)
+
+
+def messages(items: list[Run | PeerLeft]) -> list[Message | PeerLeft]:
+    """Runs taken apart into single messages."""
+    flat: list[Message | PeerLeft] = []
+    for item in items:
+        if isinstance(item, PeerLeft):
+            flat.append(item)
+        else:
+            sender, first, seq, payloads, _ = item
+            flat += [Message(sender, payload, seq, first + index) for index, payload in enumerate(payloads)]
+    return flat

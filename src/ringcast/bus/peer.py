@@ -14,7 +14,7 @@ from typing import Self, TypeVar
 
 from ringcast.bus.doorbell import Doorbell
 from ringcast.bus.errors import BusFull, BusWaitExpired
-from ringcast.bus.message import Message, Payload, PeerLeft, Policy, Run
+from ringcast.bus.message import Message, Payload, PeerLeft, Policy, Run, messages
 
 R = TypeVar("R")
 
@@ -72,10 +72,18 @@ class Peer(ABC):
         """Leave. Everybody else gets one notice, behind all that this peer queued. Safe to call twice."""
 
     @abstractmethod
+    def _place(self) -> int:
+        """The incarnation: tells apart two who used one name, one after the other."""
+
+    @abstractmethod
+    def _last_number(self) -> int:
+        """The number of the last message queued."""
+
+    @abstractmethod
     def _queue_barrier(self) -> int: ...
 
     @abstractmethod
-    def _take_to_barrier(self, timeout: float | None, /) -> list[Message | PeerLeft]: ...
+    def _take_to_barrier(self, timeout: float | None, /) -> list[Run | PeerLeft]: ...
 
     @abstractmethod
     def _barrier_passed(self) -> int: ...
@@ -93,6 +101,12 @@ class Peer(ABC):
     def _watch(self, send_waits: bool, /) -> None: ...
 
     @abstractmethod
+    def _wait_for_mail(self, timeout: float | None, /) -> None: ...
+
+    @abstractmethod
+    def _wait_for_room(self, timeout: float | None, /) -> None: ...
+
+    @abstractmethod
     def _wait_for_change(self, timeout: float | None, /) -> None: ...
 
     @abstractmethod
@@ -105,7 +119,7 @@ class Peer(ABC):
         dequeued earlier. (Seed 002's self-addressed message.)
         """
         wait = Patience(timeout)
-        taken: list[Message | PeerLeft] = []
+        taken: list[Run | PeerLeft] = []
         barrier = self._queue_barrier()
         try:
             while not barrier or self._barrier_passed() < barrier:
@@ -113,9 +127,9 @@ class Peer(ABC):
                 barrier = barrier or self._queue_barrier()
                 wait.check(f"barrier of peer {self.name!r}")
         except BaseException:
-            self._give_back(taken)
+            self._give_back(messages(taken))
             raise
-        return taken
+        return messages(taken)
 
     def wait_for(self, *names: str, timeout: float | None = None) -> None:
         """Wait until all of these are attached."""
@@ -152,7 +166,7 @@ class Peer(ABC):
         return await self._mail(lambda: self.dequeue_runs(limit, timeout=0))
 
     async def abarrier(self) -> list[Message | PeerLeft]:
-        taken: list[Message | PeerLeft] = []
+        taken: list[Run | PeerLeft] = []
         barrier = self._queue_barrier()
         try:
             while not barrier or self._barrier_passed() < barrier:
@@ -163,9 +177,9 @@ class Peer(ABC):
                     await self._bell().wait()
                     self._watch(False)
         except BaseException:
-            self._give_back(taken)
+            self._give_back(messages(taken))
             raise
-        return taken
+        return messages(taken)
 
     async def await_for(self, *names: str) -> None:
         """Wait until all of these are attached."""

@@ -8,11 +8,12 @@ from __future__ import annotations
 from dataclasses import dataclass
 from pathlib import Path
 from types import TracebackType
-from typing import TYPE_CHECKING, Self
+from typing import TYPE_CHECKING, Self, overload
 
 from ringcast.bus.errors import BusUnusable, NameTaken, NativeMissing
 from ringcast.bus.message import CAUSES
 from ringcast.bus.names import checked_bus_name, checked_peer_name
+from ringcast.bus.recorded import Record, RecordedPeer
 
 if TYPE_CHECKING:
     from ringcast.bus.file import BusFile
@@ -72,9 +73,27 @@ class SharedBus:
     def ring_bytes(self) -> int:
         return self._file.geometry.ring_bytes
 
-    def attach(self, name: str) -> SharedPeer:
-        """Become a peer under this name. Messages queued from now on can reach it; earlier ones do not."""
-        checked_peer_name(name)
+    @overload
+    def attach(self, name: str) -> SharedPeer: ...
+
+    @overload
+    def attach(self, name: str, *, record: Record) -> RecordedPeer: ...
+
+    def attach(self, name: str, *, record: Record | None = None) -> SharedPeer | RecordedPeer:
+        """Become a peer under this name. Messages queued from now on can reach it; earlier ones do not.
+
+        `record` makes a recorder for it, for example `to_directory(path)`.
+        """
+        peer = self._attach(checked_peer_name(name))
+        if record is None:
+            return peer
+        try:
+            return RecordedPeer(peer, self.name, self.ring_bytes, record)
+        except BaseException:
+            peer.detach()
+            raise
+
+    def _attach(self, name: str) -> SharedPeer:
         file = self._file.again()
         try:
             with file.attaching():

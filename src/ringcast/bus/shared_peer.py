@@ -79,6 +79,12 @@ class SharedPeer(_bus.Port, Peer):
             self._doorbell = FifoDoorbell(f"{self._file.fifo_prefix}{self._slot}")
         return self._doorbell
 
+    def _place(self) -> int:
+        return self._incarnation
+
+    def _last_number(self) -> int:
+        return self._number
+
     def _barrier_passed(self) -> int:
         return self._barrier
 

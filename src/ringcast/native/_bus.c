@@ -54,6 +54,22 @@ static PyObject *port_wait_for_change(Port *self, PyObject *argument) {
     return port_wait(self, bell, &list, deadline, false) == PORT_FAILED ? NULL : Py_NewRef(Py_None);
 }
 
+/* For those who try without waiting and look again: after a look that found nothing, and after a refused send. */
+static PyObject *port_wait_mail(Port *self, PyObject *argument) {
+    uint64_t deadline;
+    if (!port_is_usable(self) || !port_deadline(argument, &deadline)) return NULL;
+    return port_wait_for_mail(self, deadline) == PORT_FAILED ? NULL : Py_NewRef(Py_None);
+}
+
+static PyObject *port_wait_room(Port *self, PyObject *argument) {
+    uint64_t deadline;
+    bus_watchlist list;
+    if (!port_is_usable(self) || !port_deadline(argument, &deadline)) return NULL;
+    bus_watch_room(&self->peer, &list);
+    bus_bell *bell = &bus_slot_at(self->peer.view, self->peer.me)->room;
+    return port_wait(self, bell, &list, deadline, true) == PORT_FAILED ? NULL : Py_NewRef(Py_None);
+}
+
 static PyObject *port_get_barrier(Port *self, void *Py_UNUSED(closure)) {
     return PyLong_FromUnsignedLongLong(self->barrier);
 }
@@ -83,6 +99,8 @@ static PyMethodDef port_methods[] = {
     {"_arm_mail", (PyCFunction)port_arm_mail, METH_NOARGS, NULL},
     {"_arm_room", (PyCFunction)port_arm_room, METH_NOARGS, NULL},
     {"_watch", (PyCFunction)port_watch, METH_O, NULL},
+    {"_wait_for_mail", (PyCFunction)port_wait_mail, METH_O, NULL},
+    {"_wait_for_room", (PyCFunction)port_wait_room, METH_O, NULL},
     {"_wait_for_change", (PyCFunction)port_wait_for_change, METH_O, NULL},
     {NULL, NULL, 0, NULL},
 };

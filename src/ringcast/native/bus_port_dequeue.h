@@ -51,9 +51,10 @@ static PyObject *port_kept_run(Port *self) {
     PyObject *item = port_kept(self);
     if (!item || Py_TYPE(item) != (PyTypeObject *)self->message_type) return item;
     PyObject *fields[] = {Py_NewRef(PyTuple_GET_ITEM(item, 0)), Py_NewRef(PyTuple_GET_ITEM(item, 3)),
-                          Py_NewRef(PyTuple_GET_ITEM(item, 2)), Py_BuildValue("[O]", PyTuple_GET_ITEM(item, 1))};
+                          Py_NewRef(PyTuple_GET_ITEM(item, 2)), Py_BuildValue("[O]", PyTuple_GET_ITEM(item, 1)),
+                          PyLong_FromLong(0)};
     Py_DECREF(item);
-    return port_tuple(self->run_type, fields, 4);
+    return port_tuple(self->run_type, fields, 5);
 }
 
 /* Items that were dequeued and not handed out: they come first again. */
@@ -73,9 +74,9 @@ static PyObject *port_left(Port *self) {
     bus_inlet *inlet = &receiver->inlets[slot];
     receiver->open = BUS_PEERS_MAX;
     PyObject *name = port_name_of(self, slot, inlet->incarnation);
-    PyObject *left = name ? PyObject_CallFunction(self->make_left, "OIK", name,
-                                                  bus_state_cause(bus_slot_state(self->peer.view, slot)),
-                                                  (unsigned long long)(inlet->key / 2))
+    unsigned cause = bus_state_cause(bus_slot_state(self->peer.view, slot));
+    PyObject *left = name ? PyObject_CallFunction(self->make_left, "OIKI", name, cause,
+                                                  (unsigned long long)(inlet->key / 2), inlet->incarnation)
                           : NULL;
     if (left) bus_farewell_pass(receiver, slot);
     return left;
@@ -112,8 +113,9 @@ static PyObject *port_run(Port *self, PyObject *sender, PyObject *seq, Py_ssize_
         if (payload) PyList_SET_ITEM(payloads, i, payload);
         else Py_CLEAR(payloads);
     }
-    PyObject *fields[] = {Py_NewRef(sender), PyLong_FromUnsignedLongLong(first), Py_NewRef(seq), payloads};
-    return port_tuple(self->run_type, fields, 4);
+    PyObject *incarnation = PyLong_FromUnsignedLong(receiver->inlets[receiver->open].incarnation);
+    PyObject *fields[] = {Py_NewRef(sender), PyLong_FromUnsignedLongLong(first), Py_NewRef(seq), payloads, incarnation};
+    return port_tuple(self->run_type, fields, 5);
 }
 
 static bool port_append(PyObject *list, PyObject *item) {
@@ -246,7 +248,7 @@ static PyObject *port_take_to_barrier(Port *self, PyObject *argument) {
     if (!port_is_usable(self) || !port_deadline(argument, &deadline)) return NULL;
     uint64_t barrier = self->barrier;
     PyObject *list = PyList_New(0);
-    if (!list || !port_collect(self, list, PY_SSIZE_T_MAX, false, true)) return Py_XDECREF(list), NULL;
+    if (!list || !port_collect(self, list, PY_SSIZE_T_MAX, true, true)) return Py_XDECREF(list), NULL;
     if (PyList_GET_SIZE(list) == 0 && self->barrier == barrier && port_wait_for_mail(self, deadline) == PORT_FAILED)
         Py_CLEAR(list);
     return list;

@@ -85,9 +85,9 @@ def test_a_batch_takes_one_place_and_keeps_its_order(bus: Bus) -> None:
 def test_a_batch_can_be_taken_in_parts(bus: Bus) -> None:
     a, b = bus.attach("a"), bus.attach("b")
     seq = a.queue_many([b"1", b"2", b"3", b"4", b"5"], to="b")
-    assert b.dequeue_runs(2, timeout=0) == [Run("a", 1, seq, [b"1", b"2"])]
+    assert b.dequeue_runs(2, timeout=0) == [Run("a", 1, seq, [b"1", b"2"], a._place())]
     assert b.dequeue() == Message("a", b"3", seq, 3)
-    assert b.dequeue_runs(timeout=0) == [Run("a", 4, seq, [b"4", b"5"])]
+    assert b.dequeue_runs(timeout=0) == [Run("a", 4, seq, [b"4", b"5"], a._place())]
 
 
 def test_a_batch_longer_than_half_a_ring_is_cut_and_arrives_in_order(bus: Bus) -> None:
@@ -206,7 +206,7 @@ def test_each_other_peer_hears_once_that_a_peer_detached_in_its_place_o12(bus: B
     assert seen[0] == seen[1]
     assert [item if isinstance(item, PeerLeft) else item.payload for item in seen[0]] == [
         b"before",
-        PeerLeft("a", "detached", seen[0][1].seq),
+        PeerLeft("a", "detached", seen[0][1].seq, a._place()),
         b"after",
     ]
     assert b.dequeue_many(timeout=0) == []
@@ -303,7 +303,7 @@ def test_what_a_failed_barrier_took_is_given_back_in_order(bus: Bus) -> None:
     taken = b.dequeue_many(timeout=0)
     a.queue(b"3", to="b")
     b._give_back(taken)
-    assert b.dequeue_runs(1, timeout=0) == [Run("a", 1, 1, [b"1"])]
+    assert b.dequeue_runs(1, timeout=0) == [Run("a", 1, 1, [b"1"], 0)]
     assert [m.payload for m in b.dequeue_many(timeout=0) if isinstance(m, Message)] == [b"2", b"3"]
 
 
@@ -320,7 +320,7 @@ def test_numbers_count_a_senders_messages_whatever_their_destinations(bus: Bus) 
 @pytest.mark.parametrize("name", ["", " ", "a b\n", "*", "-", " lead", "x" * 64, "é" * 32, 7, "tab\tbed"], ids=repr)
 def test_bad_peer_names_are_refused_with_the_rule(bus: Bus, name: object) -> None:
     with pytest.raises(UsageError, match="is no name for a peer: use 1 to 63 bytes"):
-        bus.attach(name)  # type: ignore[arg-type]
+        bus.attach(name)  # type: ignore[call-overload]
 
 
 @pytest.mark.parametrize("name", ["a", "x" * 63, "é" * 31, "host:1234/worker 7", "日本"], ids=repr)
