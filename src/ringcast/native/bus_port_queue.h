@@ -104,6 +104,8 @@ static bool port_mask(Port *self, PyObject *to, uint64_t *mask) {
         PyObject *known = PyDict_GetItemWithError(self->masks, to);
         if (known) return *mask = PyLong_AsUnsignedLongLong(known), true;
         if (PyErr_Occurred() || !port_ask_for_mask(self, to, mask)) return false;
+        /* Somebody is attached whom the epoch does not show yet. Dropping it here would lose the message for it. */
+        if (*mask & ~sender->active) sender->epoch = UINT64_MAX;
         if (!bus_sender_refresh(sender)) return PyErr_NoMemory(), false;
         if (self->masks_epoch == sender->epoch) return true; /* else someone came or went while we asked */
     }

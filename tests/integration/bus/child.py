@@ -22,8 +22,9 @@ def run(native: ModuleType, directory: str, task: str, stop: tuple[str, int, int
     bus = SharedBus.open("crash", directory=directory)
     if task == "attach":
         native.stop_at(*stop)
-        bus.attach("a")
-        say("attached")
+        with bus.attach("a") as peer:
+            say("attached")
+            say(peer.dequeue(timeout=60).payload.decode())
         return
     peer = bus.attach("a")
     if task == "queue":

@@ -86,6 +86,20 @@ def test_a_peer_killed_while_attaching(start: Start, survivors: Survivors, step:
         assert "a" in again.names()
 
 
+def test_a_message_to_a_peer_that_is_still_attaching_is_not_lost(start: Start, survivors: Survivors) -> None:
+    """Visible and not announced yet: who queues to it in that moment must reach it."""
+    survivors.b.queue(b"b knows who is attached", to="c")
+    assert isinstance(survivors.c.dequeue(timeout=PATIENCE_S), Message)
+    child = start("attach", "attach: active", 1, signal.SIGSTOP)
+    child.wait_until_stopped()
+    survivors.b.wait_for("a", timeout=PATIENCE_S)
+    survivors.b.queue(b"early", to="a")
+    survivors.b.queue(b"late", to=("a", "c"))
+    child.running.send_signal(signal.SIGCONT)
+    assert [child.hear(), child.hear()] == ["attached", "early"]
+    assert payloads(survivors.c.dequeue_many(timeout=PATIENCE_S)) == [b"late"]
+
+
 @pytest.mark.parametrize(("step", "nth"), DEQUEUE_STEPS)
 def test_a_consumer_killed_while_dequeueing_frees_who_waits_for_it(
     start: Start, survivors: Survivors, step: str, nth: int
