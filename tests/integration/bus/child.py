@@ -17,14 +17,15 @@ def say(word: str) -> None:
 
 
 def run(native: ModuleType, directory: str, task: str, stop: tuple[str, int, int]) -> None:
-    from ringcast.bus import Fenced, SharedBus
+    from ringcast.bus import Fenced, Message, SharedBus
 
     bus = SharedBus.open("crash", directory=directory)
     if task == "attach":
         native.stop_at(*stop)
         with bus.attach("a") as peer:
             say("attached")
-            say(peer.dequeue(timeout=60).payload.decode())
+            item = peer.dequeue(timeout=60)
+            say(item.payload.decode() if isinstance(item, Message) else item.cause)
         return
     peer = bus.attach("a")
     if task == "queue":
