@@ -23,6 +23,8 @@ typedef struct {
     uint64_t position, tail; /* ours, and the producer's as last seen */
     uint64_t word_seen;      /* of a staged head */
     uint64_t stalled_ns;     /* how long we have watched this staged head */
+    uint64_t freed_bytes;    /* passed since the producer's bell was last rung */
+    uint32_t freed_frames;
     bus_frame frame;         /* of a staged or readable head */
 } bus_inlet;
 
@@ -82,8 +84,11 @@ static inline void bus_receiver_refresh(bus_receiver *receiver) {
 
 /* Release: our reads of the frame are over before its room and its word can be used again. */
 static inline void bus_inlet_advance(bus_receiver *receiver, uint32_t slot, uint64_t position) {
-    receiver->inlets[slot].position = position;
-    receiver->inlets[slot].head = BUS_NOTHING;
+    bus_inlet *inlet = &receiver->inlets[slot];
+    inlet->freed_bytes += position - inlet->position;
+    inlet->freed_frames++;
+    inlet->position = position;
+    inlet->head = BUS_NOTHING;
     atomic_store_explicit(&bus_ring_at(receiver->view, slot, receiver->me)->head, position, memory_order_release);
     receiver->passed |= (uint64_t)1 << slot;
 }
@@ -214,17 +219,31 @@ static inline void bus_farewell_pass(bus_receiver *receiver, uint32_t slot) {
     receiver->epoch = UINT64_MAX; /* rebuild the list of whom to read */
 }
 
+/* Whether the room made is worth waking a producer for. Waking it for each frame would have it wait again after each
+ * message; but when we have read all there is, whatever it waits for is there now. (In between, a waiter looks again at
+ * the latest after BUS_WATCH_NS.) */
+static inline bool bus_is_worth_a_bell(const bus_receiver *receiver, const bus_inlet *inlet) {
+    return inlet->position == inlet->tail || inlet->freed_bytes * 4 >= receiver->view->ring_bytes ||
+           inlet->freed_frames * 4 >= receiver->view->frames;
+}
+
 /* To be called after some dequeueing: producers may wait for the room that it made. */
 static inline void bus_ring_producers(bus_receiver *receiver) {
-    if (!receiver->passed) return;
-    bus_fence_before_bells();
+    uint64_t ring = 0;
     for (uint64_t left = receiver->passed; left; left &= left - 1) {
         uint32_t slot = (uint32_t)__builtin_ctzll(left);
-        const bus_inlet *inlet = &receiver->inlets[slot];
+        if (bus_is_worth_a_bell(receiver, &receiver->inlets[slot])) ring |= (uint64_t)1 << slot;
+    }
+    if (!ring) return;
+    bus_fence_before_bells();
+    receiver->passed &= ~ring;
+    for (; ring; ring &= ring - 1) {
+        uint32_t slot = (uint32_t)__builtin_ctzll(ring);
+        bus_inlet *inlet = &receiver->inlets[slot];
+        inlet->freed_bytes = inlet->freed_frames = 0;
         bus_bell_ring(&bus_slot_at(receiver->view, slot)->room, receiver->ringers, slot,
                       inlet->incarnation ? inlet->incarnation : inlet->done);
     }
-    receiver->passed = 0;
 }
 
 #endif
