@@ -1,0 +1,58 @@
+"""`ringcast bench bus` as others call it: real processes, the JSON keys that they rely on, recordings that hold."""
+
+import json
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from ringcast.bench.bus_channels import available
+from ringcast.bench.bus_peers import measure
+from ringcast.checkers import judge
+from ringcast.trace import read_run
+
+pytestmark = pytest.mark.needs("native")
+
+KEYS = {
+    "messages_per_second_per_receiver",
+    "single_form_messages_per_second_per_receiver",
+    "megabytes_per_second_per_receiver",
+    "raw_megabytes_per_second_per_receiver",
+    "share_of_raw",
+    "complete",
+    "retransmitted",
+    "rss_megabytes_max",
+    "peers",
+}
+
+
+def bench(*arguments: str) -> subprocess.CompletedProcess[str]:
+    command = [sys.executable, "-m", "ringcast", "bench", "bus", *arguments]
+    return subprocess.run(command, capture_output=True, text=True, check=False)
+
+
+def test_two_producers_and_two_consumers_are_complete_and_the_recording_holds(tmp_path: Path) -> None:
+    run = bench("--producers", "2", "--consumers", "2", "--seconds", "0.2", "--json", "--record", str(tmp_path))
+    assert run.returncode == 0, run.stderr
+    told = json.loads(run.stdout)
+    assert set(told) >= KEYS and told["complete"] and told["messages_per_second_per_receiver"] > 0
+    judged = judge(read_run([tmp_path]), require=["G11,G12,G13"])
+    assert [judged.findings[name].verdict for name in ("G11", "G12", "G13")] == ["held"] * 3
+    assert judged.findings["G12"].examined == 2 * sum(told["sent"].values()) + 4  # and the end mark of each
+
+
+def test_arguments_that_cannot_be_are_one_sentence_and_exit_code_2() -> None:
+    run = bench("--producers", "99", "--json")
+    assert (run.returncode, run.stdout) == (2, "")
+    assert "--producers must be 1 to 30, got 99" in run.stderr and "Traceback" not in run.stderr
+
+
+@pytest.mark.parametrize("kind", list(available()), ids=lambda kind: kind.name)
+def test_every_other_way_delivers_all_that_was_sent_to_all(kind: type) -> None:
+    channel = kind(2, 2)
+    try:
+        rate, lost = measure(channel, b"x" * 100, 0.1)
+    finally:
+        channel.close()
+    assert rate > 0 and lost == 0
