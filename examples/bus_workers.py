@@ -48,7 +48,7 @@ def work(me: str, names: list[str], transfers: int) -> None:
                     talking.discard(item.sender)
                 else:
                     book(ledger, refused, item.payload)
-    print(f"{me}: {dict(ledger)}, {refused['refused']} refused", flush=True)
+    sys.stdout.write(f"{me}: {dict(ledger)}, {refused['refused']} refused\n")  # In one piece: all write to one place.
 
 
 def main(workers: int = 3, transfers: int = 500) -> None:
