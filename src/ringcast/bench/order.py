@@ -3,7 +3,7 @@
 Real processes; the batch form (lists of messages) and the single form (one message at a time, receipts not awaited).
 A figure counts only if it is complete: every member read every message of every sender, in its sender's order, and all
 members read them interleaved in the same way. Beside it: how long one ordered send takes until it has its place, in an
-idle group, and how long a plain message takes there and back.
+idle group, how long a plain message takes there and back, and the raw limit of the sockets in the same shape.
 """
 
 from __future__ import annotations
@@ -117,7 +117,7 @@ async def measure_latency(shape: OrderShape) -> dict[str, Any]:
     }
 
 
-def run_order(shape: OrderShape, *, say: Say) -> dict[str, Any]:
+def run_order(shape: OrderShape, *, raw: bool, say: Say) -> dict[str, Any]:
     """The whole of `ringcast bench order`."""
     say(f"batch form: {shape.members} processes, all sending {shape.size} B to all for {shape.seconds} s")
     result = asyncio.run(measure(shape, "batch"))
@@ -126,4 +126,18 @@ def run_order(shape: OrderShape, *, say: Say) -> dict[str, Any]:
     result["single_form_messages_per_second_per_receiver"] = single["messages_per_second_per_receiver"]
     result["complete"] = result["complete"] and single["complete"]
     say("the time until a single ordered send has its place, and a plain round trip")
-    return result | asyncio.run(measure_latency(shape)) | {"peers": {}}
+    result |= asyncio.run(measure_latency(shape))
+    return result | (_raw(shape, result, say) if raw else {}) | {"peers": {}}
+
+
+def _raw(shape: OrderShape, result: dict[str, Any], say: Say) -> dict[str, Any]:
+    """The raw limit does not count own copies, so its share is taken of what came from the others."""
+    from ringcast.bench.raw import raw_megabytes_per_second
+
+    say("the raw limit of the sockets")
+    limit = raw_megabytes_per_second("udp-fanout", members=shape.members, senders=shape.members, seconds=shape.seconds)
+    from_others = result["megabytes_per_second_per_receiver"] * (shape.members - 1) / shape.members
+    return {
+        "raw_megabytes_per_second_per_receiver": limit,
+        "share_of_raw": from_others / limit if limit else None,
+    }
