@@ -4,35 +4,8 @@ import random
 
 import pytest
 
-from ringcast.window import Admitted, ReceiveWindow
-
-Window = ReceiveWindow[int]
-
-
-def window_with(*runs: int | tuple[int, int], capacity: int = 32, offset: int = 0, retain: bool = True) -> Window:
-    """Each message has its own seqno as payload."""
-    window: Window = ReceiveWindow(capacity, offset, retain)
-    for run in runs:
-        first, last = (run, run) if isinstance(run, int) else run
-        add(window, first, last)
-    return window
-
-
-def add(window: Window, first: int, last: int | None = None) -> Admitted:
-    return window.add_run(first, list(range(first, (first if last is None else last) + 1)))
-
-
-def marks(window: Window) -> tuple[int, int, int]:
-    """[low|delivered|high] in the notation of the scenarios."""
-    window.check()
-    return window.freed, window.handed, window.highest
-
-
-def drain(window: Window) -> list[int]:
-    """Take everything and read it."""
-    first, items = window.take_ready()
-    window.mark_taken(first + len(items) - 1)
-    return items
+from ringcast.window import Admitted
+from unit.window.receiving import add, drain, marks, window_with
 
 
 def test_w01_a_new_window_is_empty() -> None:
