@@ -10,8 +10,9 @@ from ringcast.runtime.discovery import (
 from ringcast.runtime.driver import Driver
 from ringcast.runtime.fixed import open_fixed
 from ringcast.runtime.group import Group
+from ringcast.runtime.host import Host
 from ringcast.runtime.inspection import ask, find_members
-from ringcast.runtime.joining import Joining, join
+from ringcast.runtime.joining import Joining, Place, join
 from ringcast.runtime.receipts import Receipt
 from ringcast.runtime.rejoin import OnExclusion
 from ringcast.runtime.words import Waiting
@@ -22,9 +23,11 @@ __all__ = [
     "DnsDiscovery",
     "Driver",
     "Group",
+    "Host",
     "Joining",
     "MulticastDiscovery",
     "OnExclusion",
+    "Place",
     "Receipt",
     "StaticDiscovery",
     "Waiting",

@@ -59,8 +59,10 @@ class Driver:
         transport: Transport,
         recorder: Recorder | None,
         heartbeats: Heartbeats | None = None,
+        now_ns: Callable[[], int] = time.monotonic_ns,
     ) -> None:
         self.node = node
+        self.now_ns = now_ns
         self.transport = transport
         self.drops: Counter[str] = Counter()
         self.heard: dict[Address, int] = {}
@@ -136,10 +138,6 @@ class Driver:
             self._heartbeats.stop()
         if self._recorder is not None:
             self._recorder.close(self.now_ns(), how)
-
-    @staticmethod
-    def now_ns() -> int:
-        return time.monotonic_ns()
 
     def note(self, event: Event) -> None:
         """Something that happened above the node."""

@@ -10,8 +10,6 @@ SIGTERM if nobody else has asked for that signal.
 from __future__ import annotations
 
 import asyncio
-import random
-import time
 from collections.abc import Generator, Iterable
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -25,11 +23,11 @@ from ringcast.runtime.driver import Driver
 from ringcast.runtime.fixed import within_transport
 from ringcast.runtime.group import Group
 from ringcast.runtime.heartbeats import Heartbeats
+from ringcast.runtime.host import Host, RealHost
 from ringcast.runtime.rejoin import Comeback, Entry, OnExclusion
 from ringcast.runtime.sigterm import SigtermLeaves
 from ringcast.runtime.state_giving import GetState
 from ringcast.runtime.state_loading import SetState
-from ringcast.trace import Header, ThreadedRecorder
 from ringcast.transport import Datagrams, TcpTransport, Transport, UdpTransport
 from ringcast.wire import Codec, decode_control, encode_control
 
@@ -53,6 +51,7 @@ class Place:
     on_exclusion: OnExclusion
     get_state: GetState | None
     set_state: SetState | None
+    host: Host = field(default_factory=RealHost)
     entry: Entry = field(default_factory=Entry)
     searching: asyncio.Task[None] | None = field(default=None)
 
@@ -184,30 +183,33 @@ async def _give_up(place: Place) -> None:
 
 def make_driver(place: Place, expect: int) -> Driver:
     """A new incarnation at the transport's endpoint."""
-    endpoint = str(place.transport.local)
-    me = Address(place.name or endpoint, time.time_ns(), endpoint)
+    endpoint, host = str(place.transport.local), place.host
+    me = Address(place.name or endpoint, host.incarnation(), endpoint)
     config = within_transport(place.config, place.transport)
     node = Node.joining(
         me,
         config,
-        random.Random(f"{me.name}/{me.incarnation}"),
+        host.chance(me),
         encode_control,
         decode_control,
         expect=expect,
         observer=place.observer,
         with_state=place.set_state is not None,
         multicasts=place.transport.multicasts,
-        beats=False,
+        beats=host.beats_itself,
     )
+    recorder = host.recorder(me, place.group, config, place.record)
+    heartbeats = None if host.beats_itself else _heartbeats(place, node)
+    codec = Codec(place.group, me)
+    driver = place.entry.driver = Driver(node, codec, place.transport, recorder, heartbeats, host.now_ns)
+    return driver
+
+
+def _heartbeats(place: Place, node: Node) -> Heartbeats:
     society = node.society
     assert society is not None
-    recorder = None
-    if place.record is not None:
-        header = Header.of(me, place.group, config, clock="monotonic")
-        recorder = ThreadedRecorder(place.record, header, time.monotonic_ns())
-    heartbeats = Heartbeats(Codec(place.group, me), place.transport, lambda: society.progress, config.heartbeat_ns)
-    driver = place.entry.driver = Driver(node, Codec(place.group, me), place.transport, recorder, heartbeats)
-    return driver
+    codec = Codec(place.group, node.me)
+    return Heartbeats(codec, place.transport, lambda: society.progress, node.config.heartbeat_ns)
 
 
 async def _load_state(group: Group) -> None:

@@ -1,0 +1,46 @@
+"""What a member gets from the machine it runs on: the time, an incarnation, chance, a recorder, signs of life.
+
+`join` runs on `RealHost`. A world with a clock of its own gives its members another one, and everything above, from the
+driver to the Group that applications hold, stays the same code (decision 0055). Not a transport: that is given apart.
+"""
+
+from __future__ import annotations
+
+import time
+from pathlib import Path
+from random import Random
+from typing import Protocol
+
+from ringcast.model import Address, Config
+from ringcast.trace import Header, Recorder, ThreadedRecorder
+
+
+class Host(Protocol):
+    beats_itself: bool
+    """True: the node sends its heartbeats on its own time. False: a thread does, so that a busy loop is not dead."""
+
+    def now_ns(self) -> int:
+        """Monotonic; whatever the event loop's own time is measured by."""
+
+    def incarnation(self) -> int:
+        """Greater with each call, and from process to process."""
+
+    def chance(self, me: Address) -> Random:
+        """A source of randomness for this incarnation."""
+
+    def recorder(self, me: Address, group: str, config: Config, to: Path | None) -> Recorder | None:
+        """Where this incarnation records; `to` is what the application asked for."""
+
+
+class RealHost:
+    beats_itself = False
+    now_ns = staticmethod(time.monotonic_ns)
+    incarnation = staticmethod(time.time_ns)
+
+    def chance(self, me: Address) -> Random:
+        return Random(f"{me.name}/{me.incarnation}")
+
+    def recorder(self, me: Address, group: str, config: Config, to: Path | None) -> Recorder | None:
+        if to is None:
+            return None
+        return ThreadedRecorder(to, Header.of(me, group, config, clock="monotonic"), self.now_ns())
