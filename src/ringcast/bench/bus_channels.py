@@ -11,6 +11,7 @@ import os
 import select
 import socket
 import tempfile
+import time
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterator
 from multiprocessing.connection import Connection, wait
@@ -157,6 +158,9 @@ class ZmqChannel(Channel):
         context = zmq.Context()
         self._pushing = [context.socket(zmq.PUSH) for _ in range(self.consumers)]
         for consumer, each in enumerate(self._pushing):
+            # Only where somebody listens: messages queued on a connection that fails first have been seen to get lost.
+            while not (Path(self._directory.name) / str(consumer)).exists():
+                time.sleep(0.001)
             each.connect(self._endpoint(consumer))
         return self._pushing
 

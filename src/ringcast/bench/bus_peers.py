@@ -68,16 +68,15 @@ def _send(channel: Channel, index: int, payload: bytes, seconds: float, end: byt
 
 def _receive(channel: Channel, index: int) -> tuple[int, float]:
     """Counts until every producer has sent its end mark."""
-    receive, count, ended, first, last = channel.receiver(index), 0, 0, 0, 0
+    receive, count, ended, first = channel.receiver(index), 0, 0, 0
     while ended < channel.producers * channel.weight:
         for message in receive():
             if message == END:
                 ended += 1
             else:
                 count += 1
-        last = time.monotonic_ns()
-        first = first or last
-    return count, count * 1e9 / max(1, last - first)
+        first = first or time.monotonic_ns()
+    return count, count * 1e9 / max(1, time.monotonic_ns() - first)
 
 
 def _count_bytes(channel: RawPipeChannel, index: int, seconds: float) -> float:

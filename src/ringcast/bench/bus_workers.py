@@ -13,6 +13,7 @@ from ringcast.bus import Message, Peer, PeerLeft, SharedBus, to_directory
 
 Form = Literal["batch", "single"]
 PATIENCE_S = 60.0
+CHECK_EVERY = 1024  # single messages between two checks
 
 
 @dataclass(frozen=True, slots=True)
@@ -72,7 +73,7 @@ def consume(part: Part) -> dict[str, Any]:
         return {
             "received": tally.received,
             "wrong": tally.wrong,
-            "interleaving": tally.interleaving,
+            "interleaving": (tally.interleaving, tally.names),
             "per_second": tally.per_second(),
             "rss_megabytes": rss_megabytes(),
         }
@@ -89,18 +90,26 @@ def _read_batches(peer: Peer, tally: Tally, producers: int) -> None:
 
 
 def _read_singles(peer: Peer, tally: Tally, producers: int) -> None:
-    dequeue: Callable[[], Message | PeerLeft] = peer.dequeue
-    count = 0
+    count = 1  # The clock starts with the first message.
     while len(tally.ended) < producers:
+        tally.add_messages(_next_singles(peer.dequeue, count, tally.ended, producers))
+        tally.touch()
+        count = CHECK_EVERY
+
+
+def _next_singles(
+    dequeue: Callable[[], Message | PeerLeft], count: int, ended: dict[str, None], producers: int
+) -> list[Message]:
+    items: list[Message] = []
+    for _ in range(count):
         item = dequeue()
-        if isinstance(item, PeerLeft):
-            tally.ended[item.name] = None
-        else:
-            tally.add(item.sender, item.payload, item.seq)
-        count += 1
-        if count & 63 == 1:
-            tally.touch()
-    tally.touch()
+        if type(item) is Message and item[1] != END:
+            items.append(item)
+            continue
+        ended[item[0]] = None
+        if len(ended) == producers:
+            break
+    return items
 
 
 def rss_megabytes() -> float:

@@ -139,7 +139,11 @@ class Peer(ABC):
             self._wait_for_change(wait.left())
 
     async def aqueue(self, payload: Payload, *, to: str | Iterable[str]) -> int:
-        return await self.aqueue_many([payload], to=to)
+        names = to if isinstance(to, str) else tuple(to)
+        try:
+            return self.queue(payload, to=names, policy="raise")
+        except BusFull:
+            return await self.aqueue_many([payload], to=names)
 
     async def aqueue_many(self, payloads: Sequence[Payload], *, to: str | Iterable[str]) -> int:
         names = to if isinstance(to, str) else tuple(to)

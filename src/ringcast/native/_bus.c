@@ -39,7 +39,10 @@ static PyObject *port_arm_room(Port *self, PyObject *Py_UNUSED(ignored)) {
 
 static PyObject *port_watch(Port *self, PyObject *send_waits) {
     if (!port_is_usable(self)) return NULL;
-    bus_watch(&self->peer, PyObject_IsTrue(send_waits) == 1);
+    self->send_waits = self->send_waits || PyObject_IsTrue(send_waits) == 1;
+    if (bus_clock_ns() - self->peer.watched_ns < BUS_WATCH_NS) Py_RETURN_NONE; /* a loop may be rung much more often */
+    bus_watch(&self->peer, self->send_waits);
+    self->send_waits = false;
     Py_RETURN_NONE;
 }
 

@@ -4,6 +4,10 @@
  * Both put a seq_cst fence between their write and their read. So at least one of the two sees the other: this is the
  * one place where acquire and release are not enough, since each side stores to one word and loads another.
  *
+ * Whoever takes the mark of the sleepers wakes them all; others find none and go on. So a wake-up that is under way costs
+ * the rest nothing, however long the sleeper takes to run. If the taker dies on the spot, the sleeper's own limit ends
+ * the sleep.
+ *
  * Threads sleep in futex; event loops wait on a FIFO beside the bus file, because a futex cannot be polled.
  */
 #ifndef RINGCAST_BUS_BELL_H
@@ -53,8 +57,11 @@ static inline int bus_fifo_of(bus_ringers *ringers, uint32_t slot, uint32_t inca
 
 /* The caller has put a seq_cst fence behind the change that it announces. */
 static inline void bus_bell_ring(bus_bell *bell, bus_ringers *ringers, uint32_t slot, uint32_t incarnation) {
-    /* Relaxed: the fences order these loads against the sleeper's stores, and no data is read through them. */
-    if (atomic_load_explicit(&bell->sleepers, memory_order_relaxed) != 0) {
+    /* Relaxed: the fences order this load against the sleeper's store, and no data is read through it. */
+    if (atomic_load_explicit(&bell->asleep, memory_order_relaxed) != 0 &&
+        /* Acquire, of the sleeper's release: its read of the value comes before our change of it. */
+        atomic_exchange_explicit(&bell->asleep, 0, memory_order_acquire) != 0) {
+        BUS_STEP("bell: taken");
         atomic_fetch_add_explicit(&bell->value, 1, memory_order_relaxed); /* the kernel compares it under its own lock */
         syscall(SYS_futex, &bell->value, FUTEX_WAKE, INT_MAX, NULL, NULL, 0);
     }
@@ -113,14 +120,14 @@ static inline void bus_bell_wait(bus_bell *bell, const bus_watchlist *list, unsi
         if (bus_watchlist_changed(list)) return;
         bus_relax();
     }
-    uint32_t value = atomic_load_explicit(&bell->value, memory_order_relaxed); /* read before the look below */
-    atomic_fetch_add_explicit(&bell->sleepers, 1, memory_order_relaxed);
+    uint32_t value = atomic_load_explicit(&bell->value, memory_order_relaxed);
+    /* Release: who takes this mark changes the value after our read of it, so we cannot sleep through that change. Not
+     * taken back if we need no sleep after all: another thread may have set it too, and one bell in vain is cheap. */
+    atomic_store_explicit(&bell->asleep, 1, memory_order_release);
     bus_fence_before_bells();
-    if (!bus_watchlist_changed(list)) {
-        struct timespec limit = {.tv_sec = (time_t)(sleep_ns / 1000000000u), .tv_nsec = (long)(sleep_ns % 1000000000u)};
-        syscall(SYS_futex, &bell->value, FUTEX_WAIT, value, &limit, NULL, 0);
-    }
-    atomic_fetch_sub_explicit(&bell->sleepers, 1, memory_order_relaxed);
+    if (bus_watchlist_changed(list)) return;
+    struct timespec limit = {.tv_sec = (time_t)(sleep_ns / 1000000000u), .tv_nsec = (long)(sleep_ns % 1000000000u)};
+    syscall(SYS_futex, &bell->value, FUTEX_WAIT, value, &limit, NULL, 0);
 }
 
 #endif

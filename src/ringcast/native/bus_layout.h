@@ -21,7 +21,7 @@
 #include "bus_steps.h"
 
 #define BUS_MAGIC 0x5355424743474e52ull /* "RNGCGBUS" */
-#define BUS_VERSION 1u
+#define BUS_VERSION 2u
 #define BUS_PEERS_MAX 64u
 #define BUS_NAME_WORDS 8u
 #define BUS_NAME_BYTES (8u * BUS_NAME_WORDS)
@@ -42,7 +42,7 @@ typedef struct {
 
 typedef struct {
     _Atomic uint32_t value;    /* futex word; changes with each ring */
-    _Atomic uint32_t sleepers; /* threads that wait in futex */
+    _Atomic uint32_t asleep;   /* not 0: threads wait in futex and nobody has set out to wake them */
     _Atomic uint32_t armed;    /* the incarnation whose event loop waits on the FIFO, or 0 */
 } bus_bell;
 

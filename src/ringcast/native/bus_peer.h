@@ -74,7 +74,7 @@ static inline void bus_rings_join(const bus_view *view, uint32_t me) {
 }
 
 static inline void bus_bell_reset(bus_bell *bell) {
-    atomic_store_explicit(&bell->sleepers, 0, memory_order_relaxed);
+    atomic_store_explicit(&bell->asleep, 0, memory_order_relaxed);
     atomic_store_explicit(&bell->armed, 0, memory_order_relaxed);
 }
 

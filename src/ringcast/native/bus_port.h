@@ -10,6 +10,7 @@
 #include "bus_segment.h"
 
 #define PORT_SPINS 2000      /* some microseconds */
+#define PORT_MASKS_MAX 4096
 #define PORT_WATCH_CALLS 256 /* a busy peer reads the clock once in so many calls */
 
 typedef struct {
@@ -17,10 +18,13 @@ typedef struct {
     Segment *segment;
     bus_peer peer;
     bool is_open;
+    bool send_waits; /* a task of an event loop has waited for room since we last looked after the others */
     unsigned calls, spins;
     uint64_t barrier;     /* transaction of the last barrier of ours that was dequeued */
     uint64_t masks_epoch; /* until when the masks below hold */
     PyObject *masks;      /* destinations as the caller wrote them -> bits */
+    PyObject *last_to;    /* the last one asked for, or NULL: whoever sends in a loop passes the same object */
+    uint64_t last_mask;
     PyObject *message_type, *run_type, *make_left;
     PyObject *kept; /* items given back, the next one last; or NULL */
     PyObject *names[BUS_PEERS_MAX];
@@ -67,6 +71,7 @@ static void port_dealloc(Port *self) {
     bus_sender_close(&self->peer.sender);
     for (uint32_t slot = 0; slot < BUS_PEERS_MAX; slot++) Py_XDECREF(self->names[slot]);
     Py_XDECREF(self->masks);
+    Py_XDECREF(self->last_to);
     Py_XDECREF(self->message_type);
     Py_XDECREF(self->run_type);
     Py_XDECREF(self->make_left);

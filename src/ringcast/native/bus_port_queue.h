@@ -91,18 +91,32 @@ static bool port_ask_for_mask(Port *self, PyObject *to, uint64_t *mask) {
     PyObject *answer = PyObject_CallMethod((PyObject *)self, "_resolve", "(O)", to);
     if (!answer) return false;
     *mask = PyLong_AsUnsignedLongLong(answer);
+    if (PyDict_GET_SIZE(self->masks) >= PORT_MASKS_MAX) PyDict_Clear(self->masks);
     bool ok = !PyErr_Occurred() && PyDict_SetItem(self->masks, to, answer) == 0;
     Py_DECREF(answer);
     return ok;
+}
+
+static void port_forget_masks(Port *self) {
+    PyDict_Clear(self->masks);
+    Py_CLEAR(self->last_to);
+    self->masks_epoch = self->peer.sender.epoch;
+}
+
+/* Held, so that no other object can come to lie at its address. */
+static void port_remember_mask(Port *self, PyObject *to, uint64_t mask) {
+    Py_XSETREF(self->last_to, Py_NewRef(to));
+    self->last_mask = mask;
 }
 
 static bool port_mask(Port *self, PyObject *to, uint64_t *mask) {
     bus_sender *sender = &self->peer.sender;
     for (;;) {
         if (!bus_sender_refresh(sender)) return PyErr_NoMemory(), false;
-        if (self->masks_epoch != sender->epoch) PyDict_Clear(self->masks), self->masks_epoch = sender->epoch;
+        if (self->masks_epoch != sender->epoch) port_forget_masks(self);
+        if (to == self->last_to) return *mask = self->last_mask, true;
         PyObject *known = PyDict_GetItemWithError(self->masks, to);
-        if (known) return *mask = PyLong_AsUnsignedLongLong(known), true;
+        if (known) return port_remember_mask(self, to, *mask = PyLong_AsUnsignedLongLong(known)), true;
         if (PyErr_Occurred() || !port_ask_for_mask(self, to, mask)) return false;
         /* Somebody is attached whom the epoch does not show yet. Dropping it here would lose the message for it. */
         if (*mask & ~sender->active) sender->epoch = UINT64_MAX;

@@ -57,6 +57,11 @@ def run(native: ModuleType, directory: str, task: str, stop: tuple[str, int, int
         native.stop_at(*stop)
         bus.peers()
         say("reaped")
+    elif task == "wake":
+        say("ready")
+        sys.stdin.readline()
+        native.stop_at(*stop)
+        peer.queue(b"awake", to=("b", "c"))
     elif task == "idle":
         say("ready")
         sys.stdin.readline()

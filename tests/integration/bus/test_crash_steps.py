@@ -114,6 +114,21 @@ def test_a_consumer_killed_while_dequeueing_frees_who_waits_for_it(
     assert isinstance(notice := survivors.b.dequeue(timeout=PATIENCE_S), PeerLeft) and notice.cause == "died"
 
 
+@pytest.mark.parametrize("blow", [signal.SIGKILL, signal.SIGSTOP], ids=str)
+def test_a_sleeper_hears_what_was_committed_although_the_ringer_never_woke_it(
+    start: Start, survivors: Survivors, blow: signal.Signals
+) -> None:
+    child = start("wake", "bell: taken", 1, blow)
+    assert child.hear() == "ready"
+    assert survivors.b.dequeue_many(timeout=0.001) == []  # It has slept, and the mark that says so stays.
+    child.tell()
+    heard = survivors.b.dequeue(timeout=PATIENCE_S), survivors.c.dequeue(timeout=PATIENCE_S)
+    assert payloads(list(heard)) == [b"awake", b"awake"]
+    child.die()
+    assert survivors.hear_until_left("a")[-1].seq > heard[0].seq
+    survivors.still_work()
+
+
 @pytest.mark.parametrize(("step", "nth"), QUEUE_STEPS)
 def test_a_producer_stopped_while_queueing_is_fenced_and_may_come_back(
     start: Start, survivors: Survivors, step: str, nth: int

@@ -4,6 +4,7 @@ import pytest
 
 from ringcast.bench.bus import BusShape, figures, ring_bytes
 from ringcast.bench.bus_load import END, POOL, Tally, batches_of, pool_of
+from ringcast.bus import Message
 from ringcast.errors import UsageError
 
 
@@ -50,8 +51,7 @@ def test_a_tally_accepts_runs_of_any_length_and_singles_alike() -> None:
     runs, singles = Tally(pool), Tally(pool)
     for at, seq in ((0, 1), (300, 1), (700, 2)):
         runs.add_run("p", (pool * 2)[at : at + (300 if at == 0 else 400)], seq)
-    for payload in (pool * 2)[:1100]:
-        singles.add("p", payload, 1)
+    singles.add_messages([Message("p", payload, at + 1, at + 1) for at, payload in enumerate((pool * 2)[:1100])])
     assert (runs.wrong, runs.received, singles.wrong, singles.received) == (0, {"p": 1100}, 0, {"p": 1100})
 
 
@@ -61,6 +61,23 @@ def test_a_tally_finds_a_swap_a_repetition_and_a_changed_byte() -> None:
         tally = Tally(pool)
         tally.add_run("p", bad, 1)
         assert tally.wrong == 1
+
+
+def test_single_messages_are_told_apart_by_content_by_order_and_by_sender() -> None:
+    pool = pool_of(10)
+    good = [Message("p", pool[0], 1, 1), Message("q", pool[0], 2, 1), Message("p", pool[1], 3, 2)]
+    whole, cut, changed, swapped, renamed = (Tally(pool) for _ in range(5))
+    whole.add_messages(good)
+    cut.add_messages(good[:1])
+    cut.add_messages(good[1:])
+    changed.add_messages([good[0], good[1], good[2]._replace(payload=pool[0])])
+    swapped.add_messages([good[1], good[0], good[2]])
+    renamed.add_messages([good[0]._replace(sender="q"), good[1]._replace(sender="p"), good[2]])
+    assert (whole.wrong, whole.received) == (0, {"p": 2, "q": 1})
+    assert (cut.interleaving, cut.names) == (whole.interleaving, whole.names)
+    assert changed.wrong == 1
+    assert swapped.interleaving != whole.interleaving
+    assert renamed.names != whole.names
 
 
 def test_where_a_limit_cuts_a_batch_does_not_change_the_interleaving_but_its_order_does() -> None:

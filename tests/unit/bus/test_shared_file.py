@@ -107,7 +107,7 @@ def test_a_bus_in_use_with_another_version_is_refused(tmp_path: Path) -> None:
         with file_of(tmp_path).open("r+b") as file:
             file.seek(8)
             file.write(struct.pack("=I", 99))
-        with pytest.raises(BusUnusable, match="layout version 99, and this ringcast speaks version 1"):
+        with pytest.raises(BusUnusable, match="layout version 99, and this ringcast speaks version 2"):
             open_small(tmp_path)
 
 
