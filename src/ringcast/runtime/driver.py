@@ -36,7 +36,8 @@ from ringcast.core import (
     Unicast,
 )
 from ringcast.errors import RingcastError, TransportError
-from ringcast.model import Address, Event
+from ringcast.model import Address, Event, Kind
+from ringcast.runtime.chronicle import Chronicle
 from ringcast.runtime.coalescing import coalesced
 from ringcast.runtime.heartbeats import Audience, Heartbeats, Receiver
 from ringcast.trace import Recorder
@@ -66,6 +67,7 @@ class Driver:
         self.transport = transport
         self.drops: Counter[str] = Counter()
         self.heard: dict[Address, int] = {}
+        self.chronicle = Chronicle(node.me, self.heard)
         self.inbox: deque[Deliver | Install | ProvideState] = deque()
         self.on_inbox: Callable[[], None] = _nothing
         self.on_freed: Callable[[], None] = _nothing
@@ -76,6 +78,7 @@ class Driver:
         self.on_state: Callable[[ProvideState | AwaitState | StateOver | Deliver], None] = _ignore
         self._codec = codec
         self._recorder = recorder
+        self._record: Callable[[Event], None] = _ignore if recorder is None else recorder.append
         self._heartbeats = heartbeats
         self._frames: list[bytes] = []  # multicasts of the batch in progress
         self._backlog: deque[bytes] = deque()
@@ -104,7 +107,7 @@ class Driver:
             ProvideState: self._state,
             AwaitState: self._state,
             StateOver: self._state,
-            Event: _ignore if recorder is None else recorder.append,
+            Event: self._event,
         }
 
     # ---- life
@@ -248,10 +251,17 @@ class Driver:
             self._flush_frames()  # What was multicast in the view before goes to the members of that view.
         self._others = [endpoint for _, endpoint in self._receivers(effect.view.members)]
         self.transport.set_peers(self._others)
+        windows = {member: incoming.window for member, incoming in self.node.group.incoming.items()}
+        self.chronicle.on_view(self.now_ns(), effect.view, windows)
         self.inbox.append(effect)
         self._freed = True
         if self._first_view is not None and not self._first_view.done():
             self._first_view.set_result(None)
+
+    def _event(self, event: Event) -> None:
+        if Kind.VIEW <= event.kind < Kind.QUEUE_START:
+            self.chronicle.on_event(event)
+        self._record(event)
 
     def _note_freed(self, effect: Freed) -> None:
         self._freed = True

@@ -24,8 +24,9 @@ from ringcast.runtime.inspection import Inspection, socket_path
 from ringcast.runtime.ordered import BARRIER_SECONDS, Ordered
 from ringcast.runtime.receipts import Receipt
 from ringcast.runtime.state import StateDesk
+from ringcast.runtime.status import explain, status_of
 from ringcast.runtime.waiting import Line, Waits
-from ringcast.runtime.words import Waiting, status_of, why_no_room, why_not_flushed, why_not_placed
+from ringcast.runtime.words import Waiting, short, why_no_room, why_not_flushed, why_not_left
 
 ITEM_BYTES = 2  # a message's place in the length table of its packet
 FLUSH_SECONDS = 60.0  # only a send may wait without a limit (G14)
@@ -458,30 +459,29 @@ class Group:
             await self._flushing.until(ready, "flush", timeout)
 
     def waiting(self) -> list[Waiting]:
-        """Who waits, for what, since when."""
-        now = self._driver.now_ns()
-        lines = ((self._line, why_no_room), (self._flushing, why_not_flushed), (self._ordered.line, why_not_placed))
-        return [
-            Waiting(waiter.what, why(self._driver), (now - waiter.since_ns) / 1e9)
-            for line, why in lines
-            for waiter in line.waiters()
-        ]
+        """Who waits, for what, since when, and what would end it."""
+        now, found = self._driver.now_ns(), []
+        for wait in self.waits.running():
+            because, freed_by = wait.why()
+            found.append(Waiting(wait.what, because, (now - wait.since_ns) / 1e9, freed_by))
+        return found
 
     def explain(self) -> str:
-        """In words: what waits, and why."""
-        waiting = self.waiting()
-        if not waiting:
-            return f"nothing waits; {why_no_room(self._driver)}"
-        return "\n".join(f"{wait.what} waits for {wait.since_seconds:.1f} s: {wait.because}" for wait in waiting)
+        """In words: what waits and why, what would free it, who is not here and why, what a merge joined."""
+        return short(explain(self.name, self._driver, self.waiting()))
 
     def status(self) -> dict[str, Any]:
         """Everything an operator may ask, as plain values: view, windows, waits, drops."""
-        return status_of(self.name, self._driver, self.waiting(), self.explain())
+        return status_of(self.name, self._driver, self.waiting())
 
     async def inspect(self) -> None:
         """Let `ringcast status`, `explain` and `top` ask this member, on a Unix socket of this user."""
         self._inspection = Inspection(socket_path(self.name, self.me.endpoint), {"status": self.status})
         await self._inspection.open()
+
+    async def inspect_no_more(self) -> None:
+        if self._inspection is not None:
+            await self._inspection.close()
 
     # ---- coming back (runtime/rejoin.py)
 
@@ -543,7 +543,7 @@ class Group:
         own = self._config.leave_ns / 1e9  # by then the node itself goes, whatever the others say
         limit = own + 1.0 if timeout is None else min(timeout, own + 1.0)
         try:
-            with self.waits.during("leave", limit):
+            with self.waits.during("leave", limit, lambda: why_not_left(self._driver)):
                 async with asyncio.timeout(limit):
                     await left
         except TimeoutError:
@@ -560,8 +560,7 @@ class Group:
         """End at once. Whoever waits gets GroupClosed; what was delivered can still be read."""
         self._flush_outbox()
         self._end(GroupClosed(f"the group {self.name!r} was closed"), "ended")
-        if self._inspection is not None:
-            await self._inspection.close()
+        await self.inspect_no_more()
         while self._endings:
             await self._endings.pop()()
 

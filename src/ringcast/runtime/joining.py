@@ -28,6 +28,7 @@ from ringcast.runtime.rejoin import Comeback, Entry, OnExclusion
 from ringcast.runtime.sigterm import SigtermLeaves
 from ringcast.runtime.state_giving import GetState
 from ringcast.runtime.state_loading import SetState
+from ringcast.runtime.words import why_not_joined
 from ringcast.transport import Datagrams, TcpTransport, Transport, UdpTransport
 from ringcast.wire import Codec, decode_control, encode_control
 
@@ -154,27 +155,30 @@ def make_transport(kind: str, bind: str, advertise: str | None, config: Config) 
 async def enter(place: Place) -> Group:
     """Open, look for others, and wait for the first view."""
     await place.transport.open(place.entry.on_frames)
+    group: Group | None = None
     try:
         driver = make_driver(place, place.expect)
         group = Group(place.group, driver)
         group.desk.hold(place.get_state, place.set_state)
         group.desk.begin()
         Comeback(group, driver, place.entry, lambda: make_driver(place, 0), place.on_exclusion)
+        if place.inspect:
+            await group.inspect()  # Before the first view: who cannot get in is asked why.
         await place.discovery.open(place.group, place.transport.local)
         driver.begin()
         place.searching = asyncio.create_task(_search(place))
         group.at_end(lambda: _stop_searching(place))
         await _first_view(place, driver, group)
         await _load_state(group)
-        if place.inspect:
-            await group.inspect()
     except BaseException:
-        await _give_up(place)
+        await _give_up(place, group)
         raise
     return group
 
 
-async def _give_up(place: Place) -> None:
+async def _give_up(place: Place, group: Group | None) -> None:
+    if group is not None:
+        await group.inspect_no_more()
     if place.entry.driver is not None:
         place.entry.driver.close("never joined")
     place.transport.close()
@@ -200,8 +204,9 @@ def make_driver(place: Place, expect: int) -> Driver:
     )
     recorder = host.recorder(me, place.group, config, place.record)
     heartbeats = None if host.beats_itself else _heartbeats(place, node)
-    codec = Codec(place.group, me)
-    driver = place.entry.driver = Driver(node, codec, place.transport, recorder, heartbeats, host.now_ns)
+    driver = place.entry.driver = Driver(
+        node, Codec(place.group, me), place.transport, recorder, heartbeats, host.now_ns
+    )
     return driver
 
 
@@ -222,12 +227,12 @@ async def _load_state(group: Group) -> None:
 
 async def _first_view(place: Place, driver: Driver, group: Group) -> None:
     try:
-        with group.waits.during("join", place.timeout):
+        with group.waits.during("join", place.timeout, lambda: why_not_joined(driver)):
             async with asyncio.timeout(place.timeout):
                 await driver.until_view()
     except TimeoutError:
         raise WaitExpired(
-            f"no view of group {place.group!r} within {place.timeout} s: nobody let this member in"
+            f"no view of group {place.group!r} within {place.timeout} s: {why_not_joined(driver)}"
         ) from None
 
 

@@ -19,7 +19,7 @@ from ringcast.order import Stamp
 from ringcast.runtime.driver import Driver
 from ringcast.runtime.receipts import Receipt, Receipts
 from ringcast.runtime.waiting import Line, Waits
-from ringcast.runtime.words import why_not_placed
+from ringcast.runtime.words import Why, why_not_placed
 
 BARRIER_SECONDS = 60.0  # only a send may wait without a limit (G14)
 CHUNK = 4_096  # messages of a long list that are looked at together
@@ -175,7 +175,7 @@ class Ordered:
     async def until_finished(self, receipt: Receipt, timeout: float | None) -> str:
         if receipt.stamp is not None:
             return receipt.stamp
-        with self._waits.during("send", timeout):
+        with self._waits.during("send", timeout, lambda: why_not_placed(self._driver())):
             try:
                 async with asyncio.timeout(timeout):
                     return await receipt
@@ -202,15 +202,18 @@ class Ordered:
             return
         waiter = (place, asyncio.get_running_loop().create_future())
         self._after.append(waiter)
-        with self._waits.during("after", timeout):
+        with self._waits.during("after", timeout, lambda: self._why_not_read(place)):
             try:
                 async with asyncio.timeout(timeout):
                     await waiter[1]
             except TimeoutError:
-                here = self._driver().node.order.ordering.position
-                raise WaitExpired(f"after waited {timeout} s for {place}: this member has read up to {here}") from None
+                raise WaitExpired(f"after waited {timeout} s: {self._why_not_read(place)}") from None
             finally:
                 self._after.remove(waiter)
+
+    def _why_not_read(self, place: Stamp) -> Why:
+        here = self._driver().node.order.ordering.position
+        return Why(f"this member has read up to {here} in the one order, not {place}", "its application reads on")
 
     async def barrier(self, timeout: float | None) -> str:
         """The seed's self-addressed message: a place in the order behind everything finished so far, then `after`."""

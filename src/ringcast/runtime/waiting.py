@@ -12,37 +12,51 @@ from collections import deque
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
+from typing import NamedTuple
 
 from ringcast.errors import GroupClosed, RingcastError, WaitExpired
 from ringcast.model import Event, Kind
+from ringcast.runtime.words import Why
 
 
 @dataclass(slots=True)
 class Waiter:
-    what: str
-    since_ns: int
     future: asyncio.Future[None]
     expelled: RingcastError | None = None
 
 
+class Wait(NamedTuple):
+    """A wait under way; `why` puts into words what it lacks."""
+
+    what: str
+    since_ns: int
+    why: Callable[[], Why]
+
+
 class Waits:
-    """Numbers this member's waits and notes when each began and how it ended (G14)."""
+    """Numbers this member's waits, knows those under way, and notes when each began and how it ended (G14)."""
 
     def __init__(self, clock: Callable[[], int], note: Callable[[Event], None]) -> None:
         self._clock = clock
         self._note = note
         self._last = 0
+        self._running: dict[int, Wait] = {}
+
+    def running(self) -> list[Wait]:
+        """In the order in which they began."""
+        return list(self._running.values())
 
     @contextmanager
-    def during(self, what: str, timeout: float | None) -> Iterator[int]:
-        """A wait, from here to the end of the block; gives when it began."""
+    def during(self, what: str, timeout: float | None, why: Callable[[], Why]) -> Iterator[None]:
+        """A wait, from here to the end of the block."""
         self._last += 1
         number, now = self._last, self._clock()
         until = 0 if timeout is None else now + int(timeout * 1e9)
         self._note(Event(Kind.WAIT_START, now, value=number, other=until, detail={"what": what}))
+        self._running[number] = Wait(what, now, why)
         how = "cancelled"
         try:
-            yield now
+            yield
             how = "done"
         except TimeoutError:
             how = "limit"
@@ -51,13 +65,14 @@ class Waits:
             how = "closed" if isinstance(error, GroupClosed) else "failed"
             raise
         finally:
+            del self._running[number]
             self._note(Event(Kind.WAIT_END, self._clock(), value=number, detail={"how": how}))
 
 
 class Line:
     """Waiters in order of arrival. `why` puts into words what the first one lacks."""
 
-    def __init__(self, waits: Waits, why: Callable[[], str]) -> None:
+    def __init__(self, waits: Waits, why: Callable[[], Why]) -> None:
         self._waits = waits
         self._why = why
         self._waiters: deque[Waiter] = deque()
@@ -65,9 +80,6 @@ class Line:
 
     def __len__(self) -> int:
         return len(self._waiters)
-
-    def waiters(self) -> list[Waiter]:
-        return list(self._waiters)
 
     def look(self) -> None:
         """Something changed: the first in line should look again."""
@@ -90,8 +102,8 @@ class Line:
 
     async def until(self, ready: Callable[[], bool], what: str, timeout: float | None) -> None:
         """Return in turn, as soon as `ready`; raise the closing error, or WaitExpired after `timeout` seconds."""
-        with self._waits.during(what, timeout) as since_ns:
-            waiter = Waiter(what, since_ns, asyncio.get_running_loop().create_future())
+        with self._waits.during(what, timeout, self._why):
+            waiter = Waiter(asyncio.get_running_loop().create_future())
             self._waiters.append(waiter)
             try:
                 async with asyncio.timeout(timeout):

@@ -1,14 +1,29 @@
-"""Why something waits, in words: window, who holds it back, since when nothing was heard of them."""
+"""Why something waits, in words: what is lacking, who holds it back, when they were heard; and what would free it.
+
+Written for somebody who does not know the protocols. Reads the node, changes nothing.
+"""
 
 from __future__ import annotations
 
-from dataclasses import asdict, dataclass
-from typing import Any
+import re
+from dataclasses import dataclass
+from typing import NamedTuple
 
 from ringcast.model import Address
 from ringcast.runtime.driver import Driver
 
-_SEND_MARKS = ("low", "high", "occupancy", "bytes", "max_bytes", "capacity", "own_unread")
+_ADDRESS = re.compile(r"([^\s#|,;(){}\[\]']+)#([0-9a-z]+)")
+FRESH_SECONDS = 1.5  # heard more recently than this: it lives
+
+
+class Why(NamedTuple):
+    """What a wait lacks, and what would end it. As text it is the first of the two."""
+
+    because: str
+    freed_by: str
+
+    def __str__(self) -> str:
+        return self.because
 
 
 @dataclass(frozen=True, slots=True)
@@ -18,64 +33,24 @@ class Waiting:
     what: str
     because: str
     since_seconds: float
+    freed_by: str = ""
+
+    def __str__(self) -> str:
+        ending = f"\n    it goes on when {self.freed_by}" if self.freed_by else ""
+        return f"{self.what} waits for {self.since_seconds:.1f} s: {self.because}{ending}"
 
 
-def why_no_room(driver: Driver) -> str:
-    node = driver.node
-    if not node.has_group:
-        return f"{node.me} is in no view yet"
-    window = node.group.outgoing.window
-    parts = [f"window {window.occupancy}/{node.group.capacity} messages, {window.bytes}/{window.max_bytes} bytes"]
-    if driver.is_busy:
-        parts.append("the socket is busy")
-    if node.config.self_delivery and node.group.own_unread >= node.group.capacity:
-        parts.append(f"{node.group.own_unread} own messages are not read yet by this member's application")
-    return ", ".join(parts + _missing_acks(driver))
+def short(text: str) -> str:
+    """Names without their incarnations, unless the text speaks of two that share a name."""
+    incarnations: dict[str, set[str]] = {}
+    for name, incarnation in _ADDRESS.findall(text):
+        incarnations.setdefault(name, set()).add(incarnation)
+    return _ADDRESS.sub(lambda found: found[1] if len(incarnations[found[1]]) == 1 else found[0], text)
 
 
-def why_not_flushed(driver: Driver) -> str:
-    if not driver.node.has_group:
-        return why_no_room(driver)
-    window = driver.node.group.outgoing.window
-    head = f"{window.occupancy} messages are not acked by all"
-    unacked = [peer for peer, stream in driver.node.peers.outgoing.items() if stream.window.occupancy]
-    if unacked:
-        head += f", private messages are not acked by {', '.join(map(str, unacked))}"
-    return ", ".join([head, *_missing_acks(driver)])
-
-
-def why_not_placed(driver: Driver) -> str:
-    """Why an ordered message has no place yet, or cannot be queued."""
-    node = driver.node
-    if not node.has_group:
-        return f"{node.me} is in no view yet"
-    ordering = node.order.ordering
-    coordinator = node.view.coordinator
-    parts = [f"{ordering.in_flight.count}/{ordering.capacity} ordered messages have no place yet"]
-    if coordinator is None:
-        parts.append("there is no coordinator among observers")
-    elif coordinator != node.me:
-        parts.append(f"the coordinator is {coordinator}")
-    if ordering.unread >= ordering.capacity:
-        parts.append(f"{ordering.unread} ordered messages are not read yet by this member's application")
-    parts += [f"{member} has not staged what stands first" for member in ordering.awaited()]
-    return ", ".join(parts)
-
-
-def _missing_acks(driver: Driver) -> list[str]:
-    outgoing = driver.node.group.outgoing
-    if outgoing.window.occupancy == 0:
-        return []
-    return [_missing_ack(driver, member) for member in outgoing.acks.laggards() if member != driver.node.me]
-
-
-def _missing_ack(driver: Driver, member: Address) -> str:
-    acked = driver.node.group.outgoing.acks.get(member)
+def heard_seconds(driver: Driver, member: Address) -> float | None:
     heard = driver.heard.get(member)
-    last = "never heard" if heard is None else f"last heard {(driver.now_ns() - heard) / 1e9:.1f} s ago"
-    if member in slow_members(driver):
-        last += "; it lives, but its event loop stands still"
-    return f"{member} has acked up to {acked} of {driver.node.group.outgoing.window.high} ({last})"
+    return None if heard is None else (driver.now_ns() - heard) / 1e9
 
 
 def slow_members(driver: Driver) -> list[Address]:
@@ -84,58 +59,167 @@ def slow_members(driver: Driver) -> list[Address]:
     return [] if society is None else list(society.vigilance.detector.slow)
 
 
-def status_of(group: str, driver: Driver, waiting: list[Waiting], explanation: str) -> dict[str, Any]:
-    """What `ringcast status` shows."""
+# ---- sending
+
+
+def why_no_room(driver: Driver) -> Why:
     node = driver.node
     if not node.has_group:
-        return _status_outside(group, driver, waiting, explanation)
-    return {
-        "group": group,
-        "me": str(node.me),
-        "view": str(node.view.id),
-        "members": [str(member) for member in node.view.members],
-        "coordinator": str(node.view.coordinator),
-        "slow": [str(member) for member in slow_members(driver)],
-        "windows": {"send": _send_window(driver), "receive": _receive_windows(driver)},
-        "waiting": [asdict(wait) for wait in waiting],
-        "explanation": explanation,
-        "drops": dict(driver.drops),
-        "retransmitted": node.group.repaired,
-        "transport": driver.transport.counters.as_dict(),
-    }
+        return Why(f"{node.me} is in no view yet", "this member is let into the group")
+    if node.group.standstill is not None:
+        return why_held(driver)
+    window = node.group.outgoing.window
+    because = [f"window {window.occupancy}/{node.group.capacity} messages, {window.bytes}/{window.max_bytes} bytes"]
+    freed_by = []
+    if driver.is_busy:
+        because.append("the socket is busy")
+        freed_by.append("the kernel has sent what it was given")
+    if node.config.self_delivery and node.group.own_unread >= node.group.capacity:
+        because.append(f"{node.group.own_unread} own messages are not read yet by this member's application")
+        freed_by.append("this application reads its own events, too (or opens the group with self_delivery=False)")
+    late = _late_members(driver)
+    because += [_missing_ack(driver, member) for member in late]
+    return Why(", ".join(because), _either([*freed_by, *(_freed_by(driver, member) for member in late)]))
 
 
-def _status_outside(group: str, driver: Driver, waiting: list[Waiting], explanation: str) -> dict[str, Any]:
-    """The same keys, of a member on its way in."""
-    return {
-        "group": group,
-        "me": str(driver.node.me),
-        "view": None,
-        "members": [],
-        "coordinator": None,
-        "slow": [],
-        "windows": {"send": dict.fromkeys(_SEND_MARKS, 0), "receive": {}},
-        "waiting": [asdict(wait) for wait in waiting],
-        "explanation": explanation,
-        "drops": dict(driver.drops),
-        "retransmitted": 0,
-        "transport": driver.transport.counters.as_dict(),
-    }
-
-
-def _send_window(driver: Driver) -> dict[str, int]:
+def why_not_flushed(driver: Driver) -> Why:
+    if not driver.node.has_group:
+        return why_no_room(driver)
     window = driver.node.group.outgoing.window
-    marks = {name: getattr(window, name) for name in _SEND_MARKS[:5]}
-    return marks | {"capacity": driver.node.group.capacity, "own_unread": driver.node.group.own_unread}
+    because = [f"{window.occupancy} messages are not acked by all"]
+    unacked = [peer for peer, stream in driver.node.peers.outgoing.items() if stream.window.occupancy]
+    if unacked:
+        because.append(f"private messages are not acked by {_names(unacked)}")
+    late = _late_members(driver)
+    because += [_missing_ack(driver, member) for member in late]
+    awaited = dict.fromkeys([*late, *unacked])
+    return Why(", ".join(because), _either([_freed_by(driver, member) for member in awaited]))
 
 
-def _receive_windows(driver: Driver) -> dict[str, dict[str, int]]:
-    return {
-        str(member): {
-            "ready": incoming.window.ready,
-            "taken": incoming.window.taken,
-            "highest": incoming.window.highest,
-            "held": incoming.window.occupancy,
-        }
-        for member, incoming in driver.node.group.incoming.items()
-    }
+def why_not_placed(driver: Driver) -> Why:
+    """Why an ordered message has no place yet, or cannot be queued."""
+    node = driver.node
+    if not node.has_group:
+        return why_no_room(driver)
+    if node.group.standstill is not None:
+        return why_held(driver)
+    ordering, coordinator = node.order.ordering, node.view.coordinator
+    because = [f"{ordering.in_flight.count}/{ordering.capacity} ordered messages have no place yet"]
+    freed_by = []
+    if coordinator is None:
+        because.append("there is no coordinator among observers")
+        freed_by.append("a member that is no observer joins")
+    elif coordinator != node.me:
+        because.append(f"the coordinator is {coordinator}, who gives the places ({_last_heard(driver, coordinator)})")
+        freed_by.append(f"{coordinator} has heard from every destination (ringcast explain there says from whom not)")
+    if ordering.unread >= ordering.capacity:
+        because.append(f"{ordering.unread} ordered messages are not read yet by this member's application")
+        freed_by.append("this application reads on")
+    awaited = ordering.awaited()
+    because += [f"{member} has not staged what stands first ({_last_heard(driver, member)})" for member in awaited]
+    freed_by += [_freed_by(driver, member) for member in awaited]
+    return Why(", ".join(because), _either(freed_by))
+
+
+def why_held(driver: Driver) -> Why:
+    """A roll call runs: sends are held, so that all agree on what was sent in the view that ends."""
+    society = driver.node.society
+    follower = None if society is None else society.membership.follower
+    promise = None if follower is None else follower.promise
+    asker = driver.node.me if promise is None else promise.asker
+    leader = "this member" if asker == driver.node.me else str(asker)
+    because = f"{leader} is changing the view, and nobody sends until all agree on what was sent before"
+    awaited = roll_call_awaits(driver)
+    if awaited:
+        because += f"; {_names(awaited)} did not answer yet"
+    limit = driver.node.config.resumer_ns / 1e9
+    return Why(because, f"the new view is there or the attempt is given up, in at most {limit:.0f} s")
+
+
+def roll_call_awaits(driver: Driver) -> list[Address]:
+    """At the coordinator: who still owes an answer to the roll call that runs."""
+    society = driver.node.society
+    leading = None if society is None else society.membership.leading
+    change = None if leading is None else leading.change
+    return [] if change is None or change.spreading is not None else change.roll_call.awaited
+
+
+# ---- coming and going
+
+
+def why_not_joined(driver: Driver) -> Why:
+    """On the way in: whom this member asks, and what it gets for an answer."""
+    society = driver.node.society
+    joiner = None if society is None else society.membership.joiner
+    if joiner is None:
+        return Why("the state of the others is being loaded", "set_state has returned")
+    if joiner.target is not None:
+        answer = "it is busy with another change and says: again" if joiner.busy else "it has not answered yet"
+        because = f"asks {joiner.target} at {joiner.target.endpoint}, who leads the group: {answer}"
+        return Why(because, f"{joiner.target} has made a view with this member")
+    return _why_nobody_answers(driver, joiner.places, joiner.looking, joiner.founds_at_ns)
+
+
+def _why_nobody_answers(driver: Driver, places: list[str], looking: list[Address], founds_at_ns: int | None) -> Why:
+    if looking:
+        because = f"others look for the group too ({_names(looking)}), nobody has it yet"
+    elif places:
+        because = f"nobody answers at {', '.join(places[:4])}"
+    else:
+        because = "no seeds were given and nobody was heard"
+    if founds_at_ns is None:
+        return Why(because, "a member of the group is heard; an observer never founds one")
+    left = max(0.0, (founds_at_ns - driver.now_ns()) / 1e9)
+    return Why(because, f"a member of the group is heard; else the group is founded here in {left:.1f} s")
+
+
+def why_not_left(driver: Driver) -> Why:
+    society = driver.node.society
+    leader = None if society is None else society.membership.leader
+    limit = driver.node.config.leave_ns / 1e9
+    because = f"{leader} was asked to let this member go and has not made the view without it yet"
+    return Why(because, f"that view is there; in any case after {limit:.0f} s")
+
+
+# ---- who holds back
+
+
+def _late_members(driver: Driver) -> list[Address]:
+    outgoing = driver.node.group.outgoing
+    if outgoing.window.occupancy == 0:
+        return []
+    return [member for member in outgoing.acks.laggards() if member != driver.node.me]
+
+
+def _missing_ack(driver: Driver, member: Address) -> str:
+    acked = driver.node.group.outgoing.acks.get(member)
+    return (
+        f"{member} has acked up to {acked} of {driver.node.group.outgoing.window.high} ({_last_heard(driver, member)})"
+    )
+
+
+def _last_heard(driver: Driver, member: Address) -> str:
+    seconds = heard_seconds(driver, member)
+    last = "never heard" if seconds is None else f"last heard {seconds:.1f} s ago"
+    return f"{last}; it lives, but its event loop stands still" if member in slow_members(driver) else last
+
+
+def _freed_by(driver: Driver, member: Address) -> str:
+    """What the member has to do, judged by whether it lives."""
+    config, seconds = driver.node.config, heard_seconds(driver, member)
+    if member in slow_members(driver):
+        return f"the event loop of {member} turns again, or it is excluded after {config.stall_limit_ns / 1e9:.0f} s"
+    if seconds is not None and seconds < FRESH_SECONDS:
+        return f"the application of {member} reads on, or it leaves"
+    if driver.node.society is None:
+        return f"{member} is heard again (from a fixed group nobody is excluded)"
+    limit = (config.suspect_after_ns + config.verify_ns) / 1e9
+    return f"{member} is heard again, or it is excluded after {limit:.1f} s of silence"
+
+
+def _either(reasons: list[str]) -> str:
+    return "; and when ".join(dict.fromkeys(reason for reason in reasons if reason))
+
+
+def _names(members: list[Address]) -> str:
+    return ", ".join(map(str, members))

@@ -121,7 +121,7 @@ class Follower:
             self.config.window_bytes,
             self._streams.carried(ask.going),
         )
-        return [self._event(now_ns, "promise", ask.id), Hold(ask.going), Say(asker, answer)]
+        return [self._event(now_ns, "promise", ask.id, leaving=ask.leaving), Hold(ask.going), Say(asker, answer)]
 
     def refuse(self, now_ns: int, asker: Address, roll_call: RollCallId, why: str, gone: bool = False) -> Steps:
         return [self._event(now_ns, "refuse", roll_call, why), Say(asker, Refusal(roll_call, why, gone))]
@@ -201,6 +201,12 @@ class Follower:
         """The last resort: nobody ended the promise, so it ends here, and a late view will be refused."""
         return self.release(now_ns) if self.promise is not None and now_ns >= self.promise.until_ns else []
 
-    def _event(self, now_ns: int, step: str, roll_call: RollCallId, why: str = "") -> Event:
-        detail = {"step": step, "id": str(roll_call)} | ({"why": why} if why else {})
+    def _event(
+        self, now_ns: int, step: str, roll_call: RollCallId, why: str = "", leaving: tuple[Address, ...] = ()
+    ) -> Event:
+        detail: dict[str, object] = {"step": step, "id": str(roll_call)}
+        if why:
+            detail["why"] = why
+        if leaving:
+            detail["leaving"] = list(leaving)
         return Event(Kind.ROLL_CALL, now_ns, self.view.id, value=roll_call.attempt, detail=detail)

@@ -54,6 +54,7 @@ class Joiner:
         self._hello = Hello(observer)
         self.target: Address | None = None  # whom we asked
         self.tries = 0  # without any answer from it
+        self.busy = 0  # how often it told us to come back
         self._chance = chance
         self._endpoints: dict[str, None] = {}
         self._heard: dict[Address, Heard] = {}
@@ -89,7 +90,7 @@ class Joiner:
         return [Tell(sender, self.announcement())]
 
     def announcement(self) -> Announce:
-        looking = [who for who, heard in self._heard.items() if heard.announce.view is None]
+        looking = self.looking
         room = self.config.frame_bytes // 2  # an announcement is one packet
         sizes = accumulate(who.wire_bytes for who in looking)
         known = tuple(who for who, size in zip(looking, sizes, strict=True) if size <= room)
@@ -112,6 +113,22 @@ class Joiner:
         self._heard[sender] = Heard(announce, now_ns + looks * self.config.discovery_ns)
         self._remember(sender.endpoint)
 
+    # ---- for people who ask what it is waiting for
+
+    @property
+    def places(self) -> list[str]:
+        return list(self._endpoints)
+
+    @property
+    def looking(self) -> list[Address]:
+        """Others without a group."""
+        return [who for who, heard in self._heard.items() if heard.announce.view is None]
+
+    @property
+    def founds_at_ns(self) -> int | None:
+        """When it begins a group of its own, if nobody else has one by then; None: never."""
+        return None if self.request.observer else self._found_ns
+
     # ---- asking
 
     def _ask_if_possible(self, now_ns: int) -> Steps:
@@ -131,6 +148,7 @@ class Joiner:
     def on_busy(self, now_ns: int, sender: Address) -> Steps:
         if sender == self.target:
             self.tries = 0
+            self.busy += 1
             self._ask_ns = now_ns + self._pause(self.config.busy_pause_ns)
         return []
 

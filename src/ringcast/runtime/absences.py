@@ -1,0 +1,111 @@
+"""Who is not in the group and why; who is about to go or to come; and what a merge joined, in words.
+
+Answers "why is D not in the group?" and "did the merge lose anything?" from the chronicle. Changes nothing.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from ringcast.model import Address
+from ringcast.runtime.chronicle import Departure, Reunion
+from ringcast.runtime.driver import Driver
+from ringcast.runtime.words import heard_seconds
+
+ASKED_SECONDS = 10.0  # a joiner that asked longer ago has given up, or found another way
+OTHER_GROUP = "another group's frame"
+
+_REASONS = {
+    "silent": "nothing was heard from it for {silent:.1f} s, nor an answer to a direct question",
+    "no progress": "it was alive, but its event loop stood still for more than {stall:.0f} s",
+    "roll calls unanswered": "it was alive, but answered no roll call",
+    "not heard by another member": "another member could not hear it for {stall:.0f} s",
+    "has another view": "it held another view for too long",
+}
+
+
+@dataclass(frozen=True, slots=True)
+class Absence:
+    """Somebody who is not in the view, one entry of `absent` in `ringcast status`."""
+
+    member: str
+    because: str
+    since_seconds: float
+    returns: str  # how it comes back
+
+    def __str__(self) -> str:
+        return f"{self.member} is not in the group: {self.because}\n    {self.returns}"
+
+
+def absences(driver: Driver) -> list[Absence]:
+    """Those who went and those who ask to come, the latest first."""
+    chronicle, now = driver.chronicle, driver.now_ns()
+    gone = [_absence(driver, departure, now) for departure in reversed(chronicle.departed.values())]
+    asking = [
+        Absence(str(member), f"it asked to join {age:.1f} s ago and was told {asked.answer!r}", age, _ASKING)
+        for member, asked in chronicle.joiners.items()
+        if (age := (now - asked.at_ns) / 1e9) < ASKED_SECONDS
+    ]
+    return asking + gone
+
+
+_ASKING = "it is let in with the next view; told busy, it asks again by itself"
+
+
+def _absence(driver: Driver, departure: Departure, now_ns: int) -> Absence:
+    ago = (now_ns - departure.at_ns) / 1e9
+    if departure.has_left:
+        return Absence(
+            str(departure.member), f"it left in good order {ago:.1f} s ago", ago, "it returns if it joins again"
+        )
+    because = f"excluded {ago:.1f} s ago (view {departure.view}), because {_reason(driver, departure)}"
+    return Absence(str(departure.member), because, ago, _return(driver, departure))
+
+
+def _reason(driver: Driver, departure: Departure) -> str:
+    if not departure.why:
+        return f"{departure.view.creator} took it for dead"
+    stall = driver.node.config.stall_limit_ns / 1e9
+    known = _REASONS.get(departure.why)
+    return f"it {departure.why}" if known is None else known.format(silent=departure.silent_ns / 1e9, stall=stall)
+
+
+def _return(driver: Driver, departure: Departure) -> str:
+    heard = driver.heard.get(departure.member, 0)
+    if heard <= departure.at_ns:
+        return "nothing was heard from it since; if it still runs it comes back by merge as soon as it can be reached"
+    words = f"it was heard again {heard_seconds(driver, departure.member):.1f} s ago, so the two sides will merge"
+    failed = driver.chronicle.failed_merge
+    return words if failed is None else f"{words}; the last attempt failed: {failed[1]}"
+
+
+def suspicions(driver: Driver) -> dict[Address, str]:
+    """Members of the view that are suspected, with the reason: a view without them is on its way."""
+    society = driver.node.society
+    return {} if society is None else dict(society.membership.suspicions.members)
+
+
+def strangers(driver: Driver) -> str | None:
+    """Somebody of another group talks to this member: often a group's name that is spelled in two ways."""
+    count = driver.drops.get(OTHER_GROUP, 0)
+    if not count:
+        return None
+    return f"{count} packets of another group arrived here; is the group's name the same on both sides?"
+
+
+def merge_in_words(reunion: Reunion, now_ns: int) -> str:
+    """What became of the messages of both sides."""
+    sides = " with ".join("{" + ", ".join(map(str, side)) + "}" for side in reunion.view.subgroups)
+    lines = [f"merged {(now_ns - reunion.at_ns) / 1e9:.1f} s ago, in view {reunion.view.id}: {sides}"]
+    for other in reunion.apart:
+        if other.missed is None:
+            lines.append(f"    {other.member} was never met before; its messages are delivered here from now on")
+        elif other.missed:
+            lines.append(
+                f"    {other.member} sent {other.missed} messages while apart: delivered on its side, not here"
+            )
+        else:
+            lines.append(f"    {other.member} sent nothing while apart")
+    lines.append("    nothing was repeated, and nothing that was delivered before is undone;")
+    lines.append("    what this side sent meanwhile was delivered on this side only (ask the others how much)")
+    return "\n".join(lines)

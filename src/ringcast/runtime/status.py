@@ -1,0 +1,109 @@
+"""Everything an operator may ask of a member, as plain values for `ringcast status`, and as text for `explain`."""
+
+from __future__ import annotations
+
+from dataclasses import asdict
+from typing import Any
+
+from ringcast.model import Address
+from ringcast.runtime.absences import absences, merge_in_words, strangers, suspicions
+from ringcast.runtime.driver import Driver
+from ringcast.runtime.words import Waiting, heard_seconds, roll_call_awaits, short, slow_members
+
+_SEND_MARKS = ("low", "high", "occupancy", "bytes", "max_bytes", "capacity", "own_unread")
+_RUNS = {"view": "a view change", "merge": "a merge led by this member", "merge-request": "a merge led by another"}
+
+
+def status_of(group: str, driver: Driver, waiting: list[Waiting]) -> dict[str, Any]:
+    """What `ringcast status` shows. The same keys with and without a view."""
+    node, chronicle, now = driver.node, driver.chronicle, driver.now_ns()
+    has = node.has_group
+    reunion = chronicle.reunion
+    return {
+        "group": group,
+        "me": str(node.me),
+        "endpoint": node.me.endpoint,
+        "view": str(node.view.id) if has else None,
+        "view_since_seconds": (now - chronicle.since_ns) / 1e9 if has else 0.0,
+        "members": [str(member) for member in node.view.members] if has else [],
+        "coordinator": str(node.view.coordinator) if has else None,
+        "slow": [str(member) for member in slow_members(driver)] if has else [],
+        "suspected": {str(member): why for member, why in suspicions(driver).items()},
+        "absent": [asdict(absence) for absence in absences(driver)],
+        "merge": None if reunion is None else merge_in_words(reunion, now),
+        "windows": {
+            "send": _send_window(driver) if has else dict.fromkeys(_SEND_MARKS, 0),
+            "receive": _receive_windows(driver) if has else {},
+        },
+        "peers": {str(member): _peer(driver, member) for member in node.view.members} if has else {},
+        "waiting": [asdict(wait) for wait in waiting],
+        "explanation": short(explain(group, driver, waiting)),
+        "drops": dict(driver.drops),
+        "retransmitted": node.group.repaired if has else 0,
+        "transport": driver.transport.counters.as_dict(),
+    }
+
+
+def explain(group: str, driver: Driver, waiting: list[Waiting]) -> str:
+    """In words: where this member is, what waits and what frees it, who is missing, what was merged."""
+    parts = [_place(group, driver)]
+    parts += [str(wait) for wait in waiting] or ["nothing waits"]
+    parts += _runs(driver)
+    for member, why in suspicions(driver).items():
+        parts.append(f"{member} is suspected ({why}); a view without it is on its way")
+    parts += [str(absence) for absence in absences(driver)]
+    if driver.chronicle.reunion is not None:
+        parts.append(merge_in_words(driver.chronicle.reunion, driver.now_ns()))
+    stranger = strangers(driver)
+    return "\n".join(parts if stranger is None else [*parts, stranger])
+
+
+def _place(group: str, driver: Driver) -> str:
+    node = driver.node
+    if not node.has_group:
+        return f"{node.me} at {node.me.endpoint} is in no view of group {group} yet"
+    names = ", ".join(member.name for member in node.view.members)
+    since = (driver.now_ns() - driver.chronicle.since_ns) / 1e9
+    return f"{node.me} at {node.me.endpoint} is in group {group}, view {node.view.id} for {since:.1f} s: {names}"
+
+
+def _runs(driver: Driver) -> list[str]:
+    """A view change or a merge under way at this coordinator."""
+    if driver.chronicle.suspended is None:
+        return []
+    since_ns, cause = driver.chronicle.suspended
+    awaited = ", ".join(map(str, roll_call_awaits(driver)))
+    waits = f", waiting for answers of {awaited}" if awaited else ""
+    return [f"{_RUNS.get(cause, cause)} runs for {(driver.now_ns() - since_ns) / 1e9:.1f} s{waits}"]
+
+
+def _peer(driver: Driver, member: Address) -> dict[str, Any]:
+    """How this member and another stand: `lag` = messages of ours that it has not acked, `unread` = of its, here."""
+    group = driver.node.group
+    window, incoming = group.outgoing.window, group.incoming.get(member)
+    if member == driver.node.me or incoming is None:
+        return {"heard_seconds": 0.0, "lag": 0, "received": window.high, "unread": group.own_unread}
+    return {
+        "heard_seconds": heard_seconds(driver, member),
+        "lag": window.high - (group.outgoing.acks.get(member) or 0),
+        "received": incoming.window.ready,
+        "unread": incoming.window.ready - incoming.window.taken,
+    }
+
+
+def _send_window(driver: Driver) -> dict[str, int]:
+    window = driver.node.group.outgoing.window
+    marks = {name: getattr(window, name) for name in _SEND_MARKS[:5]}
+    return marks | {"capacity": driver.node.group.capacity, "own_unread": driver.node.group.own_unread}
+
+
+def _receive_windows(driver: Driver) -> dict[str, dict[str, int]]:
+    return {
+        str(member): {
+            "ready": incoming.window.ready,
+            "taken": incoming.window.taken,
+            "highest": incoming.window.highest,
+            "held": incoming.window.occupancy,
+        }
+        for member, incoming in driver.node.group.incoming.items()
+    }
