@@ -1,5 +1,7 @@
 """A test left out for want of something is named at the end of the run, and fails where nothing may be left out."""
 
+from pathlib import Path
+
 import pytest
 
 from needs import probes
@@ -24,6 +26,7 @@ def inner(pytester: pytest.Pytester, monkeypatch: pytest.MonkeyPatch) -> pytest.
     probes.missing.cache_clear()
     monkeypatch.setitem(probes.PROBES, "unobtainium", lambda: "no mine nearby")
     monkeypatch.delenv("RINGCAST_REQUIRE_ALL", raising=False)
+    monkeypatch.delenv("RINGCAST_NOT_RUN", raising=False)
     pytester.makepyfile(NEEDY)
     return pytester
 
@@ -44,6 +47,15 @@ def test_where_nothing_may_be_left_out_a_missing_need_fails(
     run = inner.runpytest_inprocess("-p", "needs.plugin")
     run.stdout.fnmatch_lines(["*needs unobtainium: no mine nearby (RINGCAST_REQUIRE_ALL is set*"])
     assert run.parseoutcomes() == {"passed": 1, "skipped": 1, "failed": 1, "errors": 1}
+
+
+def test_the_last_of_several_runs_speaks_for_all(
+    inner: pytest.Pytester, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    monkeypatch.setenv("RINGCAST_NOT_RUN", str(tmp_path / "not-run"))
+    inner.runpytest_inprocess("-p", "needs.plugin", "-k", "other")
+    run = inner.runpytest_inprocess("-p", "needs.plugin", "-k", "marked or free")
+    run.stdout.fnmatch_lines(["1 not run: needs unobtainium: no mine nearby", "1 not run: not today"])
 
 
 def test_a_module_skipped_as_a_whole_is_listed(inner: pytest.Pytester) -> None:

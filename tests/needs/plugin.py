@@ -2,10 +2,15 @@
 
 Where that is missing the test is skipped; with RINGCAST_REQUIRE_ALL=1 it fails. Every run ends with the list of what
 did not run and why, whatever the reason was. A fixture or a test body may ask too, by the fixture `needs`.
+
+A suite cut into several runs of pytest gives all of them one file (RINGCAST_NOT_RUN): each adds its list, so that the
+last lines of the last run speak for all.
 """
 
+import json
 import os
 from collections.abc import Callable, Iterator
+from pathlib import Path
 
 import pytest
 
@@ -48,8 +53,20 @@ def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:
     for report in terminalreporter.stats.get("skipped", []):
         by_reason.setdefault(_reason(report), []).append(report.nodeid)
     terminalreporter.section("not run", sep="-")
-    for line in _lines(by_reason):
+    for line in _lines(_with_earlier_runs(by_reason)):
         terminalreporter.write_line(line)
+
+
+def _with_earlier_runs(by_reason: dict[str, list[str]]) -> dict[str, list[str]]:
+    name = os.environ.get("RINGCAST_NOT_RUN")
+    if not name:
+        return by_reason
+    file = Path(name)
+    together: dict[str, list[str]] = json.loads(file.read_text()) if file.is_file() else {}
+    for reason, tests in by_reason.items():
+        together.setdefault(reason, []).extend(tests)
+    file.write_text(json.dumps(together))
+    return together
 
 
 def _reason(report: pytest.TestReport | pytest.CollectReport) -> str:
