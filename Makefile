@@ -18,7 +18,7 @@ demo: setup ## Show what ringcast does, in words
 # Pure tiers on all cores; then, one after the other, what starts processes, opens namespaces or holds a Spark session
 # and needs the cores itself (docs/decisions/0003). Both run even if the first fails; the last lines speak for both.
 PURE := tests/unit tests/property tests/architecture tests/scenario tests/simulation
-REAL := tests/conformance tests/integration tests/pipeline tests/browser
+REAL := tests/conformance tests/integration tests/pipeline $(wildcard tests/browser)
 
 test: lint ## Lint, then every tier of tests; ends with what did not run and why
 	@$(PYTHON_IN_VENV) tools/debian.py ip=iproute2 nft=nftables $(if $(wildcard tests/browser/test_*.py),chromium=chromium)
