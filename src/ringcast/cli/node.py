@@ -47,9 +47,12 @@ def command(group: str, profile: str, join_timeout: float, as_json: bool, **plac
 
 
 async def _be_a_member(group_name: str, as_json: bool, **place: Any) -> None:
+    seeds = ", ".join(place["seeds"])
+    say_progress(f"looking for group {group_name}" + (f" at {seeds}" if seeds else ", without a seed") + " ...")
     with contextlib.suppress(asyncio.CancelledError):
         async with join(group_name, **place) as group:
-            say_progress(f"{group.me} at {group.me.endpoint}; ask me with: ringcast status {group.me.endpoint}")
+            name, place = group.me.name, group.me.endpoint
+            say_progress(f"{name} is in group {group_name}, at {place}; ask me with: ringcast explain {place}")
             printing = asyncio.create_task(_print(group, as_json))
             await _send_lines(group)
             await group.flush()
@@ -75,7 +78,9 @@ def _as_json(event: Message | ViewChange | Rejoin) -> str:
         return json.dumps({"from": str(event.sender), "message": text, "private": event.private})
     if isinstance(event, Rejoin):
         return json.dumps({"rejoin": str(event)})
-    return json.dumps({"view": str(event.view.id), "members": [str(member) for member in event.view.members]})
+    sides = [[str(member) for member in side] for side in event.view.subgroups]
+    members = [str(member) for member in event.view.members]
+    return json.dumps({"view": str(event.view.id), "members": members, "merged": sides})
 
 
 def _in_words(event: Message | ViewChange | Rejoin) -> str:
@@ -83,4 +88,7 @@ def _in_words(event: Message | ViewChange | Rejoin) -> str:
         return f"{event.sender.name}: {event.payload.decode(errors='replace')}"
     if isinstance(event, Rejoin):
         return "-- this member was excluded; it comes back as a new one"
+    if event.view.is_merge:
+        sides = " with ".join(", ".join(member.name for member in side) for side in event.view.subgroups)
+        return f"-- view {event.view.id.number}, merged: {sides}; what each side sent while apart stayed there"
     return f"-- view {event.view.id.number}: {', '.join(member.name for member in event.view.members)}"

@@ -15,7 +15,7 @@ from ringcast.runtime.inspection import ask, find_members
 from ringcast.runtime.joining import Joining, Place, join
 from ringcast.runtime.receipts import Receipt
 from ringcast.runtime.rejoin import OnExclusion
-from ringcast.runtime.words import Waiting
+from ringcast.runtime.words import Waiting, short
 
 __all__ = [
     "DirectoryDiscovery",
@@ -35,4 +35,5 @@ __all__ = [
     "find_members",
     "join",
     "open_fixed",
+    "short",
 ]

@@ -16,7 +16,7 @@ ASKED_SECONDS = 10.0  # a joiner that asked longer ago has given up, or found an
 OTHER_GROUP = "another group's frame"
 
 _REASONS = {
-    "silent": "nothing was heard from it for {silent:.1f} s, nor an answer to a direct question",
+    "silent": "nothing was heard from it for {silent:.1f} s",
     "no progress": "it was alive, but its event loop stood still for more than {stall:.0f} s",
     "roll calls unanswered": "it was alive, but answered no roll call",
     "not heard by another member": "another member could not hear it for {stall:.0f} s",
@@ -38,9 +38,9 @@ class Absence:
 
 
 def absences(driver: Driver) -> list[Absence]:
-    """Those who went and those who ask to come, the latest first."""
+    """Those who ask to come, then those who went, by name."""
     chronicle, now = driver.chronicle, driver.now_ns()
-    gone = [_absence(driver, departure, now) for departure in reversed(chronicle.departed.values())]
+    gone = [_absence(driver, departure, now) for _, departure in sorted(chronicle.departed.items())]
     asking = [
         Absence(str(member), f"it asked to join {age:.1f} s ago and was told {asked.answer!r}", age, _ASKING)
         for member, asked in chronicle.joiners.items()
@@ -63,11 +63,14 @@ def _absence(driver: Driver, departure: Departure, now_ns: int) -> Absence:
 
 
 def _reason(driver: Driver, departure: Departure) -> str:
-    if not departure.why:
+    """Silence explains whatever else was noticed; without a finding of its own this member names who decided."""
+    config, why = driver.node.config, departure.why
+    if departure.silent_ns >= config.suspect_after_ns:
+        why = "silent"
+    if not why:
         return f"{departure.view.creator} took it for dead"
-    stall = driver.node.config.stall_limit_ns / 1e9
-    known = _REASONS.get(departure.why)
-    return f"it {departure.why}" if known is None else known.format(silent=departure.silent_ns / 1e9, stall=stall)
+    words = _REASONS.get(why, f"it {why}")
+    return words.format(silent=departure.silent_ns / 1e9, stall=config.stall_limit_ns / 1e9)
 
 
 def _return(driver: Driver, departure: Departure) -> str:

@@ -139,7 +139,7 @@ class Chronicle:
             now_ns,
             view.id,
             "" if suspicion is None else suspicion.why,
-            0 if suspicion is None else suspicion.silent_ns,
+            now_ns - self._heard.get(member, now_ns) if suspicion is None else suspicion.silent_ns,
             suspicion is None and member in self._leaving,
             0 if window is None else window.ready,
         )

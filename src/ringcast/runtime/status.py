@@ -48,6 +48,7 @@ def explain(group: str, driver: Driver, waiting: list[Waiting]) -> str:
     """In words: where this member is, what waits and what frees it, who is missing, what was merged."""
     parts = [_place(group, driver)]
     parts += [str(wait) for wait in waiting] or ["nothing waits"]
+    parts += _unread(driver)
     parts += _runs(driver)
     for member, why in suspicions(driver).items():
         parts.append(f"{member} is suspected ({why}); a view without it is on its way")
@@ -65,6 +66,19 @@ def _place(group: str, driver: Driver) -> str:
     names = ", ".join(member.name for member in node.view.members)
     since = (driver.now_ns() - driver.chronicle.since_ns) / 1e9
     return f"{node.me} at {node.me.endpoint} is in group {group}, view {node.view.id} for {since:.1f} s: {names}"
+
+
+def _unread(driver: Driver) -> list[str]:
+    """Whom this member's own application keeps waiting."""
+    if not driver.node.has_group:
+        return []
+    group = driver.node.group
+    unread = {m: s.window.ready - s.window.taken for m, s in group.incoming.items()}
+    return [
+        f"{count} messages of {member} are not read yet by this member's application; {member} can send on as it reads"
+        for member, count in unread.items()
+        if 2 * count >= group.capacity
+    ]
 
 
 def _runs(driver: Driver) -> list[str]:

@@ -192,10 +192,15 @@ def _late_members(driver: Driver) -> list[Address]:
 
 
 def _missing_ack(driver: Driver, member: Address) -> str:
-    acked = driver.node.group.outgoing.acks.get(member)
-    return (
-        f"{member} has acked up to {acked} of {driver.node.group.outgoing.window.high} ({_last_heard(driver, member)})"
-    )
+    outgoing, heard = driver.node.group.outgoing, _last_heard(driver, member)
+    if _is_fresh(driver, member):
+        heard += ": it lives, and its application has not read the rest"
+    return f"{member} has acked up to {outgoing.acks.get(member)} of {outgoing.window.high} ({heard})"
+
+
+def _is_fresh(driver: Driver, member: Address) -> bool:
+    seconds = heard_seconds(driver, member)
+    return seconds is not None and seconds < FRESH_SECONDS and member not in slow_members(driver)
 
 
 def _last_heard(driver: Driver, member: Address) -> str:
@@ -206,10 +211,10 @@ def _last_heard(driver: Driver, member: Address) -> str:
 
 def _freed_by(driver: Driver, member: Address) -> str:
     """What the member has to do, judged by whether it lives."""
-    config, seconds = driver.node.config, heard_seconds(driver, member)
+    config = driver.node.config
     if member in slow_members(driver):
         return f"the event loop of {member} turns again, or it is excluded after {config.stall_limit_ns / 1e9:.0f} s"
-    if seconds is not None and seconds < FRESH_SECONDS:
+    if _is_fresh(driver, member):
         return f"the application of {member} reads on, or it leaves"
     if driver.node.society is None:
         return f"{member} is heard again (from a fixed group nobody is excluded)"
