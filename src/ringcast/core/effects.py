@@ -9,6 +9,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import NamedTuple
 
+from ringcast.core.control import Side
 from ringcast.core.packets import Channel, Packet
 from ringcast.model import Address, Event, View, ViewId
 from ringcast.order import Stamp
@@ -121,6 +122,40 @@ class StateOver(NamedTuple):
     error: str | None
 
 
+class MergeStates(NamedTuple):
+    """For the application, behind the MergeView: get the state of each side, make one of them (`on_states_merged`)."""
+
+    cut: ViewId
+    sides: tuple[Side, ...]
+
+
+class AwaitMerged(NamedTuple):
+    """For the application, behind the MergeView: go on when the merged state is loaded; `gives`: first give yours."""
+
+    cut: ViewId
+    merger: Address
+    gives: bool
+
+
+class SideOver(NamedTuple):
+    """The state of this giver's side is whole."""
+
+    giver: Address
+
+
+class GiveMerged(NamedTuple):
+    """The merged state counts: load it, and give it to these, who were named with this view."""
+
+    members: tuple[Address, ...]
+    view: ViewId
+
+
+class MergedOver(NamedTuple):
+    """The merged state is whole; or there will be none, and this is why."""
+
+    error: str | None
+
+
 class Beat(NamedTuple):
     """From now on send heartbeats to these; for a driver that does so from a thread of its own."""
 
@@ -153,6 +188,11 @@ Effect = (
     | ProvideState
     | AwaitState
     | StateOver
+    | MergeStates
+    | AwaitMerged
+    | SideOver
+    | GiveMerged
+    | MergedOver
     | Beat
     | Left
     | Excluded

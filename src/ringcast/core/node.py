@@ -81,13 +81,26 @@ class Node:
         expect: int = 0,
         observer: bool = False,
         with_state: bool = False,
+        reunites: bool = False,
         multicasts: bool = False,
         beats: bool = True,
     ) -> Node:
-        """A process without a group. `beats`: it sends its heartbeats itself; else the driver does, as `Beat` says."""
+        """A process without a group. `beats`: it sends its heartbeats itself; else the driver does, as `Beat` says.
+
+        `with_state`: it joins with the others' state. `reunites`: its application merges states after a MergeView.
+        """
         node = cls(me, config, multicasts=multicasts)
         line = ControlLine(me, config, node._budget, encode, decode)
-        node.society = Society(node, chance, line, expect=expect, observer=observer, with_state=with_state, beats=beats)
+        node.society = Society(
+            node,
+            chance,
+            line,
+            expect=expect,
+            observer=observer,
+            with_state=with_state,
+            reunites=reunites,
+            beats=beats,
+        )
         return node
 
     # ---- life
@@ -223,6 +236,11 @@ class Node:
     def on_state_loaded(self, now_ns: int, error: str | None = None) -> list[Effect]:
         """The joiner's application has the state; with an error: it could not load it."""
         return [] if self.society is None else self.society.on_state_loaded(now_ns, error)
+
+    def on_states_merged(self, now_ns: int, error: str | None = None) -> list[Effect]:
+        """The merger's application made one state of all sides (`GiveMerged` follows); with an error: it could not."""
+        self._wake_by(now_ns)
+        return [] if self.society is None else self.society.on_states_merged(now_ns, error)
 
     # ---- packets
 

@@ -16,13 +16,15 @@ from ringcast.core.control import (
     Control,
     Heartbeat,
     NewView,
+    ReunionFailed,
     Settlement,
     StateConfirmed,
     StateProgress,
     Stranger,
 )
 from ringcast.core.control_line import ControlLine
-from ringcast.core.effects import Beat, Drop, Effect, Excluded, Install, Left, Probe, StateOver, Unicast
+from ringcast.core.custody import Custody, Told
+from ringcast.core.effects import Beat, Drop, Effect, Excluded, Install, Left, Probe, Unicast
 from ringcast.core.membership import (
     AcceptMerge,
     Adopt,
@@ -47,7 +49,6 @@ from ringcast.core.merging import Merging
 from ringcast.core.multicast import GroupStream
 from ringcast.core.order_line import OrderLine
 from ringcast.core.packets import Loose, Run
-from ringcast.core.state_line import StateLine
 from ringcast.core.vigilance import Vigilance
 from ringcast.model import Address, Config, Event, View
 
@@ -90,19 +91,27 @@ class Society:
         expect: int,
         observer: bool,
         with_state: bool,
+        reunites: bool,
         beats: bool,
     ) -> None:
         self.me = body.me
         self.config = body.config
         self.line = line
         self.membership = Membership(
-            self.me, self.config, chance, expect=expect, observer=observer, with_state=with_state
+            self.me, self.config, chance, expect=expect, observer=observer, with_state=with_state, reunites=reunites
         )
         self.merging = Merging(self.me, self.config, chance, self.membership)
         self.vigilance = Vigilance(self.me, self.config, self.membership, self.merging, beats=beats)
-        self.state = StateLine(self.me, self.config, body.largest_whole)
-        self.state.wants = with_state
-        self._told_progress_ns = 0
+        self.custody = Custody(
+            self.me,
+            self.config,
+            body.largest_whole,
+            self.membership,
+            lambda: () if self.view is None else self.view.members,
+            with_state=with_state,
+            reunites=reunites,
+        )
+        self.state = self.custody.state
         self._body = body
         self._do: dict[type, Callable[[int, Any], list[Effect]]] = {
             Say: self._say,
@@ -157,7 +166,12 @@ class Society:
         if isinstance(message, Ask):
             return self._on_ask(now_ns, sender, message)
         if isinstance(message, StateConfirmed):
-            return self._on_state_confirmed(now_ns, sender, message)
+            out = self.carry_out(now_ns, self.membership.on_message(now_ns, sender, message))
+            return out + self.custody.on_confirmed(sender, message)
+        if isinstance(message, ReunionFailed):
+            return self._say_and_do(now_ns, self.custody.on_failed(now_ns, sender, message))
+        if isinstance(message, StateProgress):
+            self.custody.on_progress(now_ns, sender)
         if self.view is not None and isinstance(message, Heartbeat | Announce):
             return self._on_claim(now_ns, sender, message)
         for organ in (self.vigilance, self.merging):
@@ -189,27 +203,18 @@ class Society:
     # ---- state
 
     def on_state_run(self, now_ns: int, sender: Address, run: Run) -> list[Effect]:
-        out = self.state.on_run(now_ns, sender, run)
-        if self.state.getting is not None and now_ns - self._told_progress_ns > self.config.state_patience_ns // 4:
-            self._told_progress_ns = now_ns
-            out += self._to_members(now_ns, StateProgress())
-        failed = next((e.error for e in out if isinstance(e, StateOver) and e.joiner == self.me), None)
-        return out if failed is None else out + self.on_state_loaded(now_ns, failed)
+        return self._say_and_do(now_ns, self.custody.on_run(now_ns, sender, run))
 
     def on_state_loaded(self, now_ns: int, error: str | None) -> list[Effect]:
         """The joiner's application holds the state; or it never will."""
-        return self._to_members(now_ns, StateConfirmed(error or ""))
+        return self.carry_out(now_ns, self.custody.on_loaded(error))
 
-    def _to_members(self, now_ns: int, message: Control) -> list[Effect]:
-        members = () if self.view is None else self.view.members
-        steps: Steps = [Say(member, message) for member in members]
-        return self.carry_out(now_ns, steps)
+    def on_states_merged(self, now_ns: int, error: str | None) -> list[Effect]:
+        """The merger's application made one state of those of all sides; or it could not."""
+        return self._say_and_do(now_ns, self.custody.on_states_merged(now_ns, error))
 
-    def _on_state_confirmed(self, now_ns: int, sender: Address, confirmed: StateConfirmed) -> list[Effect]:
-        out = self.carry_out(now_ns, self.membership.on_message(now_ns, sender, confirmed))
-        if confirmed.error and self.state.giving.pop(sender, None) is not None:
-            out.append(StateOver(sender, confirmed.error))
-        return out
+    def _say_and_do(self, now_ns: int, told: Told) -> list[Effect]:
+        return told[0] + self.carry_out(now_ns, told[1])
 
     def after_packet(self, now_ns: int, sender: Address, out: list[Effect]) -> list[Effect]:
         """Whatever it was: its sender lives, and it may have filled us up."""
@@ -263,7 +268,8 @@ class Society:
         return out + (self._progress(now_ns) if self._is_filling else [])
 
     def _release(self, now_ns: int, step: object) -> list[Effect]:
-        return self._body.order.release(now_ns) + self.carry_out(now_ns, self.merging.on_released(now_ns))
+        out = self._body.order.release(now_ns) + self.carry_out(now_ns, self.merging.on_released(now_ns))
+        return out + self._say_and_do(now_ns, self.custody.on_free(now_ns))
 
     def _adopt(self, now_ns: int, step: Adopt) -> list[Effect]:
         message: NewView = step.message
@@ -274,11 +280,12 @@ class Society:
             notes["merge_id"] = str(message.merge_id)
         out = self._body.on_view(now_ns, view, offsets, notes, message.settlement)
         behind_view = next(at for at, effect in enumerate(out, 1) if isinstance(effect, Install))
-        out[behind_view:behind_view] = self.state.on_view(now_ns, message)
+        states, said = self.custody.on_view(now_ns, message)
+        out[behind_view:behind_view] = states
         self.line.on_view(previous, view)
         out += self.carry_out(now_ns, self.vigilance.on_view(now_ns, view))
         out += self.carry_out(now_ns, self.membership.on_adopted(now_ns, message, self._body.order))
-        return out + self.carry_out(now_ns, self.merging.on_view(now_ns, view))
+        return out + self.carry_out(now_ns, self.merging.on_view(now_ns, view)) + self.carry_out(now_ns, said)
 
     def _pass_on(self, now_ns: int, step: Effect) -> list[Effect]:
         return [step]
@@ -306,6 +313,7 @@ class Society:
         if self.membership.is_over:
             return None
         due = [part.deadline_ns() for part in (self.membership, self.vigilance, self.merging)]
+        due.append(self.custody.reunion.deadline_ns)
         return min((deadline for deadline in due if deadline is not None), default=None)
 
     def on_time(self, now_ns: int) -> list[Effect]:
@@ -313,7 +321,7 @@ class Society:
         for part in (self.vigilance, self.membership, self.merging):
             if not self.membership.is_over:
                 out += self.carry_out(now_ns, part.on_time(now_ns))
-        return out
+        return out + self._say_and_do(now_ns, self.custody.on_time(now_ns))
 
     @property
     def progress(self) -> int:

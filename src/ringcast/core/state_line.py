@@ -5,34 +5,40 @@
 
 Back-pressure is the stream's window: a chunk that the joiner's application has not read holds the provider back, so
 memory stays flat whatever the size of the state. Chunks name the view at which they were cut; others are dropped.
+After a MergeView the state of each side goes to the merger, and the merged one to all (reunion_line.py), the same way.
 Not the state itself: what it means is the application's, when it may begin is the view's.
 """
 
 from __future__ import annotations
 
 from ringcast.core.control import NewView, Transfer
-from ringcast.core.effects import AwaitState, Deliver, Drop, Effect, ProvideState, StateOver
+from ringcast.core.effects import AwaitState, Deliver, Drop, Effect, GiveMerged, ProvideState, StateOver
 from ringcast.core.multicast import PeerStreams
 from ringcast.core.packets import Channel, Run
+from ringcast.core.reunion_line import ReunionLine
 from ringcast.errors import UsageError
 from ringcast.model import Address, Config
 
 HEAD_BYTES = 9  # kind, view number
 MAX_ERROR_BYTES = 200
 _CHUNK, _END, _FAILED = range(3)
+_SIDE = 3  # added: of the state of one side of a merge, for the merger
 
 
 class StateLine:
     """What this member gives to joiners, and what it gets if it is one."""
 
-    def __init__(self, me: Address, config: Config, largest_whole: int) -> None:
+    def __init__(self, me: Address, config: Config, largest_whole: int, reunion: ReunionLine) -> None:
         self.me = me
+        self.reunion = reunion
         self.streams = PeerStreams(Channel.STATE, me, config, config.stream_capacity)
         self.chunk_bytes = largest_whole - HEAD_BYTES
         self.giving: dict[Address, Transfer] = {}
         self._ends: dict[Address, str | None] = {}  # ends that found no room yet
         self.getting: Transfer | None = None
         self._early: list[Deliver] = []  # chunks that came before the view they belong to
+        self._number = 0  # of our view
+        self._side: Transfer | None = None  # of the state of our side of a merge, to the merger
         self.wants = False  # this process joins with state and has not got it
 
     # ---- views
@@ -50,7 +56,30 @@ class StateLine:
                 out.append(ProvideState(transfer.joiner, message.id))
             if transfer.view == message.id and transfer.joiner == self.me and self.wants:
                 out += self._begin(now_ns, transfer)
-        return out + self._unprovided(message)
+        self._number = message.id.number
+        return out + self._unprovided(message) + self._on_reunion(now_ns, message) + self._on_early(now_ns)
+
+    def _on_reunion(self, now_ns: int, message: NewView) -> list[Effect]:
+        out, source = self.reunion.on_view(now_ns, message)
+        reunion = self.reunion.reunion
+        if source is not None:
+            self.getting, self.wants = source, False
+        if reunion is not None and reunion.view == message.id and self.reunion.gives:
+            self._side = self.giving[reunion.merger] = Transfer(reunion.merger, self.me, reunion.view)
+        return out
+
+    def give_merged(self, merged: GiveMerged) -> None:
+        """We are the merger, and the merged state counts: these may be given it."""
+        for member in merged.members:
+            self.giving[member] = Transfer(member, self.me, merged.view)
+
+    def _on_early(self, now_ns: int) -> list[Effect]:
+        """Chunks that were faster than this view."""
+        early, self._early = self._early, []
+        out: list[Effect] = []
+        for delivery in early:
+            out += self._sorted(now_ns, delivery)
+        return out
 
     def _unprovided(self, message: NewView) -> list[Effect]:
         if not self.wants or any(transfer.joiner == self.me for transfer in message.transfers):
@@ -90,6 +119,8 @@ class StateLine:
         return out + self.streams.on_interval(now_ns)
 
     def _send(self, now_ns: int, joiner: Address, kind: int, body: bytes) -> list[Effect]:
+        if self.giving[joiner] == self._side:
+            kind += _SIDE
         head = bytes([kind]) + self.giving[joiner].view.number.to_bytes(8, "little")
         return self.streams.send(now_ns, [joiner], [head + body])
 
@@ -100,38 +131,51 @@ class StateLine:
         for effect in self.streams.on_run(now_ns, sender, run):
             if not isinstance(effect, Deliver):
                 out.append(effect)
-            elif self.wants and self.getting is None:
-                self._early.append(effect)  # Not acked yet, so the window bounds it.
             else:
-                out += self._parts(now_ns, effect)
+                out += self._sorted(now_ns, effect)
         return out
 
+    def _sorted(self, now_ns: int, delivery: Deliver) -> list[Effect]:
+        number = int.from_bytes(delivery.payloads[-1][1:HEAD_BYTES], "little")
+        if number > self._number and (self.wants or self.reunion.takes_part):
+            self._early.append(delivery)  # Not acked yet, so the window bounds it.
+            return []
+        return self._parts(now_ns, delivery)
+
     def _begin(self, now_ns: int, transfer: Transfer) -> list[Effect]:
-        """The view that names our provider; what it has sent may have been faster."""
+        """The view that names our provider."""
         self.getting = transfer
-        early, self._early = self._early, []
-        out: list[Effect] = [AwaitState(transfer.provider, transfer.view)]
-        for delivery in early:
-            out += self._parts(now_ns, delivery)
-        return out
+        return [AwaitState(transfer.provider, transfer.view)]
 
     def _parts(self, now_ns: int, delivery: Deliver) -> list[Effect]:
         """One delivery of chunks for the application, then what else was said."""
         chunks: list[bytes] = []
         said: list[Effect] = []
         for payload in delivery.payloads:
-            kind, number = payload[:1], int.from_bytes(payload[1:HEAD_BYTES], "little")
-            getting = self.getting
-            if getting is None or getting.provider != delivery.origin or getting.view.number != number:
+            kind, number, body = payload[0], int.from_bytes(payload[1:HEAD_BYTES], "little"), payload[HEAD_BYTES:]
+            if not self._is_awaited(kind >= _SIDE, delivery.origin, number):
                 said.append(Drop("a part of a state that nobody waits for", delivery.origin))
-            elif kind == bytes([_CHUNK]):
-                chunks.append(payload[HEAD_BYTES:])
+            elif kind % _SIDE == _CHUNK:
+                chunks.append(body)
+            elif kind >= _SIDE:
+                said += self.reunion.on_side_over(now_ns, delivery.origin, _error_in(kind - _SIDE, body))
             else:
-                said.append(self._over(kind, payload[HEAD_BYTES:]))
+                said += self._over(now_ns, _error_in(kind, body))
         delivery.payloads = chunks
         return [delivery, *said] if chunks else [*self.streams.on_taken(now_ns, delivery), *said]
 
-    def _over(self, kind: bytes, body: bytes) -> StateOver:
+    def _is_awaited(self, of_side: bool, origin: Address, number: int) -> bool:
+        if of_side:
+            return self.reunion.awaits_side(origin, number)
+        getting = self.getting if self.wants or self.reunion.reunion is not None else None
+        return getting is not None and getting.provider == origin and getting.view.number == number
+
+    def _over(self, now_ns: int, error: str | None) -> list[Effect]:
         self.getting, self.wants = None, False
-        error = None if kind == bytes([_END]) else body.decode(errors="replace") or "the provider failed"
-        return StateOver(self.me, error)
+        if self.reunion.reunion is not None:
+            return self.reunion.on_end(now_ns, error)
+        return [StateOver(self.me, error)]
+
+
+def _error_in(kind: int, body: bytes) -> str | None:
+    return None if kind == _END else body.decode(errors="replace") or "the provider failed"

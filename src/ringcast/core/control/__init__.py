@@ -6,13 +6,17 @@ Sequences are aligned where they can be: `entries` with `members`, `cuts` with t
 """
 
 from ringcast.core.control.ids import (
+    NO_STATE,
     NOTHING_TO_SETTLE,
     Carried,
     Holding,
     MergeId,
+    Reunion,
     RollCallId,
     Settlement,
+    Side,
     Source,
+    Standing,
     Survivor,
     Transfer,
 )
@@ -39,6 +43,7 @@ from ringcast.core.control.presence import (
     Hello,
     Join,
     Leave,
+    ReunionFailed,
     StateConfirmed,
     StateProgress,
     Stranger,
@@ -68,6 +73,7 @@ Control = (
     | Elsewhere
     | StateConfirmed
     | StateProgress
+    | ReunionFailed
     | Suspicion
     | Stranger
     | Ask
@@ -94,6 +100,7 @@ Control = (
 
 __all__ = [
     "NOTHING_TO_SETTLE",
+    "NO_STATE",
     "Announce",
     "Answer",
     "AreYouThere",
@@ -121,11 +128,15 @@ __all__ = [
     "MergeView",
     "NewView",
     "Refusal",
+    "Reunion",
+    "ReunionFailed",
     "RollCallId",
     "Settlement",
+    "Side",
     "Sighted",
     "Source",
     "Staged",
+    "Standing",
     "StateConfirmed",
     "StateProgress",
     "Stranger",

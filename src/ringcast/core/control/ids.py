@@ -36,6 +36,33 @@ class Transfer(NamedTuple):
     view: ViewId
 
 
+class Side(NamedTuple):
+    """One subgroup of a MergeView, and who gives its state."""
+
+    giver: Address
+    members: tuple[Address, ...]
+
+
+class Reunion(NamedTuple):
+    """The states of a MergeView's sides become one: `merger` gets that of each side and gives all the merged one."""
+
+    cut: ViewId  # the MergeView: every state is as it was directly behind it
+    view: ViewId  # that named this merger and these givers
+    merger: Address
+    sides: tuple[Side, ...]
+    lacking: tuple[Address, ...]  # who has not got the merged state
+
+
+class Standing(NamedTuple):
+    """How a member stands with the application's state: does it wait for one, and which MergeView's has it got?"""
+
+    lacks: bool = False
+    reunited: ViewId | None = None
+
+
+NO_STATE = Standing()
+
+
 class Holding(NamedTuple):
     """What a member holds of one that is going away: everything in (freed, ready], and ranges beyond a gap."""
 

@@ -75,6 +75,14 @@ class StateProgress:
 
 
 @dataclass(frozen=True, slots=True)
+class ReunionFailed:
+    """The states behind this MergeView do not become one, and this is why."""
+
+    cut: ViewId
+    why: str
+
+
+@dataclass(frozen=True, slots=True)
 class Suspicion:
     """I suspect these; you lead, so look into it."""
 

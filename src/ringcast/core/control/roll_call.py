@@ -5,13 +5,16 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from ringcast.core.control.ids import (
+    NO_STATE,
     NOTHING_TO_SETTLE,
     Carried,
     Holding,
     MergeId,
+    Reunion,
     RollCallId,
     Settlement,
     Source,
+    Standing,
     Transfer,
 )
 from ringcast.model import Address, Entry, View, ViewId
@@ -38,6 +41,7 @@ class Answer:
     capacity: int
     window_bytes: int
     carried: tuple[Carried, ...] = ()
+    standing: Standing = NO_STATE
 
 
 @dataclass(frozen=True, slots=True)
@@ -95,6 +99,7 @@ class NewView:
     merge_id: MergeId | None = None
     settlement: Settlement = NOTHING_TO_SETTLE
     transfers: tuple[Transfer, ...] = ()
+    reunion: Reunion | None = None
 
     @property
     def digest(self) -> dict[Address, Entry]:

@@ -81,6 +81,8 @@ class Leading:
     # ---- requests
 
     def on_join(self, now_ns: int, sender: Address, join: Join) -> Steps:
+        if join.with_state and self._states.reunion is not None:
+            return [Say(sender, Busy())]  # There is no one state yet that it could get.
         kind = RequestKind.JOIN_WITH_STATE if join.with_state else RequestKind.JOIN
         return self.decide(now_ns, self.handler.on_request(now_ns, Request(kind, sender, join)))
 

@@ -11,9 +11,12 @@ file; here they meet, and nothing is kept but which of them there are:
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable
+from dataclasses import replace
 
 from ringcast.core.control import (
+    NO_STATE,
     Announce,
+    Answer,
     Ask,
     Behind,
     Busy,
@@ -25,6 +28,7 @@ from ringcast.core.control import (
     Join,
     Leave,
     NewView,
+    Standing,
     Stranger,
     ViewAck,
 )
@@ -61,11 +65,13 @@ class Membership:
         expect: int = 0,
         observer: bool = False,
         with_state: bool = False,
+        reunites: bool = False,
     ) -> None:
         self.me = me
         self.config = config
         self.suspicions = Suspicions(me)
-        self.states = PendingStates()
+        self.states = PendingStates(reunites)
+        self.standing: Callable[[], Standing] = lambda: NO_STATE  # with the application's state
         self.joiner: Joiner | None = Joiner(me, config, chance, expect=expect, observer=observer, with_state=with_state)
         self.follower: Follower | None = None
         self.leading: Leading | None = None
@@ -96,6 +102,11 @@ class Membership:
     @property
     def leader(self) -> Address | None:
         return None if self.follower is None else self.suspicions.leader(self.follower.view)
+
+    @property
+    def is_promised(self) -> bool:
+        """Between our answer to a roll call and its view or its cancel."""
+        return self.follower is not None and self.follower.promise is not None
 
     def on_message(self, now_ns: int, sender: Address, message: Control) -> Steps:
         if self.is_over:
@@ -232,7 +243,13 @@ class Membership:
     def _on_ask(self, now_ns: int, sender: Address, ask: Ask) -> Steps:
         if self.follower is None:  # Its view has us, but whoever made it died before telling us.
             return [Say(sender, Behind(ask.id, ViewId(0, self.me)))]
-        return self.follower.on_ask(now_ns, sender, ask)
+        return [self._with_standing(step) for step in self.follower.on_ask(now_ns, sender, ask)]
+
+    def _with_standing(self, step: Step) -> Step:
+        """What we say when the roll is called, we say of the application's state too."""
+        if isinstance(step, Say) and isinstance(step.message, Answer):
+            return step._replace(message=replace(step.message, standing=self.standing()))
+        return step
 
     def would_answer(self, asker: Address, ask: Ask) -> bool:
         """Is this a roll call on our view that we have no objection to?"""

@@ -1,44 +1,89 @@
-"""Joiners that have not confirmed their state yet, and who gives it to them (seed 004, its open issue).
+"""Members that have not confirmed their state yet, and who gives it to them (seed 004, its open issue; merges).
 
 JOIN_WITH_STATE is one event: the view that brings the joiner names its provider, and the state is what that member's
 application holds when it comes to the view, so the cut is exact. A provider that is gone is replaced by the very view
 that removes it, and the state is then cut at that view. Every member knows this, because any of them may have to lead.
+After a MergeView whose states become one (reunions.py), all its members lack the merged state; once somebody has it,
+those who lack it when the merger is gone are like joiners.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Collection, Mapping
 
-from ringcast.core.control import NewView, Transfer
+from ringcast.core.control import NO_STATE, NewView, Reunion, Standing, Transfer
+from ringcast.core.membership.reunions import reunion_after, still_apart
 from ringcast.model import Address, ViewId
+
+MAX_EARLY = 1_024  # confirmations kept until their view comes
 
 
 class PendingStates:
     """By joiner. A joiner without anybody who could provide is in no transfer: its node tells it so."""
 
-    def __init__(self) -> None:
+    def __init__(self, reunites: bool = False) -> None:
+        self.reunites = reunites  # the application merges states
         self.transfers: dict[Address, Transfer] = {}
+        self.reunion: Reunion | None = None
+        self._lacking: dict[Address, None] = {}
+        self._early: dict[Address, None] = {}  # who confirmed before we had the view it speaks of
 
     def on_view(self, message: NewView) -> list[Address]:
-        """Returns the joiners whose transfer begins with this view."""
+        """Returns those whose wait for a state begins with this view."""
         self.transfers = {transfer.joiner: transfer for transfer in message.transfers}
-        return [transfer.joiner for transfer in message.transfers if transfer.view == message.id]
+        begun = [transfer.joiner for transfer in message.transfers if transfer.view == message.id]
+        self.reunion = message.reunion
+        self._lacking = {} if self.reunion is None else dict.fromkeys(self.reunion.lacking)
+        if self.reunion is not None and self.reunion.view == message.id:
+            for member in self._early:
+                self._lacking.pop(member, None)
+            begun += [member for member in self._lacking if member not in begun]
+        self._early.clear()
+        return begun
 
     def confirm(self, joiner: Address) -> None:
+        if joiner not in self.transfers and joiner not in self._lacking and len(self._early) < MAX_EARLY:
+            self._early[joiner] = None
         self.transfers.pop(joiner, None)
+        self._lacking.pop(joiner, None)
+        if not self._lacking:
+            self.reunion = None
 
     def assign(
-        self, view: ViewId, staying: list[Address], observers: Iterable[Address], wanting: list[Address]
+        self,
+        view: ViewId,
+        staying: list[Address],
+        observers: Collection[Address],
+        wanting: list[Address],
+        standings: Mapping[Address, Standing] | None = None,
+    ) -> tuple[tuple[Transfer, ...], Reunion | None]:
+        """Who provides in the next view; and how the states of a merge go on becoming one."""
+        standings = standings or {}
+        reunion = None if self.reunion is None else still_apart(self.reunion, staying, standings)
+        if reunion is None:
+            return self._for_joiners(view, staying, observers, wanting), None
+        holders = [m for m in staying if standings.get(m, NO_STATE).reunited == reunion.cut and m not in observers]
+        if not holders:
+            return (), reunion_after(reunion, view, staying, observers)
+        going_on = [t for m in reunion.lacking if (t := self._gift(m, reunion)).provider in holders]
+        kept = [transfer.joiner for transfer in going_on]
+        waiting = [member for member in reunion.lacking if member not in kept] + wanting
+        return (*going_on, *_shared_out(view, waiting, holders)), reunion
+
+    def _gift(self, member: Address, reunion: Reunion) -> Transfer:
+        return self.transfers.get(member) or Transfer(member, reunion.merger, reunion.view)
+
+    def _for_joiners(
+        self, view: ViewId, staying: list[Address], observers: Collection[Address], wanting: list[Address]
     ) -> tuple[Transfer, ...]:
-        """Who provides in the next view: whoever does already, else one of those who have the state."""
+        """Whoever provides already, else one of those who have the state."""
         members = [*staying, *wanting]
         going_on = [t for t in self.transfers.values() if t.joiner in members and t.provider in members]
         waiting = [t.joiner for t in self.transfers.values() if t.joiner in members and t.provider not in members]
-        waiting += wanting
         able = [m for m in staying if m not in observers and m not in self.transfers]
-        if not able:
-            return tuple(going_on)
-        # From the end of the view: the coordinator has enough to do.
-        chosen = [able[-1 - number % len(able)] for number in range(len(waiting))]
-        begun = [Transfer(joiner, provider, view) for joiner, provider in zip(waiting, chosen, strict=True)]
-        return (*going_on, *begun)
+        return (*going_on, *_shared_out(view, waiting + wanting, able)) if able else tuple(going_on)
+
+
+def _shared_out(view: ViewId, waiting: list[Address], able: list[Address]) -> list[Transfer]:
+    """From the end of the view: the coordinator has enough to do."""
+    return [Transfer(joiner, able[-1 - number % len(able)], view) for number, joiner in enumerate(waiting)]

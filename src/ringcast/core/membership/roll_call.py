@@ -170,7 +170,8 @@ class RollCall:
     def _complete(self) -> Complete:
         self.deadline_ns = None
         limits = self.limits(self.staying or self.asked)
-        return Complete(self.entries(), self._cuts, self.number, *limits, self._settlement())
+        standings = {member: answer.standing for member, answer in self._answers.items()}
+        return Complete(self.entries(), self._cuts, self.number, *limits, self._settlement(), standings)
 
     def _settlement(self) -> Settlement:
         survivors = tuple(Survivor(member, self._answers[member].carried) for member in self.staying)

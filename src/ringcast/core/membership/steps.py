@@ -5,10 +5,10 @@ Not effects: a driver never sees them. They exist so that membership needs to kn
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import NamedTuple
 
-from ringcast.core.control import NOTHING_TO_SETTLE, Control, MergeId, NewView, Settlement, Source
+from ringcast.core.control import NOTHING_TO_SETTLE, Control, MergeId, NewView, Settlement, Source, Standing
 from ringcast.core.effects import Beat, Drop, Excluded, Left
 from ringcast.core.membership.decisions import Decision
 from ringcast.model import Address, Entry
@@ -76,6 +76,7 @@ class Complete:
     capacity: int
     window_bytes: int
     settlement: Settlement = NOTHING_TO_SETTLE
+    standings: dict[Address, Standing] = field(default_factory=dict)  # how each stands with the application's state
 
 
 class Failed(NamedTuple):

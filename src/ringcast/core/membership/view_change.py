@@ -12,6 +12,7 @@ from __future__ import annotations
 from ringcast.core.control import Join, MergeId, NewView
 from ringcast.core.membership.pending_states import PendingStates
 from ringcast.core.membership.requests import Request
+from ringcast.core.membership.reunions import reunion_of
 from ringcast.core.membership.roll_call import RollCall
 from ringcast.core.membership.spreading import Spreading
 from ringcast.core.membership.steps import Complete, Steps
@@ -57,6 +58,7 @@ class ViewChange:
         staying = self.roll_call.staying
         members = (*staying, *self.joiners)
         observers = [m for m in staying if m in base.observers] + [m for m, j in self.joiners.items() if j.observer]
+        transfers, reunion = states.assign(view_id, staying, observers, self.wants_state, complete.standings)
         return NewView(
             self.roll_call.id,
             view_id,
@@ -68,7 +70,8 @@ class ViewChange:
             tuple(complete.entries.get(member, Entry(0, 0, 0)) for member in members),
             complete.cuts,
             settlement=complete.settlement,
-            transfers=states.assign(view_id, staying, observers, self.wants_state),
+            transfers=transfers,
+            reunion=reunion,
         )
 
     def compose_merged(self, complete: Complete, view: View, digest: Digest, states: PendingStates) -> NewView:
@@ -86,6 +89,7 @@ class ViewChange:
             self.merge_id,
             complete.settlement,
             tuple(states.transfers.values()),
+            reunion_of(view) if states.reunites else None,
         )
 
     def spread(self, now_ns: int, message: NewView) -> Steps:

@@ -225,6 +225,8 @@ class Proc:
 
 
 class World:
+    proc: type[Proc] = Proc
+
     def __init__(self, seed: int = 1, *, loss: float = 0.0, delay: tuple[int, int] = (1 * MS, 2 * MS)) -> None:
         self.seed = seed
         self.now = 0
@@ -250,7 +252,7 @@ class World:
         if name in self.procs:
             self.past.append(self.procs[name])
         address = Address(name, incarnation, f"mem:{name}")
-        proc = self.procs[name] = Proc(self, address, config or profile("test"), **join)
+        proc = self.procs[name] = self.proc(self, address, config or profile("test"), **join)
         proc.settle(proc.node.begin(self.now))
         known = [f"mem:{other}" for other in (self.procs if seeds is None else seeds) if other != name]
         proc.settle(proc.node.on_discovered(self.now, known))

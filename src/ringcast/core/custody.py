@@ -1,0 +1,131 @@
+"""The application's state as this member's society sees it: whom to tell how far it has come, whom to give it.
+
+Brings together the way of the chunks (state_line.py) and the reunion of states after a merge (reunion_line.py), and
+turns what happens there into words to others. A joiner tells all members; of a merged state only the coordinator need
+know, for a view asks everybody anyway (`Standing`), and only the coordinator keeps merges away meanwhile.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+from ringcast.core.control import Control, NewView, Reunion, ReunionFailed, StateConfirmed, StateProgress
+from ringcast.core.effects import Effect, GiveMerged, MergedOver, StateOver
+from ringcast.core.membership import Membership, Say, Steps
+from ringcast.core.packets import Run
+from ringcast.core.reunion_line import ReunionLine
+from ringcast.core.state_line import StateLine
+from ringcast.model import Address, Config
+
+Told = tuple[list[Effect], Steps]  # for the driver, and for others
+
+
+class Custody:
+    """`members` are those of the view."""
+
+    def __init__(
+        self,
+        me: Address,
+        config: Config,
+        largest_whole: int,
+        membership: Membership,
+        members: Callable[[], tuple[Address, ...]],
+        *,
+        with_state: bool,
+        reunites: bool,
+    ) -> None:
+        self.me = me
+        self.reunion = ReunionLine(me, config, reunites, lambda: membership.is_promised)
+        self.state = StateLine(me, config, largest_whole, self.reunion)
+        self.state.wants = with_state
+        membership.standing = lambda: self.reunion.standing
+        self._membership = membership
+        self._members = members
+        self._patience_ns = config.state_patience_ns
+        self._told_progress_ns = 0
+        self._early: tuple[Address, ReunionFailed] | None = None  # of a view that we have not got yet
+
+    # ---- chunks
+
+    def on_run(self, now_ns: int, sender: Address, run: Run) -> Told:
+        before = self.reunion.reunion
+        out, steps = self._heard(now_ns, before, self.state.on_run(now_ns, sender, run))
+        self.reunion.on_progress(now_ns)
+        waits = self.state.getting is not None or self.reunion.is_merger
+        if waits and now_ns - self._told_progress_ns > self._patience_ns // 4:
+            self._told_progress_ns = now_ns
+            steps += self._to_members(StateProgress())
+        failed = next((e.error for e in out if isinstance(e, StateOver) and e.joiner == self.me), None)
+        return out, steps if failed is None else steps + self.on_loaded(failed)
+
+    def on_loaded(self, error: str | None) -> Steps:
+        """The joiner's application holds the state; or it never will."""
+        return self._to_members(StateConfirmed(error or ""))
+
+    def on_confirmed(self, sender: Address, confirmed: StateConfirmed) -> list[Effect]:
+        """If it gave up, there is nothing more to give."""
+        if confirmed.error and self.state.giving.pop(sender, None) is not None:
+            return [StateOver(sender, confirmed.error)]
+        return []
+
+    def on_progress(self, now_ns: int, sender: Address) -> None:
+        """Somebody's state is still coming; if it is the merger's, ours may come later."""
+        if self.reunion.reunion is not None and sender == self.reunion.reunion.merger:
+            self.reunion.on_progress(now_ns)
+
+    # ---- the reunion of states
+
+    def on_view(self, now_ns: int, message: NewView) -> Told:
+        before, reunion = self.reunion.reunion, message.reunion
+        out, steps = self._heard(now_ns, before, self.state.on_view(now_ns, message))
+        if reunion is not None and reunion.view == message.id and not self.reunion.takes_part:
+            steps += self._stand_aside(reunion)
+        early, self._early = self._early, None
+        failed: Told = ([], []) if early is None else self.on_failed(now_ns, *early)
+        return out + failed[0], steps + failed[1]
+
+    def _stand_aside(self, reunion: Reunion) -> Steps:
+        """The group merges states and this member's application does not: nobody shall wait for it."""
+        failed = ReunionFailed(reunion.cut, f"{self.me} was given no merge_state")
+        if reunion.merger == self.me:
+            return self._to_members(failed)
+        is_giver = any(side.giver == self.me for side in reunion.sides)
+        return [Say(reunion.merger, failed if is_giver else StateConfirmed())]
+
+    def on_states_merged(self, now_ns: int, error: str | None) -> Told:
+        before = self.reunion.reunion
+        merged = self.reunion.on_states_merged(now_ns) if error is None else self.reunion.fail(now_ns, error)
+        return self._heard(now_ns, before, merged)
+
+    def on_failed(self, now_ns: int, sender: Address, failed: ReunionFailed) -> Told:
+        reunion = self.reunion.reunion
+        if reunion is None or reunion.cut != failed.cut:
+            self._early = (sender, failed)
+            return [], []
+        if sender != reunion.merger and not self.reunion.is_merger:
+            return [], []
+        return self._heard(now_ns, reunion, self.reunion.fail(now_ns, failed.why))
+
+    def on_free(self, now_ns: int) -> Told:
+        """A roll call ended without a view."""
+        return self._heard(now_ns, self.reunion.reunion, self.reunion.on_free(now_ns))
+
+    def on_time(self, now_ns: int) -> Told:
+        return self._heard(now_ns, self.reunion.reunion, self.reunion.on_time(now_ns))
+
+    def _heard(self, now_ns: int, before: Reunion | None, effects: list[Effect]) -> Told:
+        """What the reunion came to, told to whom it concerns."""
+        steps: Steps = []
+        for effect in effects:
+            if isinstance(effect, GiveMerged):
+                self.state.give_merged(effect)
+            if isinstance(effect, GiveMerged | MergedOver):
+                error = effect.error if isinstance(effect, MergedOver) else None
+                if error is not None and before is not None and before.merger == self.me:
+                    steps += self._to_members(ReunionFailed(before.cut, error))
+                leader = self._membership.leader
+                steps += [] if leader is None else [Say(leader, StateConfirmed(error or ""))]
+        return effects, steps
+
+    def _to_members(self, message: Control) -> Steps:
+        return [Say(member, message) for member in self._members()]
