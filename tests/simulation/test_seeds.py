@@ -2,14 +2,14 @@
 
 import os
 
-from ringcast.sim import Summary, Task, run_all
+from ringcast.sim import Asked, Summary, Task, run_all
 
 SEEDS = int(os.environ.get("RINGCAST_SEEDS", "16"))
 
 
 def summary_of(fixed: bool, count: int, first: int = 0) -> Summary:
     summary = Summary()
-    for outcome in run_all([Task(first + seed, (2, 7), fixed) for seed in range(count)]):
+    for outcome in run_all([Task(first + seed, Asked(fixed=fixed)) for seed in range(count)]):
         summary.add(outcome)
     return summary
 

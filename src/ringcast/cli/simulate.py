@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import time
+from dataclasses import dataclass
 from pathlib import Path
 
 import click
@@ -11,11 +12,13 @@ from ringcast.cli.output import emit_json, json_option, say_progress
 from ringcast.errors import UsageError
 from ringcast.sim import (
     KNOWN,
+    WORKLOADS,
+    Asked,
+    Kept,
     Options,
     Outcome,
     Summary,
     Task,
-    draw,
     hunt,
     run_all,
     run_world,
@@ -28,6 +31,8 @@ _EPILOG = """\b
 Examples:
   ringcast simulate --seeds 200                   seeds 0 to 199, over all cores
   ringcast simulate --first-seed 1000 --seeds 50 --members 3..5 --json
+  ringcast simulate --seeds 10000 --resume out/seeds.jsonl      in pieces: goes on where it was
+  ringcast simulate --seeds 2000 --workload total               always with sends in one order, to random subsets
   ringcast simulate --seed 17                     replay one seed and tell its story
   ringcast simulate --seed 17 --record out/       keep its recordings, for `ringcast check`
   ringcast simulate --seed 17 --shrink            make a failing run small, and write it as a scenario
@@ -58,6 +63,12 @@ def _member_range(ctx: click.Context, param: click.Parameter, value: str) -> tup
 @click.option(
     "--record", type=click.Path(path_type=Path, file_okay=False), help="Keep recordings below this directory."
 )
+@click.option(
+    "--resume",
+    type=click.Path(path_type=Path, dir_okay=False),
+    help="Keep each outcome in this file, and run only the seeds that are not in it yet.",
+)
+@click.option("--workload", type=click.Choice(WORKLOADS), default="mixed", show_default=True, help="What is sent.")
 @click.option("--fixed", is_flag=True, help="Everybody in one view for ever: the multicast alone.")
 @click.option(
     "--shrink", "is_shrunk", is_flag=True, help="With --seed: make a failure small and write a scenario file."
@@ -71,6 +82,8 @@ def command(
     seeds: int | None,
     members: tuple[int, int],
     record: Path | None,
+    resume: Path | None,
+    workload: str,
     fixed: bool,
     is_shrunk: bool,
     planted_bugs: bool,
@@ -86,19 +99,23 @@ def command(
         return _hunt_all(as_json)
     if is_shrunk and seed is None:
         raise UsageError("--shrink makes one run small: name it with --seed")
+    asked = Asked(members, fixed, workload)
     if seed is not None:
-        if seeds is not None:
-            raise UsageError("--seed replays one seed, --seeds runs many: choose one of them")
+        if seeds is not None or resume is not None:
+            raise UsageError("--seed replays one seed, --seeds and --resume are for many: choose one of them")
         if is_shrunk:
-            return _shrink(draw(seed, members, fixed=fixed), record or Path(), as_json)
-        return _replay(Task(seed, members, fixed, record), everything, as_json)
-    tasks = [Task(first_seed + n, members, fixed, record) for n in range(seeds or 20)]
-    return _run_many(tasks, as_json)
+            return _shrink(asked.options(seed), record or Path(), as_json)
+        return _replay(Task(seed, asked, record), everything, as_json)
+    tasks = [Task(first_seed + n, asked, record) for n in range(seeds or 20)]
+    if resume is None:
+        return _tell_all(_run_many(tasks, Summary()), as_json)
+    with Kept(resume, asked) as kept:
+        return _tell_all(_resume(tasks, kept), as_json)
 
 
 def _replay(task: Task, everything: bool, as_json: bool) -> int:
     record = None if task.record is None else task.record / f"seed-{task.seed}"
-    outcome, cluster = run_world(draw(task.seed, task.members, fixed=task.fixed), record)
+    outcome, cluster = run_world(task.asked.options(task.seed), record)
     summary = Summary([outcome])
     if as_json:
         emit_json(summary.to_json())
@@ -137,23 +154,77 @@ def _hunt_all(as_json: bool) -> int:
     return int(not all(caught.is_caught for caught in found))
 
 
-def _run_many(tasks: list[Task], as_json: bool) -> int:
-    summary = Summary()
-    began = shown = time.monotonic()
-    for outcome in run_all(tasks):
-        summary.add(outcome)
-        if not outcome.is_good:
-            say_progress(_failure(outcome))
-        if time.monotonic() - shown >= _PROGRESS_SECONDS:
-            shown = time.monotonic()
-            say_progress(f"{len(summary.outcomes)} of {len(tasks)} seeds, {len(summary.failed)} failed")
-    seconds = time.monotonic() - began
+@dataclass(slots=True)
+class Batch:
+    """What was run, how long it took, and whether somebody stopped it."""
+
+    summary: Summary
+    seconds: float = 0.0
+    is_stopped: bool = False
+
+
+def _resume(tasks: list[Task], kept: Kept) -> Batch:
+    known = kept.outcomes()
+    summary = Summary([known[task.seed] for task in tasks if task.seed in known])
+    left = [task for task in tasks if task.seed not in known]
+    say_progress(f"{len(summary.outcomes)} of {len(tasks)} seeds are in {kept.path}, {len(left)} are left")
+    return _run_many(left, summary, kept)
+
+
+def _run_many(tasks: list[Task], summary: Summary, kept: Kept | None = None) -> Batch:
+    """Whatever was run before an interruption counts."""
+    batch = Batch(summary)
+    progress = Progress(len(tasks))
+    try:
+        for outcome in run_all(tasks):
+            summary.add(outcome)
+            if kept is not None:
+                kept.add(outcome)
+            if not outcome.is_good:
+                say_progress(_failure(outcome))
+            progress.note(len(summary.failed))
+    except KeyboardInterrupt:
+        batch.is_stopped = True
+        say_progress(f"stopped with {progress.left} seeds left; the same command goes on" if kept else "stopped")
+    batch.seconds = progress.seconds
+    return batch
+
+
+class Progress:
+    """Says now and then how far a batch has come, how fast it goes and how long it will take."""
+
+    def __init__(self, count: int) -> None:
+        self._count = count
+        self._done = 0
+        self._began = self._shown = time.monotonic()
+
+    @property
+    def left(self) -> int:
+        return self._count - self._done
+
+    @property
+    def seconds(self) -> float:
+        return time.monotonic() - self._began
+
+    def note(self, failed: int) -> None:
+        self._done += 1
+        if time.monotonic() - self._shown < _PROGRESS_SECONDS:
+            return
+        self._shown = time.monotonic()
+        per_second = self._done / self.seconds
+        minutes = self.left / per_second / 60
+        say_progress(
+            f"{self._done} of {self._count} seeds, {failed} failed, {per_second:.1f} per second, {minutes:.0f} min left"
+        )
+
+
+def _tell_all(batch: Batch, as_json: bool) -> int:
     if as_json:
-        emit_json(summary.to_json() | {"seconds": round(seconds, 3)})
+        emit_json(batch.summary.to_json() | {"seconds": round(batch.seconds, 3), "stopped": batch.is_stopped})
     else:
-        _tell(summary)
-        click.echo(f"{seconds:.1f} s of real time")
-    return int(bool(summary.failed))
+        _tell(batch.summary)
+        click.echo(f"{batch.seconds:.1f} s of real time")
+    return 2 if batch.is_stopped else int(bool(batch.summary.failed))
 
 
 def _failure(outcome: Outcome) -> str:

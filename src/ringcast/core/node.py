@@ -58,7 +58,7 @@ class Node:
             self._group = GroupStream(me, config, view, offsets or {}, multicasts=multicasts)
             self.order.on_view(view)
         self._early: deque[tuple[Address, Run]] = deque(maxlen=config.early_packets)  # runs before the first view
-        self._next_interval_ns: int | None = None
+        self.next_interval_ns: int | None = None
         self._on: dict[type, Callable[..., list[Effect]]] = {
             Run: self._on_run,
             Ack: self._on_ack,
@@ -245,7 +245,7 @@ class Node:
     # ---- packets
 
     def on_packet(self, now_ns: int, sender: Address, packet: Packet) -> list[Effect]:
-        if self._next_interval_ns is None:
+        if self.next_interval_ns is None:
             self._wake_by(now_ns)
         out = self.order.sift(now_ns, self._on[type(packet)](now_ns, sender, packet))
         return out if self.society is None else self.society.after_packet(now_ns, sender, out)
@@ -302,26 +302,26 @@ class Node:
 
     def deadline_ns(self) -> int | None:
         if self.society is None:
-            return self._next_interval_ns
-        due = [self._next_interval_ns, self.society.deadline_ns()]
+            return self.next_interval_ns
+        due = [self.next_interval_ns, self.society.deadline_ns()]
         return min((deadline for deadline in due if deadline is not None), default=None)
 
     def on_time(self, now_ns: int) -> list[Effect]:
         """Called at or after the deadline. Quiet when idle: without work there is no deadline."""
         out = [] if self.society is None else self.society.on_time(now_ns)
-        if self._next_interval_ns is None or now_ns < self._next_interval_ns:
+        if self.next_interval_ns is None or now_ns < self.next_interval_ns:
             return out
         parts = [part for part in (self._group, self.peers, self.order, self.society) if part is not None]
         for part in parts:
             out += part.on_interval(now_ns)
         out += self._forsaken.on_interval(now_ns, None if self._group is None else self._group.view)
         idle = all(part.is_idle for part in parts)
-        self._next_interval_ns = None if idle else now_ns + self.config.xmit_interval_ns
+        self.next_interval_ns = None if idle else now_ns + self.config.xmit_interval_ns
         return out
 
     def _wake_by(self, now_ns: int) -> None:
-        if self._next_interval_ns is None:
-            self._next_interval_ns = now_ns + self.config.xmit_interval_ns
+        if self.next_interval_ns is None:
+            self.next_interval_ns = now_ns + self.config.xmit_interval_ns
 
     wake = _wake_by
 

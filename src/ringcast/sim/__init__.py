@@ -4,29 +4,35 @@ A seed replays a run bit for bit. A public test kit: users test their applicatio
 """
 
 from ringcast.sim.application import Application
-from ringcast.sim.batch import Summary, Task, run_all
+from ringcast.sim.batch import Asked, Task, run_all
 from ringcast.sim.clock import Clock, LocalClock
-from ringcast.sim.cluster import Cluster
+from ringcast.sim.cluster import HARNESS, Cluster, names_of
 from ringcast.sim.faults import Fault, Faults
+from ringcast.sim.kept import Kept
 from ringcast.sim.member import Member
 from ringcast.sim.network import Catch, Link, Network
-from ringcast.sim.options import Options, draw
+from ringcast.sim.options import WORKLOADS, Options, draw
 from ringcast.sim.planted import KNOWN, hunt
 from ringcast.sim.run import Outcome, run_world, simulate
 from ringcast.sim.scenario import play, scenario_of
 from ringcast.sim.shrink import Shrunk, shrink
 from ringcast.sim.stage import Stage
 from ringcast.sim.story import tell
+from ringcast.sim.summary import Summary
 from ringcast.sim.workload import Load
 
 __all__ = [
+    "HARNESS",
     "KNOWN",
+    "WORKLOADS",
     "Application",
+    "Asked",
     "Catch",
     "Clock",
     "Cluster",
     "Fault",
     "Faults",
+    "Kept",
     "Link",
     "Load",
     "LocalClock",
@@ -40,6 +46,7 @@ __all__ = [
     "Task",
     "draw",
     "hunt",
+    "names_of",
     "play",
     "run_all",
     "run_world",

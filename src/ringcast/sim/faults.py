@@ -60,6 +60,10 @@ PARTITIONS: Mapping[str, Callable[[list[str], tuple[str, ...]], Pairs]] = {
     "split": lambda names, members: _between(members, [name for name in names if name not in members]),
     # The last one named is reached from both sides: A B C with C named hears A and D, but A does not hear D.
     "bridge": lambda names, members: _between(members[:-1], [name for name in names if name not in members]),
+    # Everybody hears its two neighbours only, in the order of the names.
+    "ring": lambda names, members: [pair for pair in _every(names) if not _are_neighbours(names, *pair)],
+    # As a split, but it opens and closes: cut for `amount` milliseconds, whole for as long, and so on.
+    "flap": lambda names, members: _between(members, [name for name in names if name not in members]),
 }
 
 # Packets of these kinds do not pass; members as for links.
@@ -112,6 +116,7 @@ class Faults:
     def __init__(self, place: Place) -> None:
         self._place = place
         self.active: list[Fault] = []
+        self._lulls: list[Fault] = []  # flapping cuts that are open just now
         self._is_over = False
 
     def plan(self, fault: Fault) -> None:
@@ -128,6 +133,18 @@ class Faults:
         self.active.append(fault)
         self._place.note_fault(fault)
         self.refresh()
+        if fault.kind == "flap":
+            self._place.clock.after(int(fault.amount * MS), self._flap, fault)
+
+    def _flap(self, fault: Fault) -> None:
+        if fault not in self.active:
+            return
+        if fault in self._lulls:
+            self._lulls.remove(fault)
+        else:
+            self._lulls.append(fault)
+        self.refresh()
+        self._place.clock.after(int(fault.amount * MS), self._flap, fault)
 
     def _end_process(self, fault: Fault) -> None:
         name = fault.members[0]
@@ -144,6 +161,7 @@ class Faults:
             self._start_again(fault.members[0])
         elif fault in self.active:
             self.active.remove(fault)
+            self._lulls = [lull for lull in self._lulls if lull != fault]
             self._place.note_heal(fault)
             self.refresh()
 
@@ -168,6 +186,8 @@ class Faults:
         network, names = self._place.network, self._place.names
         network.mend_all()
         for fault in self.active:
+            if fault in self._lulls:
+                continue
             if fault.kind in PARTITIONS:
                 network.cut(PARTITIONS[fault.kind](names, fault.members))
             elif fault.kind in KIND_CUTS:
@@ -200,5 +220,13 @@ def _between(side: tuple[str, ...] | list[str], other: list[str]) -> Pairs:
 def _link_pairs(names: list[str], members: tuple[str, ...]) -> Pairs:
     if len(members) == 2:
         return [(members[0], members[1])]
-    every = [(a, b) for a in names for b in names if a != b]
+    every = _every(names)
     return [pair for pair in every if members[0] in pair] if members else every
+
+
+def _every(names: list[str]) -> Pairs:
+    return [(a, b) for a in names for b in names if a != b]
+
+
+def _are_neighbours(names: list[str], a: str, b: str) -> bool:
+    return (names.index(a) - names.index(b)) % len(names) in (1, len(names) - 1)

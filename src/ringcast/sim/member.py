@@ -15,6 +15,7 @@ from typing import Protocol
 from ringcast.core import (
     Beat,
     Cast,
+    Channel,
     Deliver,
     Dequeue,
     Drop,
@@ -33,6 +34,7 @@ from ringcast.errors import UsageError
 from ringcast.model import SECOND, Address, Event, Kind, ViewId
 from ringcast.sim.application import Application, Outbound
 from ringcast.sim.clock import Clock, LocalClock
+from ringcast.sim.invariants import TickCheck, check_packet, check_stream, check_taken
 from ringcast.sim.network import Network
 from ringcast.sim.nodes import name_at
 from ringcast.trace import Recorder
@@ -69,9 +71,12 @@ class Member:
         self._world = world
         self._codec = Codec(world.group, node.me)
         self._record = recorder.append
+        self._check_tick = TickCheck(node.config.heartbeat_ns)
         self._buffer: deque[tuple[bytes, bool]] = deque()  # what a frozen member's socket holds
         self._buffered = 0
         self._timer_ns: int | None = None
+        self._armed_interval_ns: int | None = None
+        self._has_reached_far = True  # since the deadline was asked for: it may have come nearer
         self._waits: dict[str, int] = {}  # what is waited for, and the number of that wait
         self._last_wait = 0
         self._waiting: Outbound | None = None  # the message whose send waits for room
@@ -100,14 +105,14 @@ class Member:
         self._world.network.attach(self.name, self._on_frame)
         if not self.node.has_group:
             self._start_wait("join", JOIN_LIMIT_NS)
-        self._enter(self.node.begin(self.now_ns))
-        self._enter(self.node.on_discovered(self.now_ns, endpoints))
+        self._enter_anew(self.node.begin(self.now_ns))
+        self._enter_anew(self.node.on_discovered(self.now_ns, endpoints))
 
     def leave(self) -> None:
         """Ask to be let go; the process ends when it is out."""
         if not self.is_over and "leave" not in self._waits:
             self._start_wait("leave", self.node.config.leave_ns)
-            self._enter(self.node.leave(self.now_ns))
+            self._enter_anew(self.node.leave(self.now_ns))
 
     @property
     def now_ns(self) -> int:
@@ -135,7 +140,7 @@ class Member:
         self.is_frozen = False
         self._buffered = 0
         frames, self._buffer = self._buffer, deque()
-        self._enter(self.node.on_time(self.now_ns))
+        self._enter_anew(self.node.on_time(self.now_ns))
         for frame, is_damaged in frames:
             self._on_frame(frame, is_damaged)
 
@@ -179,6 +184,7 @@ class Member:
     def look(self) -> None:
         """The application does what it can do now."""
         if not (self.is_frozen or self.is_over):
+            self._has_reached_far = True
             self._enter([])
 
     # ---- facts
@@ -195,7 +201,9 @@ class Member:
             self._drop(Drop("a damaged frame", None))
         else:
             sender, packet = decoded  # type: ignore[misc]
-            self._enter(self.node.on_packet(self.now_ns, sender, packet))
+            effects = self.node.on_packet(self.now_ns, sender, packet)
+            self._has_reached_far |= check_packet(self.node, sender, packet, effects)
+            self._enter(effects)
 
     def _keep(self, frame: bytes, is_damaged: bool) -> None:
         if self._buffered + len(frame) <= self.node.config.receive_buffer_bytes:
@@ -207,7 +215,17 @@ class Member:
             return  # a timer that was set again since
         self._timer_ns = None
         if not self.is_frozen:
-            self._enter(self.node.on_time(self.now_ns))
+            now_ns = self.now_ns
+            effects = self.node.on_time(now_ns)
+            self._check_tick(self.node, now_ns, effects)
+            self._has_reached_far = True
+            self._enter(effects)
+
+    def _enter_anew(self, effects: list[Effect]) -> None:
+        """A fact that may have touched anything."""
+        self.node.check()
+        self._has_reached_far = True
+        self._enter(effects)
 
     def _enter(self, effects: list[Effect]) -> None:
         """One fact went into the node: carry out what came of it, then let the application go on."""
@@ -215,17 +233,30 @@ class Member:
         while self._read() or self._send():
             pass
         self._note_wait()
-        self._arm()
+        if self._has_reached_far or self.node.next_interval_ns != self._armed_interval_ns:
+            self._arm()
         if self._is_leaving:
             self.end("left")
 
     def _carry_out(self, effects: list[Effect]) -> None:
-        self.node.check()
         do = self._do
-        for effect in [*effects, *self.node.flush(self.now_ns)]:
+        for effect in effects:
             do[type(effect)](effect)
+        flushed = self.node.flush(self.now_ns)
+        if flushed:
+            self.node.check()
+            self._has_reached_far = True
+            for effect in flushed:
+                do[type(effect)](effect)
+
+    def _carry_out_far(self, effects: list[Effect]) -> None:
+        self.node.check()
+        self._has_reached_far = True
+        self._carry_out(effects)
 
     def _arm(self) -> None:
+        self._has_reached_far = False
+        self._armed_interval_ns = self.node.next_interval_ns
         deadline_ns = self.node.deadline_ns()
         if deadline_ns is None or self.is_over:
             return
@@ -244,7 +275,9 @@ class Member:
             return False
         delivery = app.read()
         if delivery is not None:
-            self._carry_out(self.node.on_taken(self.now_ns, delivery))
+            effects = self.node.on_taken(self.now_ns, delivery)
+            self._has_reached_far |= check_taken(self.node, delivery, effects)
+            self._carry_out(effects)
         return True
 
     def _is_time_to_read(self, pause_ns: int) -> bool:
@@ -273,14 +306,16 @@ class Member:
         for _ in range(count):
             outbox.popleft()
         payloads = payloads[:count]
-        self._carry_out(self.node.send(self.now_ns, payloads, list(map(len, payloads))))
+        effects = self.node.send(self.now_ns, payloads, list(map(len, payloads)))
+        check_stream(self.node, Channel.GROUP, self.address)
+        self._carry_out(effects)
         return True
 
     def _send_large(self, payload: bytes) -> bool:
         if not self.node.may_send_large(payload):
             return False
         self.application.outbox.popleft()
-        self._carry_out(self.node.send_large(self.now_ns, payload))
+        self._carry_out_far(self.node.send_large(self.now_ns, payload))
         return True
 
     def _send_in_order(self, outbound: Outbound) -> bool:
@@ -291,7 +326,7 @@ class Member:
         if not self.node.fit_in_order([len(outbound.payload)], to):
             return False
         self.application.outbox.popleft()
-        self._carry_out(self.node.queue(self.now_ns, [outbound.payload], to)[1])
+        self._carry_out_far(self.node.queue(self.now_ns, [outbound.payload], to)[1])
         return True
 
     def _send_private(self, outbound: Outbound) -> bool:
@@ -299,7 +334,7 @@ class Member:
         if not self.node.may_send_to(peers, len(outbound.payload)):
             return False
         self.application.outbox.popleft()
-        self._carry_out(self.node.send_to(self.now_ns, peers, outbound.payload))
+        self._carry_out_far(self.node.send_to(self.now_ns, peers, outbound.payload))
         return True
 
     def _note_wait(self) -> None:

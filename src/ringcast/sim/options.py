@@ -11,11 +11,17 @@ from random import Random
 
 from ringcast.model import MS, SECOND, Config, profile
 from ringcast.sim.cluster import names_of
-from ringcast.sim.faults import KINDS, LASTING_KINDS, LIFE_FAULTS, LINK_CHANGES, MEMBER_FAULTS, PARTITIONS, Fault
+from ringcast.sim.faults import LASTING_KINDS, LIFE_FAULTS, LINK_CHANGES, MEMBER_FAULTS, PARTITIONS, Fault
 from ringcast.sim.network import Link
+from ringcast.sim.ordered_load import OrderedLoad, draw_ordered
 from ringcast.sim.workload import Load
 
 FEWEST_FAULTS = 5
+WORKLOADS = ("mixed", "total")
+_DELIVERIES = (
+    1200  # about so many in a run that nothing disturbs: enough to judge, and few enough for thousands of seeds
+)
+_DIVIDING = ("split", "isolate", "one-way", "flap", "crash")  # what settles and merges the one order
 
 
 @dataclass(frozen=True, slots=True)
@@ -32,27 +38,37 @@ class Options:
     faults: tuple[Fault, ...] = ()
     safety_ns: int = 10 * SECOND
     bound_ns: int = 5 * SECOND
+    workload: str = "mixed"  # or "total": always sends in the one order, to random subsets too
+
+    @property
+    def ordered(self) -> OrderedLoad:
+        return draw_ordered(self.seed, self.members, always=self.workload == "total")
 
     def without_fault(self, index: int) -> Options:
         return replace(self, faults=self.faults[:index] + self.faults[index + 1 :])
 
 
-def draw(seed: int, members: tuple[int, int] = (2, 7), *, fixed: bool = False) -> Options:
+def draw(seed: int, members: tuple[int, int] = (2, 7), *, fixed: bool = False, workload: str = "mixed") -> Options:
     """The run that belongs to a seed."""
     random = Random(f"{seed}/options")
     count = random.randint(*members)
-    safety_ns = random.randint(10 * SECOND, 14 * SECOND)
+    safety_ns = random.randint(10_000, 11_000) * MS
+    config = _config(random)
+    faults = _faults(random, names_of(count), () if fixed else LIFE_FAULTS, safety_ns)
+    if workload == "total":
+        faults = (*faults, *_dividing(random, names_of(count), safety_ns))
     return Options(
         seed,
         count,
-        _config(random),
+        config,
         _link(random),
         random.random() < 0.5,
         fixed,
-        _load(random, count),
-        _faults(random, names_of(count), LASTING_KINDS if fixed else KINDS, safety_ns),
+        _load(random, count, count if config.self_delivery else count - 1),
+        faults,
         safety_ns,
         5 * SECOND if fixed else 15 * SECOND,
+        workload,
     )
 
 
@@ -64,9 +80,11 @@ def _config(random: Random) -> Config:
         stream_capacity=random.choice((1, 4, 32, 32)),
         frame_bytes=random.choice((700, 1400, 8000)),
         window_bytes=random.choice((2_000, 64_000, 1_000_000)),
-        xmit_interval_ns=random.choice((5, 10, 20, 50)) * MS,
+        xmit_interval_ns=random.choice((10, 25, 50)) * MS,
         request_ranges=random.choice((1, 4, 128)),
         request_messages=random.choice((1, 16, 4096)),
+        heartbeat_ns=random.choice((100, 200)) * MS,
+        resumer_ns=random.choice((850, 2000)) * MS,  # the last resort, sometimes hardly behind the others
         self_delivery=random.random() < 0.8,
     )
 
@@ -81,18 +99,24 @@ def _link(random: Random) -> Link:
     )
 
 
-def _load(random: Random, members: int) -> Load:
-    # Enough for a thousand deliveries whatever the number of members, and little enough for thousands of seeds.
-    per_second = max(5.0, 200.0 / members**2) * random.choice((1.0, 1.0, 2.0))
+def _load(random: Random, members: int, readers: int) -> Load:
+    per_second = _DELIVERIES / 11 / (members * max(1, readers)) * random.choice((1.0, 1.0, 2.0))
     large = random.randint(500, 6000)
-    sizes = random.choice(((10,), (10, 100), (0, 1, 500), (100, large), (50, large, 20_000)))
+    sizes = random.choice(((10,), (10, 100), (0, 1, 500), (100, 100, 100, large), (50, 50, 50, large, 50, 50, 20_000)))
     return Load(per_second, sizes, random.choice((0.0, 0.2, 0.5)), random.choice((1, 1, 5, 20)))
 
 
-def _faults(random: Random, names: list[str], known: tuple[str, ...], safety_ns: int) -> tuple[Fault, ...]:
-    kinds = random.sample(sorted(known), random.randint(3, len(known)))
-    count = random.randint(FEWEST_FAULTS, 12)
-    return tuple(_fault(random, random.choice(kinds), names, safety_ns) for _ in range(count))
+def _faults(random: Random, names: list[str], life: tuple[str, ...], safety_ns: int) -> tuple[Fault, ...]:
+    """Some kinds only. A process can end only while it lives, so of those that always begin there are enough."""
+    kinds = random.sample(LASTING_KINDS, random.randint(3, len(LASTING_KINDS)))
+    ends = random.sample(life, random.randint(0, len(life)))
+    drawn = [random.choice(kinds) for _ in range(random.randint(FEWEST_FAULTS, 9))]
+    drawn += [random.choice(ends) for _ in range(random.randint(1, 4))] if ends else []
+    return tuple(_fault(random, kind, names, safety_ns) for kind in drawn)
+
+
+def _dividing(random: Random, names: list[str], safety_ns: int) -> tuple[Fault, ...]:
+    return tuple(_fault(random, kind, names, safety_ns) for kind in random.sample(_DIVIDING, 3))
 
 
 def _fault(random: Random, kind: str, names: list[str], safety_ns: int) -> Fault:
@@ -103,7 +127,9 @@ def _fault(random: Random, kind: str, names: list[str], safety_ns: int) -> Fault
 
 def _whom(random: Random, kind: str, names: list[str]) -> tuple[str, ...]:
     shuffled = random.sample(names, len(names))
-    if kind in ("split", "bridge"):
+    if kind == "ring":
+        return ()
+    if kind in ("split", "bridge", "flap"):
         return tuple(shuffled[: random.randint(1, max(1, len(names) - 1))])
     if kind == "one-way":
         return tuple(shuffled[:2])
@@ -119,6 +145,7 @@ _AMOUNTS: dict[str, tuple[float, ...]] = {
     "jitter": (5, 50),
     "slow-link": (5_000, 100_000),
     "slow-reading": (5, 50, 500),
+    "flap": (30, 150, 400),
     "clock": (-500_000, -1000, 1000, 1_000_000),
 }
 

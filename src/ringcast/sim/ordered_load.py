@@ -11,6 +11,7 @@ from dataclasses import dataclass, field
 from random import Random
 
 from ringcast.model import SECOND, Address
+from ringcast.sim.application import Hook
 from ringcast.sim.cluster import Cluster
 from ringcast.sim.member import Member
 from ringcast.sim.workload import MOST_WAITING, payload_of
@@ -24,15 +25,17 @@ class OrderedLoad:
     subset_share: float = 0.5
     barrier_share: float = 0.05
     large: int = 0  # the size of a message now and then, above any frame
+    aside_share: float = 0.0  # of what is read, this share makes the reader tell another one, past the group (G13)
 
 
-def draw_ordered(seed: int | str, members: int) -> OrderedLoad:
-    """The ordered load that belongs to a seed; a third of the seeds have none."""
+def draw_ordered(seed: int | str, members: int, *, always: bool = False) -> OrderedLoad:
+    """The ordered load that belongs to a seed; a third of the seeds have none, unless it is always wanted."""
     random = Random(f"{seed}/ordered")
-    pace = random.choice((0.0, 1.0, 2.0))
-    return OrderedLoad(
-        pace * max(3.0, 60.0 / members**2), random.choice((0.0, 0.5, 1.0)), 0.05, random.choice((0, 0, 9_000))
-    )
+    pace = random.choice((1.0, 2.0) if always else (0.0, 1.0, 2.0))
+    subset_share = random.choice((0.5, 1.0) if always else (0.0, 0.5, 1.0))
+    large = random.choice((0, 0, 9_000))
+    aside_share = random.choice((0.0, 0.3)) / members  # fewer than one follows from one
+    return OrderedLoad(pace * max(1.5, 40.0 / members**2), subset_share, 0.05, large, aside_share)
 
 
 @dataclass(slots=True)
@@ -71,6 +74,20 @@ class OrderedWorkload:
         if self._load.per_second:
             member = self._cluster[name]
             self._plan(member, self._cluster.random(name, f"ordered/{member.address.incarnation}"))
+            if self._load.aside_share:
+                member.application.on_message = self._aside(
+                    self._cluster.random(name, f"aside/{member.address.incarnation}")
+                )
+
+    def _aside(self, random: Random) -> Hook:
+        """A side channel: who has read an ordered message may tell another, which then queues one of its own."""
+
+        def on_message(origin: Address, payload: bytes) -> None:
+            if b"!:" in payload[:20] and random.random() < self._load.aside_share:
+                told = self._cluster[random.choice(self._cluster.names)]
+                self._cluster.clock.after(0, self._queue_if_possible, told, random)
+
+        return on_message
 
     def _plan(self, member: Member, random: Random) -> None:
         pause_ns = int(random.expovariate(self._load.per_second) * SECOND)
@@ -79,9 +96,13 @@ class OrderedWorkload:
     def _tick(self, member: Member, random: Random) -> None:
         if member.is_over or self._cluster.clock.now_ns >= self._until_ns:
             return
-        if len(member.application.outbox) < MOST_WAITING and not member.is_frozen and member.node.has_group:
-            self._queue(member, random)
+        self._queue_if_possible(member, random)
         self._plan(member, random)
+
+    def _queue_if_possible(self, member: Member, random: Random) -> None:
+        has_room = len(member.application.outbox) < MOST_WAITING
+        if has_room and member.node.has_group and not (member.is_over or member.is_frozen):
+            self._queue(member, random)
 
     def _queue(self, member: Member, random: Random) -> None:
         number = self._numbers[member.name] = self._numbers.get(member.name, 0) + 1

@@ -15,13 +15,17 @@ from pathlib import Path
 from typing import Any
 
 from ringcast.checkers import judge
-from ringcast.model import SECOND, Kind
+from ringcast.model import MS, SECOND, Kind, ViewId
 from ringcast.sim.cluster import Cluster
 from ringcast.sim.contents import strange_contents
 from ringcast.sim.options import Options
-from ringcast.sim.ordered_load import OrderedWorkload, draw_ordered
+from ringcast.sim.ordered_load import OrderedWorkload
 from ringcast.sim.storms import storms
 from ringcast.sim.workload import Workload
+
+STABLE_NS = 1 * SECOND  # so long nothing may wait and no view may change before the liveness phase counts as over
+_LOAD_AFTER_HEAL_NS = 1 * SECOND
+_LOOK_EVERY_NS = 50 * MS
 
 
 @dataclass(slots=True)
@@ -31,6 +35,9 @@ class Outcome:
     seed: int
     members: int
     simulated_ns: int = 0
+    safety_ns: int = 0  # under faults
+    settled_ns: int = 0  # from the heal until nothing waited any more, for good
+    workload: str = "mixed"
     events: int = 0
     deliveries: int = 0
     is_settled: bool = False
@@ -40,6 +47,7 @@ class Outcome:
     violated: dict[str, int] = field(default_factory=dict)
     sentences: list[str] = field(default_factory=list)  # what went wrong, in words, most telling first
     trace_hash: str = ""
+    cpu_ns: int = 0  # what it cost, where somebody measured that; the one field that differs from run to run
 
     @property
     def is_good(self) -> bool:
@@ -54,6 +62,7 @@ class Outcome:
         return {
             "seed": self.seed,
             "members": self.members,
+            "workload": self.workload,
             "simulated_seconds": self.simulated_ns / SECOND,
             "deliveries": self.deliveries,
             "faults": self.faults,
@@ -68,7 +77,7 @@ def simulate(options: Options, record: Path | None = None) -> Outcome:
 
 def run_world(options: Options, record: Path | None = None) -> tuple[Outcome, Cluster]:
     """The same, and the world as it ended, for those who want to tell its story."""
-    outcome = Outcome(options.seed, options.members)
+    outcome = Outcome(options.seed, options.members, workload=options.workload)
     cluster = Cluster(
         options.members,
         seed=options.seed,
@@ -90,9 +99,9 @@ def run_world(options: Options, record: Path | None = None) -> tuple[Outcome, Cl
 
 
 def _live_through(cluster: Cluster, options: Options, outcome: Outcome) -> None:
-    heal_ns = options.safety_ns
-    workload = Workload(cluster, options.load, until_ns=heal_ns + SECOND)
-    ordered = OrderedWorkload(cluster, draw_ordered(options.seed, options.members), until_ns=heal_ns + SECOND)
+    heal_ns = outcome.safety_ns = options.safety_ns
+    workload = Workload(cluster, options.load, until_ns=heal_ns + _LOAD_AFTER_HEAL_NS)
+    ordered = OrderedWorkload(cluster, options.ordered, until_ns=heal_ns + _LOAD_AFTER_HEAL_NS)
     begin = cluster.on_start = ordered.beside(workload.begin)
     for name in cluster.names:
         begin(name)
@@ -100,14 +109,39 @@ def _live_through(cluster: Cluster, options: Options, outcome: Outcome) -> None:
         cluster.faults.plan(fault)
     cluster.clock.run_until(heal_ns)
     cluster.heal(options.bound_ns)
-    cluster.clock.run_until(heal_ns + options.bound_ns)
-    outcome.is_settled = cluster.is_settled() and cluster.share_a_view()
+    outcome.is_settled = _settle(cluster, options, outcome)
     seconds = options.bound_ns / SECOND
     outcome.sentences += [f"liveness: {what} {seconds:g} s after the heal" for what in _unfinished(cluster)]
     strange = strange_contents(cluster, workload.ledger, is_complete=options.fixed)
     strange += ordered.strange(is_complete=options.fixed)
     outcome.sentences += [f"contents: {sentence}" for sentence in strange]
     outcome.sentences += [f"lost: {member.address}: {member.lost}" for member in cluster.alive() if member.lost]
+
+
+def _settle(cluster: Cluster, options: Options, outcome: Outcome) -> bool:
+    """Let time pass until everything has been at rest for a while, at most until the bound."""
+    clock = cluster.clock
+    end_ns = options.safety_ns + options.bound_ns
+    clock.run_until(min(end_ns, options.safety_ns + _LOAD_AFTER_HEAL_NS))
+    rest, since_ns = _rest(cluster), clock.now_ns
+    while clock.now_ns < end_ns:
+        clock.run_until(min(end_ns, clock.now_ns + _LOOK_EVERY_NS))
+        before, rest = rest, _rest(cluster)
+        if rest is None or rest != before:
+            since_ns = clock.now_ns
+        elif clock.now_ns - since_ns >= STABLE_NS:
+            cluster.note_heal(None, bound_ns=1)  # before the bound: what must hold from then on holds from here on
+            clock.run_until(clock.now_ns + MS)
+            break
+    outcome.settled_ns = since_ns - options.safety_ns
+    return rest is not None
+
+
+def _rest(cluster: Cluster) -> ViewId | None:
+    """The view that all share while nothing waits."""
+    if not (cluster.is_settled() and cluster.share_a_view()):
+        return None
+    return next((member.node.view.id for member in cluster.alive()), None)
 
 
 def _unfinished(cluster: Cluster) -> Iterator[str]:

@@ -30,6 +30,7 @@ def commands_of(options: Options) -> Iterator[str]:
         f"options seed={options.seed} members={options.members} fixed={_word(options.fixed)}"
         f" multicasts={_word(options.multicasts)}"
         f" safety={in_seconds(options.safety_ns)} bound={in_seconds(options.bound_ns)}"
+        + (f" workload={options.workload}" if options.workload != "mixed" else "")
     )
     for verb, value, plain in (
         ("config", options.config, profile("test")),
@@ -70,6 +71,8 @@ def options_of(named: dict[str, str]) -> dict[str, Any]:
     read: dict[str, Any] = {"seed": int(named["seed"])}
     for name in ("fixed", "multicasts"):
         read[name] = named.get(name, "no") == "yes"
+    if "workload" in named:
+        read["workload"] = named["workload"]
     if "members" in named:
         read["members"] = int(named["members"])
     for name in ("safety", "bound"):

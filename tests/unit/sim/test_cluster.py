@@ -92,8 +92,10 @@ def test_two_faults_on_one_path_end_one_by_one() -> None:
         (Fault("isolate", 0, 1, ("A",)), {"AB", "BA", "AC", "CA", "AD", "DA"}),
         (Fault("split", 0, 1, ("A", "B")), {"AC", "CA", "AD", "DA", "BC", "CB", "BD", "DB"}),
         (Fault("bridge", 0, 1, ("A", "B", "C")), {"AD", "DA", "BD", "DB"}),
+        (Fault("ring", 0, 1), {"AC", "CA", "BD", "DB"}),
+        (Fault("flap", 0, 1, ("A",), 100), {"AB", "BA", "AC", "CA", "AD", "DA"}),
     ],
-    ids=lambda value: str(value),
+    ids=lambda value: str(value) if isinstance(value, Fault) else "",
 )
 def test_each_partition_closes_its_directions(fault: Fault, closed: set[str]) -> None:
     cluster = Cluster(4)

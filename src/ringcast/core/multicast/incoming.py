@@ -128,12 +128,12 @@ class Incoming:
         return self.ack() if highest.high > highest.low else None
 
     def on_interval(self) -> list[Ack | Request]:
-        out: list[Ack | Request] = []
-        if self.window.taken > self._acked:
-            out.append(self.ack())
-        horizon, self._horizon = self._horizon, self.window.highest
+        window = self.window
+        out: list[Ack | Request] = [self.ack()] if window.taken > self._acked else []
+        horizon, self._horizon = self._horizon, window.highest
         self._ask_again = True
-        out += self._requests(horizon, self.max_ranges)
+        if window.ready < window.highest:
+            out += self._requests(horizon, self.max_ranges)
         return out
 
     def request_now(self) -> Request | None:

@@ -265,3 +265,10 @@ class PeerStreams:
             stream.check()
         for incoming in self.incoming.values():
             incoming.window.check()
+
+    def check_peer(self, peer: Address) -> None:
+        """What lies between this member and one other."""
+        if peer in self.outgoing:
+            self.outgoing[peer].check()
+        if peer in self.incoming:
+            self.incoming[peer].window.check()

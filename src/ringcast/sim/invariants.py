@@ -1,0 +1,127 @@
+"""`check()` after every fact that goes into a node, at the price of what the fact can have touched.
+
+A packet of the data plane reaches one stream, and a heartbeat none; a machine that was not touched since its last check
+still holds what it held then. Whatever reaches further (a control message, an answer to somebody else, a view) is
+followed by the check of everything; and everything is checked once in a heartbeat interval, so that what is taken here
+to be untouched is looked at again. The same distinction says when the node's deadline has to be asked for again.
+Not the invariants: each machine knows its own.
+"""
+
+from __future__ import annotations
+
+from ringcast.core import (
+    Cast,
+    Channel,
+    Deliver,
+    Dequeue,
+    Drop,
+    Effect,
+    Finished,
+    Freed,
+    Heartbeat,
+    Loose,
+    Node,
+    Packet,
+    Run,
+    Staged,
+    Unicast,
+)
+from ringcast.model import Address, Event, Kind
+
+# These say what became of a stream; none of them comes from another machine than the one that was reached.
+_NEAR = frozenset({Drop, Freed, Deliver, Dequeue, Finished, Cast})
+
+
+def check_packet(node: Node, sender: Address, packet: Packet, effects: list[Effect]) -> bool:
+    """This packet came, and this came of it; True if it reached further than one stream."""
+    if type(packet) is Loose:
+        return _check_loose(node, packet, effects)
+    if _reaches_far(effects, packet.channel, sender) or (packet.channel > Channel.PEER and type(packet) is Run):
+        node.check()
+        return True
+    if type(packet) is Run:
+        check_stream(node, packet.channel, packet.origin)
+        node.order.ordering.check()
+    else:
+        check_stream(node, packet.channel, sender)
+    return False
+
+
+def check_taken(node: Node, delivery: Deliver, effects: list[Effect]) -> bool:
+    """The application read this; True if it reached further than one stream."""
+    if _reaches_far(effects, delivery.channel, delivery.origin):
+        node.check()
+        return True
+    if type(delivery) is Dequeue:
+        node.order.ordering.check()
+    else:
+        check_stream(node, delivery.channel, delivery.origin)
+    return False
+
+
+class TickCheck:
+    """After the member's timer: an interval asks and repeats, which changes no window; anything else may.
+
+    Everything is checked at least so often, whatever ticks say.
+    """
+
+    __slots__ = ("_every_ns", "_next_ns")
+
+    def __init__(self, every_ns: int) -> None:
+        self._every_ns = every_ns
+        self._next_ns = 0
+
+    def __call__(self, node: Node, now_ns: int, effects: list[Effect]) -> None:
+        if now_ns >= self._next_ns or not all(map(_is_said_in_passing, effects)):
+            self._next_ns = now_ns + self._every_ns
+            node.check()
+
+
+def check_stream(node: Node, channel: Channel, peer: Address) -> None:
+    """What lies between this member and one other on a channel; on the multicast its own window too."""
+    if channel is Channel.GROUP:
+        if node.has_group:
+            group = node.group
+            group.outgoing.check()
+            assert group.own_unread >= 0, group.own_unread
+            incoming = group.incoming.get(peer)
+            if incoming is not None:
+                incoming.window.check()
+        return
+    society = node.society
+    if channel is Channel.PEER or society is None:
+        streams = node.peers
+    else:
+        streams = society.line.streams if channel is Channel.CONTROL else society.state.streams
+    streams.check_peer(peer)
+
+
+def _check_loose(node: Node, packet: Loose, effects: list[Effect]) -> bool:
+    if type(packet.message) is Staged:
+        node.order.ordering.check()
+        return False
+    is_far = bool(effects) or type(packet.message) is not Heartbeat
+    if is_far:
+        node.check()
+    return is_far
+
+
+def _reaches_far(effects: list[Effect], channel: Channel, peer: Address) -> bool:
+    """Did anything but this one stream take part?"""
+    for effect in effects:
+        if isinstance(effect, Event):
+            if Kind.VIEW <= effect.kind <= Kind.DIGEST:
+                return True
+        elif isinstance(effect, Unicast):
+            if effect.to != peer or effect.packet.channel is not channel:
+                return True
+        elif type(effect) not in _NEAR:
+            return True
+    return False
+
+
+def _is_said_in_passing(effect: Effect) -> bool:
+    """An ack, a request, a tail, a heartbeat: saying it again changes no window."""
+    if isinstance(effect, Unicast | Cast):
+        return type(effect.packet) is not Run
+    return isinstance(effect, Event) and effect.kind < Kind.VIEW

@@ -1,0 +1,107 @@
+"""What many runs showed together, as the JSON that others rely on.
+
+For each thing that makes a run worth its time (how long under faults, how many faults, deliveries, whether and how soon
+it came to rest) the least and the median; and how often each kind of fault and each cause of resuming occurred, with
+the zeros, so that what was never reached can be seen.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterable
+from dataclasses import dataclass, field
+from statistics import median
+from typing import Any
+
+from ringcast.model import SECOND
+from ringcast.sim.faults import KINDS
+from ringcast.sim.run import Outcome
+
+# The four causes of seed 004, each with what a recording calls it.
+CAUSES = {
+    "view installed or failed": ("view-installed", "view-failed"),
+    "merge ended": ("merge-ended",),
+    "merge view or leader gone": ("merge-view", "leader-gone"),
+    "resumer": ("resumer",),
+}
+
+
+@dataclass(slots=True)
+class Summary:
+    """Grows by one outcome at a time."""
+
+    outcomes: list[Outcome] = field(default_factory=list)
+
+    def add(self, outcome: Outcome) -> None:
+        self.outcomes.append(outcome)
+
+    @property
+    def failed(self) -> list[Outcome]:
+        return sorted((outcome for outcome in self.outcomes if not outcome.is_good), key=lambda o: o.seed)
+
+    def to_json(self) -> dict[str, Any]:
+        outcomes = sorted(self.outcomes, key=lambda outcome: outcome.seed)
+        simulated_ns = sum(outcome.simulated_ns for outcome in outcomes)
+        resumed = _total(outcome.resumed for outcome in outcomes)
+        result: dict[str, Any] = {
+            "runs": len(outcomes),
+            "violations": sum(max(len(o.sentences), sum(o.violated.values())) for o in self.failed),
+            "failed_seeds": [outcome.seed for outcome in self.failed],
+            "simulated_seconds": simulated_ns / SECOND,
+            "simulated_hours": simulated_ns / SECOND / 3600,
+            "simulated_seconds_per_cpu_second": _rate(outcomes),
+            "faults": _faults(outcomes),
+            "resumed": dict(sorted(resumed.items())),
+            "resume_causes": {cause: sum(resumed[name] for name in names) for cause, names in CAUSES.items()},
+            "workloads": dict(sorted(Counter(outcome.workload for outcome in outcomes).items())),
+            "guarantees": _guarantees(outcomes),
+            "per_run": _per_run(outcomes),
+            "failures": [outcome.to_json() for outcome in self.failed[:20]],
+        }
+        if len(outcomes) == 1:
+            result["trace_hash"] = outcomes[0].trace_hash
+        return result
+
+
+def _per_run(outcomes: list[Outcome]) -> dict[str, Any]:
+    return {
+        "simulated_seconds": _spread([outcome.simulated_ns / SECOND for outcome in outcomes]),
+        "seconds_under_faults": _spread([outcome.safety_ns / SECOND for outcome in outcomes]),
+        "faults": _spread([sum(outcome.faults.values()) for outcome in outcomes]),
+        "deliveries": _spread([outcome.deliveries for outcome in outcomes]),
+        "settled": sum(outcome.is_settled for outcome in outcomes),
+        "seconds_to_settle": _spread([outcome.settled_ns / SECOND for outcome in outcomes]),
+    }
+
+
+def _faults(outcomes: list[Outcome]) -> dict[str, int]:
+    total = _total(outcome.faults for outcome in outcomes)
+    total["crash"] += total.pop("crashed", 0)
+    return {kind: total[kind] for kind in sorted({*KINDS, *total})}
+
+
+def _rate(outcomes: list[Outcome]) -> float:
+    measured = [outcome for outcome in outcomes if outcome.cpu_ns]
+    cpu_ns = sum(outcome.cpu_ns for outcome in measured)
+    return sum(outcome.simulated_ns for outcome in measured) / cpu_ns if cpu_ns else 0.0
+
+
+def _total(counts: Iterable[dict[str, int]]) -> Counter[str]:
+    total: Counter[str] = Counter()
+    for count in counts:
+        total.update(count)
+    return total
+
+
+def _guarantees(outcomes: list[Outcome]) -> dict[str, dict[str, int]]:
+    examined = _total(outcome.examined for outcome in outcomes)
+    violated = _total(outcome.violated for outcome in outcomes)
+    return {name: {"examined": examined[name], "violations": violated[name]} for name in examined}
+
+
+def _spread(figures: list[float] | list[int]) -> dict[str, float]:
+    return {
+        "min": min(figures, default=0),
+        "median": median(figures) if figures else 0,
+        "max": max(figures, default=0),
+    }
