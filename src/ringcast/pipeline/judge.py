@@ -1,17 +1,15 @@
-"""The verdict over tables: local halves, joined halves, and the same words as the checkers use.
-
-Everything that the joined halves find is one small union, so it is one Spark job.
-"""
+"""The verdict over tables: local halves, joined halves, and the same words as the checkers use."""
 
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Iterable, Sequence
-from functools import reduce
+from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import TYPE_CHECKING, Any
 
+import pyarrow as pa
+import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
 from ringcast.checkers import GUARANTEES, Finding, Judgement, Violation, decide
@@ -19,17 +17,14 @@ from ringcast.model import Address, Kind
 from ringcast.pipeline.codes import STRANGERS
 from ringcast.pipeline.ingest import ingest_recordings
 from ringcast.pipeline.rules import g01, g03, g04, g05, g06, g07, g08, g09, g10, g13, g14
-from ringcast.pipeline.rules.joined import COLUMNS, Tables
-from ringcast.pipeline.rules.member import name_of
-from ringcast.pipeline.scan import scan
+from ringcast.pipeline.rules.facts import FACTS, Facts
+from ringcast.pipeline.rules.joined import Tables, load_tables
+from ringcast.pipeline.scan import scan, scan_here, slots_of
 from ringcast.pipeline.tables import Dataset
 from ringcast.trace import Recording
 
 if TYPE_CHECKING:
-    from pyspark.sql import DataFrame, SparkSession
-
-ABSENT = "absent"
-ONE_PARTITION_ROWS = 5_000_000
+    from pyspark.sql import SparkSession
 
 # Each rule with the control events without which it has nothing to say; none: it always has.
 JOINED_RULES: dict[str, tuple[Any, tuple[Kind, ...]]] = {
@@ -61,52 +56,70 @@ def judge_recordings(
 def judge_dataset(
     spark: SparkSession, dataset: Dataset, require: Iterable[str] = (), chosen: Sequence[str] = GUARANTEES
 ) -> Judgement:
-    tables = load_tables(spark, dataset, scan(spark, dataset, chosen))
-    results = _results(tables, _rules_for(dataset, chosen))
-    members = dataset.members()
-    addresses = [Address(row["name"], row["incarnation"], row["endpoint"]) for row in members]
-    findings = _findings(results, addresses)
-    absent = _absent(results, members)
-    return decide(findings, sum(r["events"] for r in members), sum(r["dropped"] for r in members), absent, require)
+    """Two jobs: the local halves over all events, then the joined halves over what they left."""
+    scan(spark, dataset, chosen)
+    shares = _share_rules(_rules_for(dataset, chosen), slots_of(spark))
+    tasks = spark.range(0, len(shares), 1, len(shares))
+    told = tasks.mapInArrow(_task(str(dataset.root), shares), _spark_schema()).collect()
+    return _decided(dataset, [row.asDict() for row in told] + _told(dataset.read_facts()), require)
 
 
-def load_tables(spark: SparkSession, dataset: Dataset, facts: DataFrame) -> Tables:
-    from pyspark.sql.pandas.types import from_arrow_schema
-
-    from ringcast.pipeline.tables import CONTROL
-
-    rows = [{**row, "label": name_of(row)} for row in dataset.members()]
-    names = ("code", "group", "label", "is_whole", "self_delivery", "view_synchrony", "clock", "last_ns")
-    schema = "code int, group string, label string, is_whole boolean, self_delivery boolean, view_synchrony boolean, "
-    members = spark.createDataFrame([tuple(r[n] for n in names) for r in rows], schema + "clock string, last_ns long")
-    control = spark.read.schema(from_arrow_schema(CONTROL)).parquet(str(dataset.root / "control"))
-    if _rows(dataset) < ONE_PARTITION_ROWS:
-        # In one partition nothing has to be shuffled, so all rules together are one stage.
-        members, control, facts = members.coalesce(1), control.coalesce(1), facts.coalesce(1)
-    return Tables(members.cache(), control.cache(), facts.cache())
+def judge_here(dataset: Dataset, require: Iterable[str] = (), chosen: Sequence[str] = GUARANTEES) -> Judgement:
+    """The same in this process: for what is small, and inside a task that judges many runs."""
+    found = scan_here(dataset, chosen)
+    joined = join_rules(load_tables(dataset, found), _rules_for(dataset, chosen))
+    return _decided(dataset, _told([*found, pa.Table.from_batches([joined])]), require)
 
 
-def _rows(dataset: Dataset) -> int:
-    paths = [*(dataset.root / "control").glob("*.parquet"), *(dataset.root / "facts").glob("*.parquet")]
-    return sum(pq.ParquetFile(path).metadata.num_rows for path in paths)
+def join_rules(tables: Tables, names: Sequence[str]) -> pa.RecordBatch:
+    """What the joined halves of these rules find."""
+    facts = Facts()
+    for name in names:
+        JOINED_RULES[name][0](tables, facts)
+    return facts.batch()
 
 
-def _rules_for(dataset: Dataset, chosen: Sequence[str]) -> list[Any]:
-    """The joined halves that have something to look at: planning one costs more than running it on little."""
+def _told(facts: Sequence[pa.Table]) -> list[dict[str, Any]]:
+    """The rows that speak about guarantees."""
+    wanted = pa.array(["violation", "examined", "lacks", "hidden"])
+    return [row for table in facts for row in table.filter(pc.is_in(table["what"], wanted)).to_pylist()]
+
+
+def _rules_for(dataset: Dataset, chosen: Sequence[str]) -> list[str]:
+    """The joined halves that have something to look at."""
     kinds: set[int] = set()
     for path in (dataset.root / "control").glob("*.parquet"):
         kinds.update(pq.read_table(path, columns=["kind"])["kind"].unique().to_pylist())
-    wanted = ((name, rule, needs) for name, (rule, needs) in JOINED_RULES.items() if name in chosen)
-    return [rule for _, rule, needs in wanted if not needs or any(kind in kinds for kind in needs)]
+    wanted = ((name, needs) for name, (_, needs) in JOINED_RULES.items() if name in chosen)
+    return [name for name, needs in wanted if not needs or any(kind in kinds for kind in needs)]
 
 
-def _results(tables: Tables, rules: Sequence[Any]) -> list[Any]:
-    from pyspark.sql import functions as F
+def _share_rules(names: Sequence[str], slots: int) -> list[list[str]]:
+    count = max(1, min(slots, len(names)))
+    return [list(names[slot::count]) for slot in range(count)]
 
-    local = tables.facts.where(F.col("what").isin("violation", "examined", "lacks", "hidden")).select(*COLUMNS)
-    frames = [frame for rule in rules for frame in rule(tables)]
-    rows = reduce(lambda a, b: a.unionByName(b), [*frames, _strangers(tables)], local).collect()
-    return list(rows)
+
+def _task(root: str, shares: Sequence[Sequence[str]]) -> Any:
+    def run(rows: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+        dataset = Dataset(Path(root))
+        for batch in rows:
+            for slot in batch.column("id").to_pylist():
+                yield join_rules(load_tables(dataset, dataset.read_facts()), shares[slot])
+
+    return run
+
+
+def _spark_schema() -> Any:
+    from pyspark.sql.pandas.types import from_arrow_schema
+
+    return from_arrow_schema(FACTS)
+
+
+def _decided(dataset: Dataset, told: list[dict[str, Any]], require: Iterable[str]) -> Judgement:
+    members = dataset.members()
+    addresses = [Address(row["name"], row["incarnation"], row["endpoint"]) for row in members]
+    events, dropped = sum(r["events"] for r in members), sum(r["dropped"] for r in members)
+    return decide(_findings(told, addresses), events, dropped, _absent(dataset, members), require)
 
 
 def _findings(rows: list[Any], addresses: Sequence[Address]) -> dict[str, Finding]:
@@ -114,7 +127,7 @@ def _findings(rows: list[Any], addresses: Sequence[Address]) -> dict[str, Findin
     violations: defaultdict[str, list[Violation]] = defaultdict(list)
     hidden: defaultdict[str, int] = defaultdict(int)
     lacks: defaultdict[str, dict[str, None]] = defaultdict(dict)
-    for row in (row for row in rows if row["guarantee"] != ABSENT):
+    for row in rows:
         name = row["guarantee"]
         if row["what"] == "examined":
             examined[name] += row["value"] or 0
@@ -141,16 +154,12 @@ def _violation(row: Any, addresses: Sequence[Address]) -> Violation:
     return Violation(row["guarantee"], members, row["index"], row["sentence"])
 
 
-def _strangers(tables: Tables) -> DataFrame:
-    """Members of a view who have no recording."""
-    from pyspark.sql import functions as F
-
-    views = tables.all_control.where(F.exists(F.coalesce("members", F.array()), lambda code: code >= STRANGERS))
-    return tables.lacking(ABSENT, views, F.lit("somebody without a recording"))
-
-
-def _absent(results: Sequence[Any], members: Sequence[dict[str, Any]]) -> list[str]:
-    """Who they are: their codes are private to the recording that speaks of them, their names are not."""
-    if not any(row["guarantee"] == ABSENT for row in results):
+def _absent(dataset: Dataset, members: Sequence[dict[str, Any]]) -> list[str]:
+    """Members of a view who have no recording. Their codes are private to the recording that speaks of them."""
+    if not any(row["strangers"] for row in members):
         return []
-    return sorted({name for row in members for name in row["strangers"]})[:10]
+    for row in members:
+        codes = pq.read_table(dataset.control(row["code"]), columns=["members"])["members"]
+        if (pc.max(pc.list_flatten(codes)).as_py() or 0) >= STRANGERS:
+            return sorted({name for row in members for name in row["strangers"]})[:10]
+    return []

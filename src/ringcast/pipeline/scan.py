@@ -1,12 +1,14 @@
-"""The local halves of all rules as Spark tasks: one per member, and one per unit of ordered messages.
+"""The local halves of all rules as Spark tasks, one per core; a task gets members and units of ordered messages.
 
-A task reads its own row groups: raw events never go through a shuffle or the row hop between Spark and Python.
-What comes back are facts, a few rows per view. Rules can be chosen, so that each can be measured alone.
+A task reads its own row groups and writes its own facts: nothing goes through a shuffle or the row hop between Spark
+and Python. Facts are a few rows per view; a task that is tried again writes the same file again.
+Rules can be chosen, so that each can be measured alone.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Protocol
@@ -18,11 +20,11 @@ from ringcast.pipeline.rules.facts import FACTS, Facts
 from ringcast.pipeline.rules.g12 import Order
 from ringcast.pipeline.rules.g13 import Causality
 from ringcast.pipeline.rules.member import Batch, Member, batches, load_member, name_of
-from ringcast.pipeline.rules.unit import Span, load_unit, plan_units, split_by_view
+from ringcast.pipeline.rules.unit import Span, load_unit, plan_units, rows_of, split_by_view
 from ringcast.pipeline.tables import Dataset
 
 if TYPE_CHECKING:
-    from pyspark.sql import DataFrame, SparkSession
+    from pyspark.sql import SparkSession
 
 
 class LocalRule(Protocol):
@@ -65,7 +67,7 @@ def scan_unit(dataset: Dataset, span: Span, chosen: Sequence[str]) -> pa.RecordB
     causality = Causality(names, facts, len({row["clock"] for row in rows}) == 1)
     views: dict[tuple[int, int], dict[int, Batch]] = {}
     for code, batch in enumerate(load_unit(dataset, span, len(rows), _UNIT_COLUMNS)):
-        for view, part in split_by_view(batch).items():
+        for view, part in split_by_view(batch, _UNIT_COLUMNS).items():
             views.setdefault(view, {})[code] = part
     for view, parts in sorted(views.items()):
         if "G12" in chosen:
@@ -89,43 +91,74 @@ def _next_view(member: Member, view: tuple[int, int], row: dict[str, Any]) -> ob
     return "the end" if row["is_whole"] and row["how"] == "ended" else None
 
 
-def scan(spark: SparkSession, dataset: Dataset, chosen: Sequence[str]) -> DataFrame:
-    """The facts of all members, written beside the tables they come from."""
-    from pyspark.sql.pandas.types import from_arrow_schema
-
-    work = _work(dataset, chosen)
-    frame = spark.createDataFrame(work, "slot int, code int, first long, end long").repartition(len(work), "slot")
-    path = str(dataset.root / "facts")
-    facts = frame.mapInArrow(_task(str(dataset.root), tuple(chosen)), from_arrow_schema(FACTS))
-    facts.coalesce(_slots(spark)).write.mode("overwrite").parquet(path)
-    return spark.read.schema(from_arrow_schema(FACTS)).parquet(path)
+def scan_here(dataset: Dataset, chosen: Sequence[str]) -> list[pa.Table]:
+    """The facts of all members, found in this process."""
+    return [_scanned(dataset, piece, chosen) for piece in plan_pieces(dataset, chosen)]
 
 
-def _slots(spark: SparkSession) -> int:
+@dataclass(frozen=True, slots=True)
+class Piece:
+    """Work that can be done alone: a member (`span` is None), or a unit of ordered messages."""
+
+    rows: int
+    code: int
+    span: Span | None = None
+
+
+def plan_pieces(dataset: Dataset, chosen: Sequence[str]) -> list[Piece]:
+    """All pieces, largest first, planned from Parquet footers."""
+    members = len(dataset.members())
+    pieces: list[Piece] = []
+    by_flow = any(name in chosen for name in FLOW_RULES)
+    by_order = any(name in chosen for name in ORDER_RULES)
+    for code in range(members) if by_flow or by_order else ():
+        rows = by_flow * rows_of(dataset.flow(code)) + by_order * rows_of(dataset.order(code)) // 4
+        pieces.append(Piece(rows, code))
+    if any(name in chosen for name in UNIT_RULES):
+        pieces += [Piece(span.rows, -1, span) for span in plan_units(dataset, members)]
+    return sorted(pieces, key=lambda piece: -piece.rows)
+
+
+def share_out(pieces: Sequence[Piece], slots: int) -> list[list[Piece]]:
+    """To each slot about the same: the next largest piece goes where least is."""
+    shares: list[list[Piece]] = [[] for _ in range(max(1, min(slots, len(pieces))))]
+    loads = [0] * len(shares)
+    for piece in pieces:
+        least = loads.index(min(loads))
+        shares[least].append(piece)
+        loads[least] += piece.rows
+    return shares
+
+
+def _scanned(dataset: Dataset, piece: Piece, chosen: Sequence[str]) -> pa.Table:
+    if piece.span is None:
+        return pa.Table.from_batches([scan_member(dataset, piece.code, chosen)])
+    return pa.Table.from_batches([scan_unit(dataset, piece.span, chosen)])
+
+
+def scan(spark: SparkSession, dataset: Dataset, chosen: Sequence[str]) -> None:
+    """The facts of all members, written beside the tables they come from: one task per core, each with its share."""
+    dataset.clear_facts()
+    shares = share_out(plan_pieces(dataset, chosen), slots_of(spark))
+    tasks = spark.range(0, len(shares), 1, len(shares))
+    tasks.mapInArrow(_task(str(dataset.root), tuple(chosen), shares), "pieces long").collect()
+
+
+def slots_of(spark: SparkSession) -> int:
+    """How many tasks run at once."""
     try:
         return max(1, spark.sparkContext.defaultParallelism)
     except Exception:  # Spark Connect has no context; the cluster decides
         return 8
 
 
-def _work(dataset: Dataset, chosen: Sequence[str]) -> list[tuple[int, int, int, int]]:
-    members = len(dataset.members())
-    work: list[tuple[int, int, int]] = []
-    if any(name in chosen for name in (*FLOW_RULES, *ORDER_RULES)):
-        work += [(code, 0, 0) for code in range(members)]
-    if any(name in chosen for name in UNIT_RULES):
-        work += [(-1, span.first, span.end) for span in plan_units(dataset, members)]
-    return [(slot, *item) for slot, item in enumerate(work or [(-1, 0, 0)])]
-
-
-def _task(root: str, chosen: Sequence[str]) -> Any:
+def _task(root: str, chosen: Sequence[str], shares: Sequence[Sequence[Piece]]) -> Any:
     def run(rows: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
         dataset = Dataset(Path(root))
         for batch in rows:
-            for item in batch.to_pylist():
-                if item["code"] >= 0:
-                    yield scan_member(dataset, item["code"], chosen)
-                else:
-                    yield scan_unit(dataset, Span(item["first"], item["end"]), chosen)
+            for slot in batch.column("id").to_pylist():
+                found = [_scanned(dataset, piece, chosen) for piece in shares[slot]]
+                dataset.write_facts(slot, pa.concat_tables(found) if found else FACTS.empty_table())
+                yield pa.RecordBatch.from_pydict({"pieces": [len(found)]})
 
     return run

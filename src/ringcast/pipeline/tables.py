@@ -4,6 +4,7 @@
     ROOT/flow/CODE.parquet      multicast and stream events, one file per member, in its own order
     ROOT/order/CODE.parquet     queue and dequeue events, likewise
     ROOT/control/CODE.parquet   everything else, with its details as typed columns
+    ROOT/facts/SLOT.parquet     what the local halves of rules left, one file per task
 
 Members are numbered (`code`) in the order of their addresses. `epoch`, `creator`: the view that the member had
 installed. Row groups are cut at view changes and hold at most a million events; numbers that grow are delta-packed,
@@ -150,12 +151,28 @@ class Dataset:
     def control(self, code: int) -> Path:
         return self.root / "control" / f"{code:06d}.parquet"
 
+    def facts(self, slot: int) -> Path:
+        return self.root / "facts" / f"{slot:06d}.parquet"
+
+    def clear_facts(self) -> None:
+        for path in self.facts(0).parent.glob("*.parquet"):
+            path.unlink()
+
+    def write_facts(self, slot: int, facts: pa.Table) -> None:
+        """In one step: a task that is tried again replaces what it wrote."""
+        draft = self.facts(slot).with_suffix(".draft")
+        pq.write_table(facts, draft, **PACKING)
+        draft.replace(self.facts(slot))
+
+    def read_facts(self) -> list[pa.Table]:
+        return [pq.read_table(path) for path in sorted(self.facts(0).parent.glob("*.parquet"))]
+
     @property
     def members_path(self) -> Path:
         return self.root / "members.parquet"
 
     def make_rooms(self) -> None:
-        for name in ("flow", "order", "control"):
+        for name in ("flow", "order", "control", "facts"):
             (self.root / name).mkdir(parents=True, exist_ok=True)
 
     def write_members(self, rows: list[dict[str, Any]]) -> None:

@@ -64,6 +64,11 @@ class Facts:
         if kept <= KEPT_VIOLATIONS:
             self.add("violation", guarantee=guarantee, member=member, peer=peer, index=index, sentence=sentence)
 
+    def more(self, guarantee: str, count: int) -> None:
+        """Violations that are counted only."""
+        if count:
+            self._violations[guarantee] = max(self._violations.get(guarantee, 0), KEPT_VIOLATIONS) + count
+
     def lacks(self, guarantee: str, sentence: str) -> None:
         self.add("lacks", guarantee=guarantee, sentence=sentence)
 

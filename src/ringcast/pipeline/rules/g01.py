@@ -11,17 +11,14 @@ with no multicast message between, which is `moved` being equal.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import Any
 
 import numpy as np
 
 from ringcast.model import Kind
 from ringcast.pipeline.rules.facts import Facts
-from ringcast.pipeline.rules.joined import Tables, found
+from ringcast.pipeline.rules.joined import Tables, tell, without
 from ringcast.pipeline.rules.member import Array, Batch, Member
-
-if TYPE_CHECKING:
-    from pyspark.sql import DataFrame
 
 GUARANTEE = "G1"
 Stream = tuple[int, int]
@@ -128,39 +125,31 @@ class Local:
             self._facts.add("sending", member=me, stream=number, first=first, last=last)
 
 
-def joined(tables: Tables) -> list[DataFrame]:
+def joined(tables: Tables, facts: Facts) -> None:
     """Delivered beyond what was sent; offsets without their view."""
-    from pyspark.sql import functions as F
-
-    reach = tables.fact("reach").select("member", "peer", "stream", "first", "last", "index")
-    sending = tables.fact("sending").select(
-        F.col("member").alias("peer"), "stream", F.col("first").alias("sent_first"), F.col("last").alias("sent_last")
-    )
-    whole = tables.members.select(F.col("code").alias("peer"), F.col("is_whole"), F.col("label").alias("sender"))
-    both = reach.join(whole, "peer", how="inner").join(sending, ["peer", "stream"], how="left")
-    sent_last = F.coalesce("sent_last", F.lit(0))
-    unsent = both.where((F.col("is_whole") & (F.col("last") > sent_last)) | (F.col("first") < F.col("sent_first")))
-    sentence = F.format_string(
-        "%d to %d were delivered from %s, which sent %d to %d",
-        "first",
-        "last",
-        "sender",
-        F.coalesce("sent_first", F.lit(0)),
-        sent_last,
-    )
-    return [found(GUARANTEE, unsent, sentence), _offsets_without_view(tables)]
+    sending = tables.fact("sending")[["member", "stream", "first", "last"]]
+    sending = sending.rename(columns={"member": "peer", "first": "sent_first", "last": "sent_last"})
+    reach = tables.fact("reach")[["member", "peer", "stream", "first", "last", "index"]]
+    both = reach.merge(tables.traits("peer", is_whole="is_whole"), on="peer")
+    both = both.merge(sending, on=["peer", "stream"], how="left")
+    sent_last = both["sent_last"].fillna(0)
+    unsent = both[(both["is_whole"] & (both["last"] > sent_last)) | (both["first"] < both["sent_first"])].fillna(0)
+    tell(facts, GUARANTEE, unsent, lambda row: _unsent(tables, row))
+    _offsets_without_view(tables, facts)
 
 
-def _offsets_without_view(tables: Tables) -> DataFrame:
-    from pyspark.sql import functions as F
+def _unsent(tables: Tables, row: Any) -> str:
+    delivered = f"{tables.name(row.member)} delivered {row.first} to {row.last} from {tables.name(row.peer)}"
+    return f"{delivered}, which sent {row.sent_first:.0f} to {row.sent_last:.0f}"
 
-    offsets = tables.control(Kind.OFFSET).where("stream = 0")
-    views = tables.control(Kind.VIEW).select("member", "number", "number_creator", "moved")
-    orphans = offsets.join(views, ["member", "number", "number_creator", "moved"], how="left_anti")
+
+def _offsets_without_view(tables: Tables, facts: Facts) -> None:
+    offsets = tables.control(Kind.OFFSET)
+    place = ["member", "number", "number_creator", "moved"]
+    orphans = without(offsets[offsets["stream"] == 0], tables.control(Kind.VIEW), place)
+    orphans = orphans.merge(tables.traits("member", is_whole="is_whole"), on="member")
     # Behind the last message of a cut recording the view may just not have been written.
-    last_moved = tables.all_control.groupBy("member").agg(F.max("moved").alias("last_moved"))
-    judged = orphans.join(last_moved, "member").join(
-        tables.members.select(F.col("code").alias("member"), "is_whole"), "member"
-    )
-    judged = judged.where(F.col("is_whole") | (F.col("moved") < F.col("last_moved")))
-    return found(GUARANTEE, judged, F.format_string("an offset was set to %d without a view that says so", "value"))
+    last_moved = tables.all_control.groupby("member")["moved"].max().rename("last_moved")
+    orphans = orphans.merge(last_moved, on="member")
+    judged = orphans[orphans["is_whole"] | (orphans["moved"] < orphans["last_moved"])]
+    tell(facts, GUARANTEE, judged, lambda row: f"{tables.name(row.member)} set an offset to {row.value} without a view")

@@ -9,17 +9,14 @@ whole. Complete: PURGE is the only way out of the send window, and each is looke
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import Any
 
 import numpy as np
 
 from ringcast.model import Kind
 from ringcast.pipeline.rules.facts import Facts
-from ringcast.pipeline.rules.joined import Tables, found
+from ringcast.pipeline.rules.joined import ITS_OWN_ID, VIEW_ID, Tables, tell
 from ringcast.pipeline.rules.member import Array, Batch, Installed, Member, View
-
-if TYPE_CHECKING:
-    from pyspark.sql import DataFrame
 
 GUARANTEE = "G3"
 Stream = tuple[int, int]
@@ -51,7 +48,7 @@ class Local:
         cuts = np.r_[0, np.flatnonzero(change) + 1, len(multicast)]
         for start, stop in zip(cuts[:-1].tolist(), cuts[1:].tolist(), strict=True):
             if start < stop:
-                self._in_view(Batch({name: values[start:stop] for name, values in multicast.columns.items()}))
+                self._in_view(multicast.between(start, stop))
         streams = flow.where(flow.stream != 0)
         for stream in np.unique(streams.stream).tolist():
             self._other_stream(stream, streams.where(streams.stream == stream))
@@ -155,37 +152,33 @@ def _highest_by(peers: Array, streams: Array, values: Array) -> list[tuple[Strea
     return list(zip(pairs, values[last].tolist(), strict=True))
 
 
-def joined(tables: Tables) -> list[DataFrame]:
+def joined(tables: Tables, facts: Facts) -> None:
     """Purges without an ack that no offset excuses; acks that their receiver did not keep."""
-    from pyspark.sql import functions as F
-
-    offsets = tables.control(Kind.OFFSET).where("stream = 0")
-    began = offsets.groupBy(
-        F.col("member").alias("peer"),
-        F.col("peer").alias("member"),
-        F.col("number").alias("epoch"),
-        F.col("number_creator").alias("creator"),
-    ).agg(F.max("value").alias("began"))
-    whole = tables.members.select(F.col("code").alias("peer"), F.col("is_whole").alias("peer_is_whole"))
-    early = tables.fact("early").join(began, ["peer", "member", "epoch", "creator"], how="left")
-    early = early.join(whole, "peer", how="left").where(F.coalesce("began", F.lit(-1)) < F.col("value"))
-    is_unknown = F.col("began").isNull() & (F.col("last") == 1) & ~F.coalesce("peer_is_whole", F.lit(False))
-    unknown = tables.lacking(GUARANTEE, early.where(is_unknown), F.lit("the offset of a new receiver"))
-    return [found(GUARANTEE, early.where(~is_unknown), F.col("sentence")), unknown, _false_acks(tables)]
+    offsets = tables.control(Kind.OFFSET)
+    began = offsets[offsets["stream"] == 0][["member", "peer", "number", "number_creator", "value"]]
+    began = began.rename(columns={"member": "peer", "peer": "member", "value": "began", **ITS_OWN_ID})
+    began = began.groupby(["member", "peer", *VIEW_ID], as_index=False)["began"].max()
+    early = tables.fact("early").merge(began, on=["member", "peer", *VIEW_ID], how="left")
+    early = early.merge(tables.traits("peer", is_whole="peer_is_whole"), on="peer", how="left")
+    early = early[early["began"].fillna(-1) < early["value"]]
+    is_whole = early["peer_is_whole"].eq(True)
+    is_unknown = early["began"].isna() & (early["last"] == 1) & ~is_whole
+    tell(facts, GUARANTEE, early[~is_unknown], lambda row: str(row.sentence))
+    if is_unknown.any():
+        facts.lacks(GUARANTEE, "the offset of a new receiver")
+    _false_acks(tables, facts)
 
 
-def _false_acks(tables: Tables) -> DataFrame:
-    from pyspark.sql import functions as F
+def _false_acks(tables: Tables, facts: Facts) -> None:
+    taken = tables.fact("taken")[["member", "peer", "stream", "value"]]
+    taken = taken.rename(columns={"member": "peer", "peer": "member", "value": "taken"})
+    acked = tables.fact("acked")[["member", "peer", "stream", "value", "index"]]
+    acked = acked[acked["peer"] != acked["member"]].merge(tables.traits("peer", is_whole="is_whole"), on="peer")
+    acked = acked[acked["is_whole"]].merge(taken, on=["member", "peer", "stream"], how="left").fillna({"taken": 0})
+    false = acked[acked["taken"] < acked["value"]].assign(index=0)
+    tell(facts, GUARANTEE, false, lambda row: _false_ack(tables, row))
 
-    taken = tables.fact("taken").select(
-        F.col("member").alias("peer"), F.col("peer").alias("member"), "stream", F.col("value").alias("taken")
-    )
-    whole = tables.members.where("is_whole").select(F.col("code").alias("peer"), F.col("label").alias("receiver"))
-    acked = tables.fact("acked").where("peer <> member").join(whole, "peer", how="inner")
-    false = acked.join(taken, ["peer", "member", "stream"], how="left").where(
-        F.coalesce("taken", F.lit(0)) < F.col("value")
-    )
-    said = F.format_string(
-        "%s acked %d, but had taken only up to %d", "receiver", "value", F.coalesce("taken", F.lit(0))
-    )
-    return found(GUARANTEE, false, said)
+
+def _false_ack(tables: Tables, row: Any) -> str:
+    who = f"{tables.name(row.peer)} acked {row.value} to {tables.name(row.member)}"
+    return f"{who}, but had taken only up to {row.taken:.0f}"

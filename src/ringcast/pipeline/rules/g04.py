@@ -1,63 +1,65 @@
 """G4, views. Joined half only: views are few.
 
-Ids grow at a member iff each is greater than the one before it (`lag`); "one content" holds iff everybody's content
-equals that of the first who installed the id, because equality is transitive. Codes are in the order of addresses, so
-they compare as creators do.
+Ids grow at a member iff each is greater than the one before it; "one content" holds iff everybody's content equals
+that of the first who installed the id, because equality is transitive. Codes are in the order of addresses, so they
+compare as creators do.
 """
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import Any
+
+import pandas as pd
 
 from ringcast.model import Kind
-from ringcast.pipeline.rules.joined import Tables, examined, found
-
-if TYPE_CHECKING:
-    from pyspark.sql import Column, DataFrame
+from ringcast.pipeline.rules.facts import Facts
+from ringcast.pipeline.rules.joined import NONE, Tables, tell
 
 GUARANTEE = "G4"
+_CONTENT = ("members", "observers", "subgroups", "capacity")
 
 
-def joined(tables: Tables) -> list[DataFrame]:
-    from pyspark.sql import Window
-    from pyspark.sql import functions as F
-
-    own = Window.partitionBy("member").orderBy("index")
-    same_id = Window.partitionBy("number", "number_creator").orderBy("member", "index")
-    all_views = tables.control(Kind.VIEW)
-    views = all_views.where("members is not null and number is not null").select(
-        "member",
-        "index",
-        "members",
-        F.struct("number", "number_creator").alias("id"),
-        F.lag(F.struct("number", "number_creator")).over(own).alias("before"),
-        F.when(F.col("previous_number").isNotNull(), F.struct("previous_number", "previous_creator")).alias("said"),
-        F.struct("members", "observers", "subgroups", "capacity").alias("content"),
-        F.first(F.struct("members", "observers", "subgroups", "capacity")).over(same_id).alias("first_content"),
-        F.first("member").over(same_id).alias("peer"),
-    )
-    number = F.col("id.number")
-    shrinking = views.where(F.col("before").isNotNull() & (F.col("id") <= F.col("before")))
-    astray = views.where(F.col("said").isNotNull() & ~_same(F.col("said"), F.col("before")))
-    outside = views.where(~F.array_contains("members", F.col("member")))
-    unlike = views.where(~F.col("content").eqNullSafe(F.col("first_content")))
-    grew = F.format_string("view %d was installed after view %d: ids only grow", number, F.col("before.number"))
-    return [
-        examined(GUARANTEE, views),
-        found(GUARANTEE, shrinking.drop("peer"), grew),
-        found(GUARANTEE, astray.drop("peer"), F.format_string("view %d does not follow the view it names", number)),
-        found(GUARANTEE, outside.drop("peer"), F.format_string("view %d was installed by who is not in it", number)),
-        found(GUARANTEE, unlike, F.format_string("view %d has two contents", number)),
-        tables.lacking(
-            GUARANTEE, all_views.where("members is null or number is null"), F.lit("a VIEW without content")
-        ),
-    ]
+def joined(tables: Tables, facts: Facts) -> None:
+    views = tables.views()
+    if len(views) < len(tables.control(Kind.VIEW)):
+        facts.lacks(GUARANTEE, "a VIEW without content")
+    facts.examined(GUARANTEE, len(views))
+    before = views.groupby("member", sort=False)[["number", "number_creator"]].shift(1)
+    views = views.assign(before=before["number"], before_creator=before["number_creator"]).drop(columns="peer")
+    _check_ids(tables, facts, views)
+    outside = views[[member not in members for member, members in zip(views["member"], views["members"], strict=True)]]
+    tell(facts, GUARANTEE, outside, lambda row: f"{tables.name(row.member)} is not in view {row.number} it installed")
+    _check_contents(tables, facts, views)
 
 
-def _same(said: Column, before: Column) -> Column:
-    from pyspark.sql import functions as F
+def _check_ids(tables: Tables, facts: Facts, views: pd.DataFrame) -> None:
+    same = views["number"] == views["before"]
+    is_less = (views["number"] < views["before"]) | (same & (views["number_creator"] <= views["before_creator"]))
+    tell(facts, GUARANTEE, views[is_less], lambda row: _shrank(tables, row))
+    follows = (views["previous_number"] == views["before"]) & (views["previous_creator"] == views["before_creator"])
+    astray = views[(views["previous_number"] != NONE) & ~follows]
+    tell(facts, GUARANTEE, astray, lambda row: f"view {row.number} at {tables.name(row.member)} follows another view")
 
-    return F.coalesce(
-        (said["previous_number"] == before["number"]) & (said["previous_creator"] == before["number_creator"]),
-        F.lit(False),
-    )
+
+def _shrank(tables: Tables, row: Any) -> str:
+    return f"{tables.name(row.member)} installed view {row.number} after view {row.before:.0f}: ids only grow"
+
+
+def _check_contents(tables: Tables, facts: Facts, views: pd.DataFrame) -> None:
+    contents = [repr(tuple(map(_plain, row))) for row in zip(*(views[name] for name in _CONTENT), strict=True)]
+    views = views.assign(content=contents)
+    firsts = views.groupby(["number", "number_creator"], sort=False)[["content", "member"]].transform("first")
+    views = views.assign(peer=firsts["member"])
+    unlike = views[views["content"] != firsts["content"]]
+    tell(facts, GUARANTEE, unlike, lambda row: _two_contents(tables, row))
+
+
+def _plain(value: Any) -> Any:
+    """Lists of lists as such; what was not recorded is an empty one, or 0."""
+    if value is None:
+        return []
+    return [_plain(item) for item in value] if hasattr(value, "__iter__") else max(0, int(value))
+
+
+def _two_contents(tables: Tables, row: Any) -> str:
+    return f"view {row.number} has another content at {tables.name(row.member)} than at {tables.name(row.peer)}"

@@ -9,19 +9,19 @@ because both are maximal). Who has installed W has recorded everything it did in
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import Any
 
 import numpy as np
+import pandas as pd
 
 from ringcast.model import Kind
 from ringcast.pipeline.rules.facts import Facts
-from ringcast.pipeline.rules.joined import Tables, examined, found
+from ringcast.pipeline.rules.joined import ITS_OWN_ID, VIEW_ID, Tables, tell, without
 from ringcast.pipeline.rules.member import Batch, Member
 
-if TYPE_CHECKING:
-    from pyspark.sql import Column, DataFrame
-
 GUARANTEE = "G5"
+_WAY = [*VIEW_ID, "to_epoch", "to_creator"]
+_RUN = ["member", "reference", *_WAY, "peer", "first", "last"]
 Place = tuple[int, int, int]  # epoch, creator, sender (-1: sent by the member itself)
 
 
@@ -79,103 +79,71 @@ def _merged(runs: list[list[int]]) -> list[list[int]]:
     return merged
 
 
-def joined(tables: Tables) -> list[DataFrame]:
+def joined(tables: Tables, facts: Facts) -> None:
     moves = _moves(tables)
-    return [examined(GUARANTEE, moves.where("member <> reference")), _different(tables, moves), *_elsewhere(tables)]
+    facts.examined(GUARANTEE, int((moves["member"] != moves["reference"]).sum()))
+    _different(tables, facts, moves)
+    _elsewhere(tables, facts)
 
 
-def _moves(tables: Tables) -> DataFrame:
+def _moves(tables: Tables) -> pd.DataFrame:
     """Who went from which view to which, and the first of those who went the same way."""
-    from pyspark.sql import Window
-    from pyspark.sql import functions as F
-
-    own = Window.partitionBy("member").orderBy("index")
-    way = Window.partitionBy("epoch", "creator", "to_epoch", "to_creator")
-    keeps = tables.members.where("view_synchrony").select(F.col("code").alias("member"))
-    views = tables.control(Kind.VIEW).where("number is not null and members is not null")
-    steps = views.select(
-        "member",
-        F.col("number").alias("epoch"),
-        F.col("number_creator").alias("creator"),
-        F.lead("number").over(own).alias("to_epoch"),
-        F.lead("number_creator").over(own).alias("to_creator"),
-        F.lead("index").over(own).alias("index"),
-        F.lead(F.coalesce("synchrony", F.lit(True))).over(own).alias("holds"),
-    )
-    gone = steps.where("to_epoch is not null and holds").join(keeps, "member", how="inner")
-    return gone.withColumn("reference", F.min("member").over(way))
+    steps = tables.steps()
+    steps = steps[steps["holds"].astype(bool)].merge(tables.traits("member", view_synchrony="keeps"), on="member")
+    steps = steps[steps["keeps"]]
+    return steps.assign(reference=steps.groupby(_WAY)["member"].transform("min"))
 
 
-def _different(tables: Tables, moves: DataFrame) -> DataFrame:
-    from pyspark.sql import functions as F
+def _different(tables: Tables, facts: Facts, moves: pd.DataFrame) -> None:
+    """Members whose runs in a view are not those of the reference they went on with.
 
-    view = ["epoch", "creator"]
-    ways = moves.select("epoch", "creator", "to_epoch", "to_creator", "reference", "member", "index")
-    lists = tables.fact("delivered").groupBy("member", "epoch", "creator", "peer")
-    runs = lists.agg(F.sort_array(F.collect_list(F.struct("first", "last"))).alias("runs"))
-    # Everything the compared members and their reference delivered; a sender that one of them lacks shows as null.
-    heard = ways.join(runs, ["member", *view], how="inner").select(*ways.columns, "peer", "runs")
-    theirs = runs.select(F.col("member").alias("reference"), *view, "peer", F.col("runs").alias("reference_runs"))
-    senders = heard.select("reference", *view, "to_epoch", "to_creator", "peer").distinct()
-    pairs = ways.where("member <> reference").join(senders, ["reference", *view, "to_epoch", "to_creator"], how="inner")
-    pairs = pairs.join(runs, ["member", *view, "peer"], how="left").join(
-        theirs, ["reference", *view, "peer"], how="left"
-    )
-    unlike = pairs.where(~F.col("runs").eqNullSafe(F.col("reference_runs")))
-    names = tables.members.select(F.col("code").alias("reference"), F.col("label").alias("reference_name"))
-    who = tables.members.select(F.col("code").alias("member"), F.col("label").alias("member_name"))
-    unlike = unlike.join(names, "reference").join(who, "member")
-    sentence = F.format_string(
-        "in view %d, before both went to view %d, %s delivered %s and %s delivered %s",
-        "epoch",
-        "to_epoch",
-        "member_name",
-        _text("runs"),
-        "reference_name",
-        _text("reference_runs"),
-    )
-    return found(GUARANTEE, unlike, sentence)
+    Equal lists of runs are equal sets of runs: each run of one side is looked for on the other, both ways round.
+    """
+    runs = tables.fact("delivered")[["member", *VIEW_ID, "peer", "first", "last"]]
+    ways = moves[["member", "reference", *_WAY, "index"]]
+    others = ways[ways["member"] != ways["reference"]]
+    mine = others.merge(runs, on=["member", *VIEW_ID])
+    theirs = others.merge(runs.rename(columns={"member": "reference"}), on=["reference", *VIEW_ID])
+    unlike = pd.concat([without(mine, theirs, _RUN), without(theirs, mine, _RUN)])
+    unlike = unlike.drop_duplicates(["member", "reference", *_WAY, "peer"])
+    tell(facts, GUARANTEE, unlike, lambda row: _told(tables, runs, row))
 
 
-def _text(name: str) -> Column:
-    from pyspark.sql import functions as F
+def _told(tables: Tables, runs: pd.DataFrame, row: Any) -> str:
+    of_sender = runs[(runs["epoch"] == row.epoch) & (runs["creator"] == row.creator) & (runs["peer"] == row.peer)]
+    did = [
+        f"{tables.name(code)} delivered {_text(of_sender[of_sender['member'] == code])}"
+        for code in (row.member, row.reference)
+    ]
+    where = f"in view {row.epoch}, before both went to view {row.to_epoch}"
+    return f"{where}, {did[0]} and {did[1]} from {tables.name(row.peer)}"
 
-    pieces = F.transform(name, lambda run: F.concat_ws("..", run["first"].cast("string"), run["last"].cast("string")))
-    return F.coalesce(F.concat_ws(", ", pieces), F.lit("nothing"))
+
+def _text(runs: pd.DataFrame) -> str:
+    pairs = sorted(zip(runs["first"], runs["last"], strict=True))
+    return ", ".join(f"{first}..{last}" for first, last in pairs[:20]) or "nothing"
 
 
-def _elsewhere(tables: Tables) -> list[DataFrame]:
+def _elsewhere(tables: Tables, facts: Facts) -> None:
     """Messages that were delivered in another view than the one they were sent in."""
-    from pyspark.sql import functions as F
+    sent = tables.fact("sent")[["member", *VIEW_ID, "first", "last"]]
+    sent = sent.rename(columns={"member": "peer", "first": "sent_first", "last": "sent_last"})
+    views = tables.control(Kind.VIEW)
+    loose = views[~views["synchrony"].astype(bool)][["member", "number", "number_creator"]].rename(columns=ITS_OWN_ID)
+    keeps = tables.traits("member", view_synchrony="keeps")
+    delivered = tables.fact("delivered")[["member", "peer", *VIEW_ID, "first", "last"]].merge(keeps, on="member")
+    delivered = without(delivered[delivered["keeps"]], loose, ["member", *VIEW_ID])
+    delivered = delivered.merge(tables.traits("peer", is_whole="is_whole"), on="peer")
+    both = delivered.reset_index(names="row").merge(sent, on=["peer", *VIEW_ID], how="left")
+    inside = both[(both["sent_first"] <= both["first"]) & (both["first"] <= both["sent_last"])]
+    reached = inside.groupby("row")["sent_last"].max().reindex(delivered.index)
+    missing = (reached + 1).fillna(delivered["first"]).astype("int64")
+    known_upto = delivered["peer"].map(sent.groupby("peer")["sent_last"].max()).fillna(0)
+    is_strange = (missing <= delivered["last"]) & (delivered["is_whole"] | (missing <= known_upto))
+    strange = delivered.assign(missing=missing, index=0)[is_strange]
+    tell(facts, GUARANTEE, strange, lambda row: _unsent(tables, row))
 
-    sent = tables.fact("sent").select(
-        F.col("member").alias("peer"),
-        "epoch",
-        "creator",
-        F.col("first").alias("sent_first"),
-        F.col("last").alias("sent_last"),
-    )
-    known = tables.fact("sent").groupBy(F.col("member").alias("peer")).agg(F.max("last").alias("known_upto"))
-    keeps = tables.members.where("view_synchrony").select(F.col("code").alias("member"))
-    loose = (
-        tables.control(Kind.VIEW)
-        .where("synchrony = false")
-        .select("member", F.col("number").alias("epoch"), F.col("number_creator").alias("creator"))
-    )
-    delivered = tables.fact("delivered").join(keeps, "member", how="inner")
-    delivered = delivered.join(loose, ["member", "epoch", "creator"], how="left_anti")
-    key = ["member", "peer", "epoch", "creator", "first", "last"]
-    inside = (F.col("sent_first") <= F.col("first")) & (F.col("first") <= F.col("sent_last"))
-    reach = (
-        delivered.join(sent, ["peer", "epoch", "creator"], how="left")
-        .groupBy(*key)
-        .agg(F.max(F.when(inside, F.col("sent_last"))).alias("upto"))
-    )
-    reach = reach.withColumn("missing", F.coalesce(F.col("upto") + 1, F.col("first"))).where("missing <= last")
-    senders = tables.members.select(F.col("code").alias("peer"), F.col("label").alias("sender"), "is_whole")
-    strange = reach.join(senders, "peer", how="inner").join(known, "peer", how="left")
-    strange = strange.where(F.col("is_whole") | (F.col("missing") <= F.coalesce("known_upto", F.lit(0))))
-    sentence = F.format_string(
-        "%d from %s was delivered in view %d, but it was not sent in that view", "missing", "sender", "epoch"
-    )
-    return [found(GUARANTEE, strange.withColumn("index", F.lit(0)), sentence)]
+
+def _unsent(tables: Tables, row: Any) -> str:
+    what = f"{row.missing} from {tables.name(row.peer)} was delivered by {tables.name(row.member)} in view {row.epoch}"
+    return f"{what}, but it was not sent in that view"

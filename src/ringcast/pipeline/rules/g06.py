@@ -8,46 +8,34 @@ merges. Linear, no join of intervals.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
 from ringcast.model import Kind
-from ringcast.pipeline.rules.joined import Tables, examined, found
-
-if TYPE_CHECKING:
-    from pyspark.sql import DataFrame
+from ringcast.pipeline.rules.facts import Facts
+from ringcast.pipeline.rules.joined import Tables, tell
 
 GUARANTEE = "G6"
 
 
-def joined(tables: Tables) -> list[DataFrame]:
-    from pyspark.sql import Window
-    from pyspark.sql import functions as F
-
-    steps = tables.control(Kind.ROLL_CALL, Kind.MERGE).select("member", "index", "kind", "step", "purpose", "merge_id")
-    is_merge = F.col("kind") == int(Kind.MERGE)
-    is_begin = F.col("step").isin("start", "accept")
-    is_end = F.col("step") == "end"
+def joined(tables: Tables, facts: Facts) -> None:
+    steps = tables.control(Kind.ROLL_CALL, Kind.MERGE)[["member", "index", "kind", "step", "purpose", "merge_id"]]
+    is_merge, is_end = steps["kind"] == int(Kind.MERGE), steps["step"] == "end"
+    is_begin = steps["step"].isin(["start", "accept"])
     # A merge has steps between its beginning and its end; only the first of each of these two counts.
-    same_merge = Window.partitionBy("member", "kind", "merge_id", is_begin, is_end).orderBy("index")
-    earlier = Window.partitionBy("member").orderBy("index").rowsBetween(Window.unboundedPreceding, -1)
-    steps = steps.withColumn("turn", F.row_number().over(same_merge))
-    is_new = is_merge & is_begin & (F.col("turn") == 1)
-    is_over = is_merge & is_end & (F.col("turn") == 1)
-    begins = ~is_merge & (F.col("step") == "start") & (F.col("purpose") == "view")
+    phase = is_begin.astype("int8") - is_end.astype("int8")
+    is_first = ~steps.assign(phase=phase).duplicated(["member", "kind", "merge_id", "phase"])
+    is_new, is_over = is_merge & is_begin & is_first, is_merge & is_end & is_first
+    begins = ~is_merge & (steps["step"] == "start") & (steps["purpose"] == "view")
     ends = ~is_merge & is_end
-    steps = steps.select(
-        "member",
-        "index",
-        "merge_id",
-        begins.alias("is_change"),
-        is_new.alias("is_new"),
-        F.last(F.when(begins, F.lit(True)).when(ends, F.lit(False)), ignorenulls=True).over(earlier).alias("changing"),
-        F.sum(F.when(is_new, 1).when(is_over, -1).otherwise(0)).over(earlier).alias("merging"),
+    member = steps["member"]
+    merging = (is_new.astype("int64") - is_over.astype("int64")).groupby(member).cumsum().groupby(member).shift(1)
+    change = begins.map({True: 1.0}).fillna(ends.map({True: 0.0}))
+    changing = change.groupby(member).ffill().groupby(member).shift(1)
+    facts.examined(GUARANTEE, int((is_new | begins).sum()))
+    inside = steps[is_new & (changing == 1)]
+    tell(
+        facts,
+        GUARANTEE,
+        inside,
+        lambda row: f"merge {row.merge_id} began at {tables.name(row.member)} in a change",
     )
-    merge_inside = steps.where("is_new and changing")
-    change_inside = steps.where("is_change and merging > 0")
-    return [
-        examined(GUARANTEE, steps.where("is_new or is_change")),
-        found(GUARANTEE, merge_inside, F.format_string("merge %s began while a view change ran", "merge_id")),
-        found(GUARANTEE, change_inside, F.lit("a view change began while a merge ran")),
-    ]
+    inside = steps[begins & (merging > 0)]
+    tell(facts, GUARANTEE, inside, lambda row: f"a view change began at {tables.name(row.member)} while a merge ran")

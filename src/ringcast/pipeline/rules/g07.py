@@ -1,19 +1,19 @@
 """G7, every suspension ends. Joined half only.
 
 At a member SUSPEND and RESUME alternate, and a RESUME has the number of the SUSPEND before it: both are seen by
-looking at the neighbour (`lag`, `lead`). Who holds are the members asked by roll calls between the two. The last
+looking at the neighbour. Who holds are the members asked by roll calls between the two. The last
 suspension may be open if the Resumer need not have come by the end of the recording.
 """
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import Any
+
+import pandas as pd
 
 from ringcast.model import Kind
-from ringcast.pipeline.rules.joined import Tables, examined, found
-
-if TYPE_CHECKING:
-    from pyspark.sql import Column, DataFrame
+from ringcast.pipeline.rules.facts import Facts
+from ringcast.pipeline.rules.joined import Tables, tell
 
 GUARANTEE = "G7"
 GRACE_NS = 1_000_000_000
@@ -25,68 +25,73 @@ CASES = {
 }
 
 
-def joined(tables: Tables) -> list[DataFrame]:
-    from pyspark.sql import Window
-    from pyspark.sql import functions as F
-
-    own = Window.partitionBy("member").orderBy("index")
-    handler = tables.control(Kind.SUSPEND, Kind.RESUME).select(
-        "member", "index", "value", "other", "cause", "has_view", "cancelled", _is(Kind.SUSPEND).alias("suspends")
-    )
-    turns = handler.select(
-        "*",
-        F.lag("suspends").over(own).alias("was_suspended"),
-        F.lag("value").over(own).alias("open_number"),
-        F.lag("cause").over(own).alias("open_cause"),
-        F.lag("index").over(own).alias("open_index"),
-        F.lead("suspends").over(own).alias("next_suspends"),
-    )
-    suspensions = turns.where("suspends")
-    resumes = turns.where("not suspends")
-    is_open = F.coalesce("was_suspended", F.lit(False)) & (F.col("open_number") == F.col("value"))
-    allowed = F.coalesce(*(F.when(F.col("open_cause") == c, F.col("cause").isin(ends)) for c, ends in CASES.items()))
-    strange = resumes.where(is_open & ~F.coalesce(allowed, F.lit(True)))
-    ended = F.format_string("a suspension for %s was ended by %s, not one of its causes", "open_cause", "cause")
-    return [
-        examined(GUARANTEE, suspensions),
-        found(GUARANTEE, suspensions.where(~F.col("cause").isin(list(CASES))), F.lit("suspended for no known cause")),
-        found(GUARANTEE, suspensions.where("was_suspended"), F.lit("suspended while still suspended")),
-        found(GUARANTEE, resumes.where(~is_open), F.lit("resumed what was not suspended")),
-        found(GUARANTEE, strange, ended),
-        _uncancelled(tables, resumes.where(is_open)),
-        _endless(tables, suspensions.where("next_suspends is null")),
+def joined(tables: Tables, facts: Facts) -> None:
+    turns = tables.control(Kind.SUSPEND, Kind.RESUME)[
+        ["member", "index", "kind", "value", "other", "cause", "has_view", "cancelled"]
     ]
+    own = turns.groupby("member", sort=False)
+    before = own[["kind", "value", "cause", "index"]].shift(1)
+    turns = turns.assign(open_cause=before["cause"], open_index=before["index"])
+    suspends = turns["kind"] == int(Kind.SUSPEND)
+    was_suspended = before["kind"] == int(Kind.SUSPEND)
+    is_open = was_suspended & (before["value"] == turns["value"])
+    facts.examined(GUARANTEE, int(suspends.sum()))
+    name = tables.name
+    unknown = turns[suspends & ~turns["cause"].isin(list(CASES))]
+    tell(facts, GUARANTEE, unknown, lambda row: f"{name(row.member)} was suspended for no known cause")
+    tell(facts, GUARANTEE, turns[suspends & was_suspended], lambda row: f"{name(row.member)} was suspended twice")
+    tell(facts, GUARANTEE, turns[~suspends & ~is_open], lambda row: f"{name(row.member)} resumed without a suspension")
+    pairs = zip(turns["open_cause"], turns["cause"], strict=True)
+    is_strange = pd.Series([ended not in CASES.get(begun, [ended]) for begun, ended in pairs], turns.index, dtype=bool)
+    tell(facts, GUARANTEE, turns[~suspends & is_open & is_strange], lambda row: _wrong_cause(tables, row))
+    _uncancelled(tables, facts, turns[~suspends & is_open])
+    _endless(tables, facts, turns[suspends & own["kind"].shift(-1).isna()])
 
 
-def _is(kind: Kind) -> Column:
-    from pyspark.sql import functions as F
+def _wrong_cause(tables: Tables, row: Any) -> str:
+    return (
+        f"{tables.name(row.member)}: a suspension for {row.open_cause} was ended by {row.cause}, not one of its causes"
+    )
 
-    return F.col("kind") == int(kind)
 
-
-def _uncancelled(tables: Tables, resumes: DataFrame) -> DataFrame:
+def _uncancelled(tables: Tables, facts: Facts, resumes: pd.DataFrame) -> None:
     """Suspensions that ended without a view and left somebody holding."""
-    from pyspark.sql import Window
-    from pyspark.sql import functions as F
-
-    own = Window.partitionBy("member").orderBy("index").rowsBetween(Window.unboundedPreceding, 0)
-    with_view = F.coalesce("has_view", F.col("cause").isin("view-installed", "merge-view"))
+    by_cause = resumes["cause"].isin(["view-installed", "merge-view"])
+    with_view = resumes["has_view"].where(resumes["has_view"].notna(), by_cause).astype(bool)
+    failed = resumes[~with_view]
+    if failed.empty:
+        return
     events = tables.control(Kind.SUSPEND, Kind.ROLL_CALL)
-    asking = events.withColumn("open_index", F.max(F.when(_is(Kind.SUSPEND), F.col("index"))).over(own))
-    asking = asking.where(_is(Kind.ROLL_CALL) & F.col("step").isin("start", "again") & F.col("open_index").isNotNull())
-    holding = asking.groupBy("member", "open_index").agg(F.flatten(F.collect_list("asked")).alias("holding"))
-    told = F.concat(F.coalesce("cancelled", F.array().cast("array<int>")), F.array("member"))
-    left = resumes.where(~with_view).join(holding, ["member", "open_index"], how="inner")
-    left = left.withColumn("left", F.array_except("holding", told)).where(F.size("left") > 0)
-    return found(GUARANTEE, left, F.format_string("no cancel was sent to %d members that hold", F.size("left")))
+    opened = events["index"].where(events["kind"] == int(Kind.SUSPEND)).groupby(events["member"]).ffill()
+    asking = events.assign(open_index=opened)
+    asking = asking[(asking["kind"] == int(Kind.ROLL_CALL)) & asking["step"].isin(["start", "again"])]
+    asked = asking[asking["open_index"].notna() & asking["asked"].notna()].groupby(["member", "open_index"])["asked"]
+    holding = {place: {int(code) for codes in lists for code in codes} for place, lists in asked}
+    left = [
+        len(holding.get((row.member, row.open_index), set()) - {row.member, *_codes(row.cancelled)})
+        for row in failed.itertuples(index=False)
+    ]
+    failed = failed.assign(left=left)
+    tell(facts, GUARANTEE, failed[failed["left"] > 0], lambda row: _no_cancel(tables, row))
 
 
-def _endless(tables: Tables, last: DataFrame) -> DataFrame:
-    from pyspark.sql import functions as F
+def _codes(codes: Any) -> list[int]:
+    return [] if codes is None else [int(code) for code in codes]
 
-    ends = tables.members.select(F.col("code").alias("member"), "last_ns")
-    closed = tables.control(Kind.CLOSED).select("member", (F.coalesce("how", F.lit("")) != "crashed").alias("has_left"))
-    last = last.join(ends, "member", how="inner").join(closed, "member", how="left")
-    overdue = F.when(F.col("other") > 0, F.col("last_ns") > F.col("other") + GRACE_NS)
-    overdue = overdue.otherwise(F.coalesce("has_left", F.lit(False)))
-    return found(GUARANTEE, last.where(overdue), F.format_string("a suspension for %s never ended", "cause"))
+
+def _no_cancel(tables: Tables, row: Any) -> str:
+    return f"{tables.name(row.member)} sent no cancel to {row.left} members that hold"
+
+
+def _endless(tables: Tables, facts: Facts, last: pd.DataFrame) -> None:
+    closed = tables.control(Kind.CLOSED)
+    left = set(closed[closed["how"].fillna("") != "crashed"]["member"])
+    last = last.merge(tables.traits("member", last_ns="last_ns"), on="member")
+    is_late = last["last_ns"] > last["other"] + GRACE_NS
+    overdue = is_late.where(last["other"] > 0, last["member"].isin(left))
+    tell(
+        facts,
+        GUARANTEE,
+        last[overdue],
+        lambda row: f"{tables.name(row.member)}'s suspension for {row.cause} never ended",
+    )

@@ -3,26 +3,24 @@ be equal."""
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import Any
 
 from ringcast.model import Kind
-from ringcast.pipeline.rules.joined import Tables, examined, found
-
-if TYPE_CHECKING:
-    from pyspark.sql import DataFrame
+from ringcast.pipeline.rules.facts import Facts
+from ringcast.pipeline.rules.joined import NONE, Tables, tell
 
 GUARANTEE = "G8"
 
 
-def joined(tables: Tables) -> list[DataFrame]:
-    from pyspark.sql import functions as F
+def joined(tables: Tables, facts: Facts) -> None:
+    entries = tables.control(Kind.DIGEST)
+    entries = entries[entries["merge_id"].notna() & (entries["about"].fillna("member") != "going-away")]
+    known = entries[entries["origin"] != NONE]
+    facts.examined(GUARANTEE, len(known))
+    tell(facts, GUARANTEE, known[known["origin"] != known["peer"]], lambda row: _told(tables, row))
+    if len(known) < len(entries):
+        facts.lacks(GUARANTEE, "who said a digest entry")
 
-    is_about_member = F.coalesce(F.col("about"), F.lit("member")) != "going-away"
-    entries = tables.control(Kind.DIGEST).where(F.col("merge_id").isNotNull() & is_about_member)
-    told = F.format_string("in %s the entry of a member came from somebody else", "merge_id")
-    known = entries.where("origin is not null")
-    return [
-        examined(GUARANTEE, known),
-        found(GUARANTEE, known.where("origin <> peer"), told),
-        tables.lacking(GUARANTEE, entries.where("origin is null"), F.lit("who said a digest entry")),
-    ]
+
+def _told(tables: Tables, row: Any) -> str:
+    return f"in {row.merge_id} the entry of {tables.name(row.peer)} came from {tables.name(row.origin)}"

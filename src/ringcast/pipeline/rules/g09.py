@@ -7,46 +7,62 @@ consolidation; another coordinator knows only a part, so there it is at least th
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from collections.abc import Sequence
+from typing import Any
+
+import pandas as pd
 
 from ringcast.model import Kind
-from ringcast.pipeline.rules.joined import Tables, examined, found
-
-if TYPE_CHECKING:
-    from pyspark.sql import DataFrame
+from ringcast.pipeline.rules.facts import Facts
+from ringcast.pipeline.rules.joined import Tables, tell
 
 GUARANTEE = "G9"
 
 
-def joined(tables: Tables) -> list[DataFrame]:
-    from pyspark.sql import functions as F
+def joined(tables: Tables, facts: Facts) -> None:
+    views = tables.control(Kind.VIEW)
+    merges = views[[groups is not None and len(groups) > 0 for groups in views["subgroups"]]]
+    facts.examined(GUARANTEE, len(merges))
+    entries = [
+        {"member": row.member, "index": row.index, "number": row.number, "merge_id": row.merge_id, **_renamed(entry)}
+        for row in merges.itertuples(index=False)
+        for entry in _entries(row.digest)
+        if entry["member"] in row.members
+    ]
+    have = [{entry["member"] for entry in _entries(digest)} for digest in merges["digest"]]
+    is_partial = [not set(members) <= known for members, known in zip(merges["members"], have, strict=True)]
+    tell(facts, GUARANTEE, merges[is_partial].drop(columns="peer"), lambda row: _partial(tables, row))
+    _not_the_maximum(tables, facts, entries)
 
-    merges = tables.control(Kind.VIEW).where(F.size(F.coalesce("subgroups", F.array())) > 0)
-    merges = merges.select("member", "index", "number", "members", "merge_id", "digest")
-    have = F.transform(F.coalesce("digest", F.array()), lambda entry: entry["member"])
-    partial = merges.where(F.size(F.array_except("members", have)) > 0)
-    whole = F.format_string("the MergeView %d has no digest entry for some of its members", "number")
-    return [examined(GUARANTEE, merges), found(GUARANTEE, partial, whole), _not_the_maximum(tables, merges)]
+
+def _entries(digest: Any) -> Sequence[dict[str, int]]:
+    return () if digest is None else digest
 
 
-def _not_the_maximum(tables: Tables, merges: DataFrame) -> DataFrame:
-    from pyspark.sql import functions as F
+def _renamed(entry: dict[str, int]) -> dict[str, int]:
+    return {"peer": entry["member"], **{name: entry[name] for name in ("low", "delivered", "received")}}
 
+
+def _partial(tables: Tables, row: Any) -> str:
+    return f"the MergeView {row.number} at {tables.name(row.member)} has no digest entry for some of its members"
+
+
+def _not_the_maximum(tables: Tables, facts: Facts, entries: list[dict[str, Any]]) -> None:
+    said = tables.control(Kind.DIGEST)
+    said = said[said["about"].fillna("member") != "going-away"]
+    if not entries or said.empty:
+        return
     key = ["member", "merge_id", "peer"]
-    said = tables.control(Kind.DIGEST).where(F.coalesce(F.col("about"), F.lit("member")) != "going-away")
-    most = said.groupBy(*key).agg(
-        F.max("first").alias("low"), F.max("value").alias("high"), F.max("other").alias("got")
-    )
-    leads = tables.control(Kind.MERGE).where("step = 'start'").select("member", "merge_id").distinct()
-    leads = leads.withColumn("is_leader", F.lit(True))
-    entries = merges.select("member", "index", "number", "members", "merge_id", F.explode("digest").alias("entry"))
-    entries = entries.withColumn("peer", F.col("entry.member")).where(F.array_contains("members", F.col("peer")))
-    both = entries.join(most, key, how="inner").join(leads, ["member", "merge_id"], how="left")
-    pairs = (("entry.low", "low"), ("entry.delivered", "high"), ("entry.received", "got"))
-    below = F.greatest(*((F.col(entry) < F.col(top)) for entry, top in pairs))
-    unlike = F.greatest(*((F.col(entry) != F.col(top)) for entry, top in pairs))
-    wrong = both.where(below | (F.coalesce("is_leader", F.lit(False)) & unlike))
-    told = F.format_string(
-        "the MergeView %d has %d for a member, the maximum said was %d", "number", "entry.delivered", "high"
-    )
-    return found(GUARANTEE, wrong, told)
+    most = said.groupby(key, as_index=False)[["first", "value", "other"]].max()
+    leads = tables.control(Kind.MERGE)
+    leads = leads[leads["step"] == "start"][["member", "merge_id"]].drop_duplicates().assign(is_leader=True)
+    both = pd.DataFrame(entries).merge(most, on=key).merge(leads, on=["member", "merge_id"], how="left")
+    figures, tops = both[["low", "delivered", "received"]].to_numpy(), both[["first", "value", "other"]].to_numpy()
+    is_below, is_unlike = (figures < tops).any(axis=1), (figures != tops).any(axis=1)
+    wrong = both[is_below | (is_unlike & both["is_leader"].eq(True).to_numpy())]
+    tell(facts, GUARANTEE, wrong, lambda row: _told(tables, row))
+
+
+def _told(tables: Tables, row: Any) -> str:
+    entry = f"the MergeView {row.number} has {row.delivered} for {tables.name(row.peer)}"
+    return f"{entry}, the maximum said was {row.value}"

@@ -8,17 +8,15 @@ another subgroup is nowhere below the digest. Every way in which a merge can tou
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 
 from ringcast.model import Kind
 from ringcast.pipeline.rules.facts import Facts
-from ringcast.pipeline.rules.joined import Tables, examined, found
+from ringcast.pipeline.rules.joined import Tables
 from ringcast.pipeline.rules.member import Batch, Installed, Member
-
-if TYPE_CHECKING:
-    from pyspark.sql import Column, DataFrame
 
 GUARANTEE = "G10"
 
@@ -55,7 +53,7 @@ class Local:
         if start >= stop:
             return
         self._settle()
-        runs = Batch({name: values[start:stop] for name, values in events.columns.items()}).of(Kind.DELIVER)
+        runs = events.between(start, stop).of(Kind.DELIVER)
         for sender in np.unique(runs.peer).tolist():
             mine = runs.peer == sender
             self._ready[sender] = max(self._ready.get(sender, 0), int((runs.first + runs.count - 1)[mine].max()))
@@ -79,53 +77,62 @@ class Local:
         self._settle()
 
 
-def joined(tables: Tables) -> list[DataFrame]:
-    from pyspark.sql import functions as F
-
-    views = tables.control(Kind.VIEW).where(F.size(F.coalesce("subgroups", F.array())) > 0)
-    together = F.filter("subgroups", lambda group: F.array_contains(group, F.col("member")))
-    views = views.select(
-        "member", "number", "number_creator", F.coalesce(F.get(together, 0), F.array()).alias("mates"), "digest"
-    )
-    entry = F.get(F.filter("digest", lambda row: row["member"] == F.col("peer")), 0)["delivered"]
-    return [*_resets(tables, views.withColumn("has_view", F.lit(True)), entry), *_kept(tables, views, entry)]
-
-
-def _resets(tables: Tables, views: DataFrame, entry: Column) -> list[DataFrame]:
-    from pyspark.sql import functions as F
-
-    places = tables.fact("reset").select("member", "index", F.col("first").alias("before"))
-    offsets = (
-        tables.control(Kind.OFFSET)
-        .where("stream = 0")
-        .select("member", "index", "peer", "value", "number", "number_creator")
-    )
-    resets = offsets.join(places, ["member", "index"], how="inner").join(
-        views, ["member", "number", "number_creator"], how="inner"
-    )
-    own = F.col("peer") == F.col("member")
-    lower = ~own & (F.col("before") >= F.col("value"))
-    mates = ~own & ~lower & (F.col("before") >= 0) & F.array_contains("mates", F.col("peer"))
-    astray = ~own & ~lower & ~mates & (entry != F.col("value"))
-    went = F.format_string("had received up to %d and reset its window to %d in a merge", "before", "value")
-    return [
-        found(GUARANTEE, resets.where(own), F.format_string("overwrote its own entry with %d in a merge", "value")),
-        found(GUARANTEE, resets.where(lower), went),
-        found(GUARANTEE, resets.where(mates), F.lit("reset the window of a member it was never apart from")),
-        found(GUARANTEE, resets.where(astray), F.format_string("reset its window to %d, not to the digest", "value")),
-    ]
+def joined(tables: Tables, facts: Facts) -> None:
+    views = tables.control(Kind.VIEW)
+    merges = views[[groups is not None and len(groups) > 0 for groups in views["subgroups"]]]
+    known = {
+        (row.member, row.number, row.number_creator): _Merge.of(row.member, row.subgroups, row.digest)
+        for row in merges.itertuples(index=False)
+    }
+    _resets(tables, facts, known)
+    _kept(tables, facts, known)
 
 
-def _kept(tables: Tables, views: DataFrame, entry: Column) -> list[DataFrame]:
-    from pyspark.sql import functions as F
+@dataclass(frozen=True, slots=True)
+class _Merge:
+    """What a MergeView says to one member: who comes from the same side, and where everybody stands."""
 
-    kept = tables.fact("kept").select(
-        "member", "peer", "index", "value", F.col("epoch").alias("number"), F.col("creator").alias("number_creator")
-    )
-    apart = kept.join(views, ["member", "number", "number_creator"], how="inner")
-    apart = apart.where(~F.array_contains("mates", F.col("peer")))
-    # The end of a cut recording may stand in the middle of an installation.
-    whole = tables.members.where("is_whole").select(F.col("code").alias("member"))
-    behind = apart.where(F.col("value") < entry).join(whole, "member", how="left_semi")
-    stayed = F.format_string("stayed at %d, below the digest of the MergeView %d", "value", "number")
-    return [examined(GUARANTEE, apart), found(GUARANTEE, behind, stayed)]
+    mates: frozenset[int]
+    digest: dict[int, int]
+
+    @classmethod
+    def of(cls, member: int, subgroups: Any, digest: Any) -> _Merge:
+        side = next((group for group in subgroups if member in group), ())
+        entries = () if digest is None else digest
+        return cls(frozenset(map(int, side)), {entry["member"]: entry["delivered"] for entry in entries})
+
+
+def _resets(tables: Tables, facts: Facts, known: dict[tuple[int, int, int], _Merge]) -> None:
+    places = tables.fact("reset")[["member", "index", "first"]].rename(columns={"first": "before"})
+    offsets = tables.control(Kind.OFFSET)
+    for row in offsets[offsets["stream"] == 0].merge(places, on=["member", "index"]).itertuples(index=False):
+        merge = known.get((row.member, row.number, row.number_creator))
+        did = None if merge is None else _misdeed(merge, row)
+        if did is not None:
+            sentence = f"{tables.name(row.member)} {did} ({tables.name(row.peer)})"
+            facts.violation(GUARANTEE, row.member, row.peer, row.index, sentence)
+
+
+def _misdeed(merge: _Merge, row: Any) -> str | None:
+    if row.peer == row.member:
+        return f"overwrote its own entry with {row.value} in a merge"
+    if row.before >= row.value:
+        return f"had received up to {row.before} and reset its window to {row.value} in a merge"
+    if row.before >= 0 and row.peer in merge.mates:
+        return "reset the window of a member it was never apart from"
+    if merge.digest.get(row.peer, row.value) != row.value:
+        return f"reset its window to {row.value}, not to the digest"
+    return None
+
+
+def _kept(tables: Tables, facts: Facts, known: dict[tuple[int, int, int], _Merge]) -> None:
+    is_whole = dict(zip(tables.members["code"], tables.members["is_whole"], strict=True))
+    for row in tables.fact("kept").itertuples(index=False):
+        merge = known.get((row.member, row.epoch, row.creator))
+        if merge is None or row.peer in merge.mates:
+            continue
+        facts.examined(GUARANTEE, 1)
+        # The end of a cut recording may stand in the middle of an installation.
+        if row.value < merge.digest.get(row.peer, row.value) and is_whole[row.member]:
+            sentence = f"{tables.name(row.member)} stayed at {row.value}, below the digest of the MergeView {row.epoch}"
+            facts.violation(GUARANTEE, row.member, row.peer, row.index, sentence)

@@ -11,19 +11,18 @@ After a violation follow-ups appear: only the first in a view at a member is rep
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from typing import TYPE_CHECKING
+from typing import Any
 
 import numpy as np
+import pandas as pd
 
 from ringcast.model import Kind
 from ringcast.pipeline.rules.facts import Facts
-from ringcast.pipeline.rules.joined import Tables, found
+from ringcast.pipeline.rules.joined import ITS_OWN_ID, NONE, VIEW_ID, Tables, tell
 from ringcast.pipeline.rules.member import Array, Batch, View
 
-if TYPE_CHECKING:
-    from pyspark.sql import DataFrame
-
 GUARANTEE = "G13"
+_AFTER = ["to_epoch", "to_creator"]
 
 
 class Causality:
@@ -101,32 +100,34 @@ class _Marks:
         return found
 
 
-def joined(tables: Tables) -> list[DataFrame]:
-    """Between views: nobody began to queue in a view when somebody who went on with him had a place in the next."""
-    from pyspark.sql import Window
-    from pyspark.sql import functions as F
+def joined(tables: Tables, facts: Facts) -> None:
+    """Between views: nobody began to queue in a view when somebody who went on with him had a place in the next.
 
-    own = Window.partitionBy("member").orderBy("index")
-    view, after = ["epoch", "creator"], ["to_epoch", "to_creator"]
-    has_one_clock = tables.members.agg((F.count_distinct("clock") == 1).alias("has_one_clock"))
-    views = tables.control(Kind.VIEW).where("number is not null")
-    steps = views.select(
-        "member",
-        F.col("number").alias("epoch"),
-        F.col("number_creator").alias("creator"),
-        F.lead("number").over(own).alias("to_epoch"),
-        F.lead("number_creator").over(own).alias("to_creator"),
-    ).where("to_epoch is not null")
-    times = tables.fact("ordering")
-    places = times.select("member", F.col("epoch").alias("to_epoch"), F.col("creator").alias("to_creator"), "first")
-    earliest = (
-        steps.join(places, ["member", *after], how="inner").groupBy(*view, *after).agg(F.min("first").alias("ns"))
-    )
-    starts = times.select("member", *view, "last", "index").where("last is not null")
-    late = steps.join(starts, ["member", *view], how="inner").join(earliest, [*view, *after], how="inner")
-    late = late.where(F.col("last") > F.col("ns")).crossJoin(has_one_clock).where("has_one_clock")
-    told = F.format_string("began to queue in view %d when view %d already had a place for others", "epoch", "to_epoch")
-    return [found(GUARANTEE, late, told)]
+    A place counts if whoever had it went on from there or ended there in good order: what a member ordered that
+    crashed or was cut off may have been unsettled, so it is not part of the order of those who went on.
+    """
+    steps = tables.steps().merge(tables.traits("member", clock="clock"), on="member")
+    times = tables.fact("ordering")[["member", *VIEW_ID, "first", "last", "index"]]
+    stays = pd.concat([steps[["member", *VIEW_ID]], _ended_well(tables)])
+    places = times[times["first"] != NONE].merge(stays, on=["member", *VIEW_ID])
+    places = places.rename(columns={"epoch": "to_epoch", "creator": "to_creator"})[["member", *_AFTER, "first"]]
+    together = [*VIEW_ID, *_AFTER, "clock"]
+    earliest = steps.merge(places, on=["member", *_AFTER]).groupby(together, as_index=False)["first"].min()
+    starts = times[times["last"] != NONE][["member", *VIEW_ID, "last", "index"]]
+    begun = steps.drop(columns="index").merge(starts, on=["member", *VIEW_ID]).merge(earliest, on=together)
+    tell(facts, GUARANTEE, begun[begun["last"] > begun["first"]], lambda row: _too_late(tables, row))
+
+
+def _ended_well(tables: Tables) -> pd.DataFrame:
+    """The last view of each member whose recording ends there in good order."""
+    last = tables.views().groupby("member", as_index=False)[["number", "number_creator"]].last()
+    last = last.rename(columns=ITS_OWN_ID).merge(tables.traits("member", how="how", is_whole="is_whole"), on="member")
+    return last[last["is_whole"] & (last["how"] == "ended")][["member", *VIEW_ID]]
+
+
+def _too_late(tables: Tables, row: Any) -> str:
+    began = f"{tables.name(row.member)} began to queue in view {row.epoch}"
+    return f"{began} when somebody who went on with it had a place in view {row.to_epoch}"
 
 
 def _started(part: Batch) -> tuple[Batch, Array]:

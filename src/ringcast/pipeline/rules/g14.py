@@ -4,110 +4,103 @@ A wait is over at its WAIT_END, or not at all. Everywhere it must be over by its
 none. After the last HEAL, if no FAULT follows, each wait of a live member must be over within the bound, counted from
 its start or the heal, whichever is later; and at the horizon all live members are in one view, installed before heal
 + bound. The horizon is the moment when the first live member ends or begins to leave: what happens then is no longer
-undisturbed.
+undisturbed. Judged group by group, on the clock of whoever recorded the heal.
 """
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import Any
+
+import pandas as pd
 
 from ringcast.model import Kind
-from ringcast.pipeline.rules.joined import Tables, examined, found
-
-if TYPE_CHECKING:
-    from pyspark.sql import DataFrame
+from ringcast.pipeline.rules.facts import Facts
+from ringcast.pipeline.rules.joined import Tables, tell
 
 GUARANTEE = "G14"
 GRACE_NS = 1_000_000_000
 DEFAULT_BOUND_NS = 60_000_000_000
+UNLIMITED = ["send", "order"]  # a send may wait for ever, for room or for its place in the one order
+_GROUP = ["group", "clock"]
 
 
-def joined(tables: Tables) -> list[DataFrame]:
-    from pyspark.sql import functions as F
-
+def joined(tables: Tables, facts: Facts) -> None:
     waits = _waits(tables)
-    unlimited = waits.where((F.col("other") == 0) & ~F.col("what").isin("send", "order"))
-    late = waits.where((F.col("other") > 0) & (F.col("end_ns") > F.col("other") + GRACE_NS))
-    heal = _heal(tables)
-    live = _live(tables, heal)
-    none = _one_row(tables).join(live.select("member").limit(1), how="left").where("member is null")
-    reason = F.lit("no HEAL that no FAULT follows, or no recording that reaches beyond its bound")
-    return [
-        examined(GUARANTEE, waits),
-        found(GUARANTEE, unlimited, F.format_string("waits for %s without a limit", "what")),
-        found(GUARANTEE, late, F.format_string("waited for %s beyond its own limit", "what")),
-        tables.lacking(GUARANTEE, none.withColumn("index", F.lit(0)), reason),
-        *_after_heal(tables, waits, live),
-    ]
+    facts.examined(GUARANTEE, len(waits))
+    name = tables.name
+    unlimited = waits[(waits["other"] <= 0) & ~waits["what"].isin(UNLIMITED)]
+    tell(facts, GUARANTEE, unlimited, lambda row: f"{name(row.member)} waits for {row.what} without a limit")
+    late = waits[(waits["other"] > 0) & (waits["end_ns"] > waits["other"] + GRACE_NS)]
+    tell(facts, GUARANTEE, late, lambda row: f"{name(row.member)} waited for {row.what} beyond its own limit")
+    live = _live(tables, _heals(tables))
+    if live.empty:
+        reason = "no HEAL that no FAULT follows, or no recording that reaches beyond its bound"
+        facts.lacks(GUARANTEE, reason)
+        return
+    _judge_waits(tables, facts, waits, live)
+    _judge_views(tables, facts, live)
 
 
-def _one_row(tables: Tables) -> DataFrame:
-    return tables.members.select("label").limit(1)
+def _waits(tables: Tables) -> pd.DataFrame:
+    starts = tables.control(Kind.WAIT_START)[["member", "index", "t_ns", "value", "other", "what"]]
+    ends = tables.control(Kind.WAIT_END).groupby(["member", "value"], as_index=False)["t_ns"].min()
+    waits = starts.merge(ends.rename(columns={"t_ns": "over_ns"}), on=["member", "value"], how="left")
+    waits = waits.merge(tables.traits("member", last_ns="last_ns"), on="member")
+    return waits.assign(end_ns=waits["over_ns"].fillna(waits["last_ns"]))
 
 
-def _waits(tables: Tables) -> DataFrame:
-    from pyspark.sql import functions as F
-
-    ends = tables.control(Kind.WAIT_END).groupBy("member", "value").agg(F.min("t_ns").alias("over_ns"))
-    last = tables.members.select(F.col("code").alias("member"), "last_ns")
-    starts = tables.control(Kind.WAIT_START).select("member", "index", "t_ns", "value", "other", "what")
-    waits = starts.join(ends, ["member", "value"], how="left").join(last, "member", how="inner")
-    return waits.withColumn("end_ns", F.coalesce("over_ns", "last_ns"))
-
-
-def _heal(tables: Tables) -> DataFrame:
-    """For each group at most one row (heal_ns, bound_ns)."""
-    from pyspark.sql import functions as F
-
-    groups = tables.members.select(F.col("code").alias("member"), "group")
-    told = tables.control(Kind.FAULT, Kind.HEAL).join(groups, "member", how="inner")
-    is_heal = F.col("kind") == int(Kind.HEAL)
-    bound = F.when(F.col("value") > 0, F.col("value")).otherwise(DEFAULT_BOUND_NS)
-    heal = F.struct(F.col("t_ns").alias("heal_ns"), bound.alias("bound_ns"))
-    last = told.groupBy("group").agg(
-        F.max(F.when(is_heal, heal)).alias("heal"),
-        F.coalesce(F.max(F.when(~is_heal, F.col("t_ns"))), F.lit(-1)).alias("fault_ns"),
+def _heals(tables: Tables) -> pd.DataFrame:
+    """For each group (and clock) at most one row: heal_ns, bound_ns."""
+    told = tables.control(Kind.FAULT, Kind.HEAL).merge(
+        tables.traits("member", group="group", clock="clock"), on="member"
     )
-    return last.where(F.col("fault_ns") <= F.col("heal.heal_ns")).select("group", "heal.heal_ns", "heal.bound_ns")
+    heals = told[told["kind"] == int(Kind.HEAL)].sort_values("t_ns", kind="stable").groupby(_GROUP).tail(1)
+    heals = heals.assign(heal_ns=heals["t_ns"], bound_ns=heals["value"].where(heals["value"] > 0, DEFAULT_BOUND_NS))
+    faults = told[told["kind"] == int(Kind.FAULT)].groupby(_GROUP, as_index=False)["t_ns"].max()
+    heals = heals[[*_GROUP, "heal_ns", "bound_ns"]].merge(
+        faults.rename(columns={"t_ns": "fault_ns"}), on=_GROUP, how="left"
+    )
+    return heals[heals["fault_ns"].fillna(-1) <= heals["heal_ns"]]
 
 
-def _live(tables: Tables, heal: DataFrame) -> DataFrame:
+def _live(tables: Tables, heals: pd.DataFrame) -> pd.DataFrame:
     """Members whose recordings reach beyond the bound, with the horizon."""
-    from pyspark.sql import Window
-    from pyspark.sql import functions as F
-
-    crashed = tables.control(Kind.CLOSED).where("how = 'crashed'").select("member")
-    viewed = tables.control(Kind.VIEW).select("member").distinct()
-    members = tables.members.select(F.col("code").alias("member"), "group", "last_ns")
-    members = members.join(crashed, "member", how="left_anti")
-    live = members.join(viewed, "member", how="left_semi").join(heal, "group", how="inner")
-    live = live.withColumn("settled_ns", F.col("heal_ns") + F.col("bound_ns")).where("last_ns >= settled_ns")
-    leaves = tables.control(Kind.WAIT_START).where("what = 'leave'").select("member", F.col("t_ns").alias("leave_ns"))
-    live = live.join(leaves, "member", how="left").withColumn(
-        "quiet_ns", F.least("last_ns", F.when(F.col("leave_ns") >= F.col("settled_ns"), F.col("leave_ns")))
-    )
-    live = live.groupBy("group", "member", "heal_ns", "bound_ns", "settled_ns").agg(F.min("quiet_ns").alias("quiet_ns"))
-    return live.withColumn("horizon_ns", F.min("quiet_ns").over(Window.partitionBy("group")))
+    closed = tables.control(Kind.CLOSED)
+    crashed = closed[closed["how"] == "crashed"]["member"]
+    live = tables.members[["code", *_GROUP, "last_ns"]].rename(columns={"code": "member"}).merge(heals, on=_GROUP)
+    live = live[live["member"].isin(tables.control(Kind.VIEW)["member"]) & ~live["member"].isin(crashed)]
+    live = live.assign(settled_ns=live["heal_ns"] + live["bound_ns"])
+    live = live[live["last_ns"] >= live["settled_ns"]]
+    starts = tables.control(Kind.WAIT_START)
+    leaves = starts[starts["what"] == "leave"][["member", "t_ns"]].merge(live[["member", "settled_ns"]], on="member")
+    leaving = leaves[leaves["t_ns"] >= leaves["settled_ns"]].groupby("member")["t_ns"].min()
+    quiet_ns = live["member"].map(leaving).fillna(live["last_ns"]).clip(upper=live["last_ns"])
+    return live.assign(horizon_ns=quiet_ns.groupby([live[name] for name in _GROUP]).transform("min"))
 
 
-def _after_heal(tables: Tables, waits: DataFrame, live: DataFrame) -> list[DataFrame]:
-    from pyspark.sql import Window
-    from pyspark.sql import functions as F
+def _judge_waits(tables: Tables, facts: Facts, waits: pd.DataFrame, live: pd.DataFrame) -> None:
+    judged = waits.merge(live.drop(columns="last_ns"), on="member")
+    due = judged[["t_ns", "heal_ns"]].max(axis=1) + judged["bound_ns"]
+    ended = judged["over_ns"].fillna(judged["horizon_ns"]).clip(upper=judged["horizon_ns"])
+    tell(facts, GUARANTEE, judged[ended > due], lambda row: _stuck(tables, row))
 
-    due = F.greatest("t_ns", "heal_ns") + F.col("bound_ns")
-    judged = waits.join(live, "member", how="inner")
-    stuck = judged.where(F.least(F.coalesce("over_ns", "horizon_ns"), "horizon_ns") > due)
-    newest = Window.partitionBy("member").orderBy(F.desc("index"))
-    views = tables.control(Kind.VIEW).join(live, "member", how="inner").where("t_ns <= horizon_ns")
-    finals = views.withColumn("turn", F.row_number().over(newest)).where("turn = 1")
-    finals = finals.select("group", "member", "index", "t_ns", "settled_ns", "number", "number_creator")
-    first = Window.partitionBy("group").orderBy("member")
-    final_id = F.struct("number", "number_creator")
-    finals = finals.withColumn("shared", F.first(final_id).over(first)).withColumn("final", final_id)
-    unshared = finals.where(F.col("final") != F.col("shared"))
-    return [
-        examined(GUARANTEE, finals),
-        found(GUARANTEE, stuck, F.format_string("still waited for %s long after nothing disturbed it", "what")),
-        found(GUARANTEE, unshared, F.format_string("ended in view %d, others in view %d", "number", "shared.number")),
-        found(GUARANTEE, finals.where("t_ns > settled_ns"), F.lit("still changed its view after the bound")),
-    ]
+
+def _stuck(tables: Tables, row: Any) -> str:
+    return f"{tables.name(row.member)} still waited for {row.what} long after nothing disturbed it any more"
+
+
+def _judge_views(tables: Tables, facts: Facts, live: pd.DataFrame) -> None:
+    views = tables.control(Kind.VIEW)[["member", "index", "t_ns", "number", "number_creator"]].merge(live, on="member")
+    finals = views[views["t_ns"] <= views["horizon_ns"]].groupby("member").tail(1)
+    shared = finals.groupby(_GROUP)[["number", "number_creator"]].transform("first")
+    finals = finals.assign(shared=shared["number"], shared_creator=shared["number_creator"])
+    facts.examined(GUARANTEE, len(finals))
+    is_shared = (finals["number"] == finals["shared"]) & (finals["number_creator"] == finals["shared_creator"])
+    tell(facts, GUARANTEE, finals[~is_shared], lambda row: _unshared(tables, row))
+    late = finals[finals["t_ns"] > finals["settled_ns"]]
+    tell(facts, GUARANTEE, late, lambda row: f"{tables.name(row.member)} still changed its view after the bound")
+
+
+def _unshared(tables: Tables, row: Any) -> str:
+    own, others = f"{row.number}|{tables.name(row.number_creator)}", f"{row.shared}|{tables.name(row.shared_creator)}"
+    return f"{tables.name(row.member)} ended in view {own}, others in view {others}"

@@ -77,29 +77,60 @@ def _installed(code: int, row: dict[str, Any]) -> Installed:
     return Installed(view, row["index"], members, capacity, own[0] if own else -1, bool(row["subgroups"]), mates)
 
 
-@dataclass(frozen=True, slots=True)
 class Batch:
-    """Consecutive events of one member as arrays of equal length."""
+    """Consecutive events of one member as arrays of equal length.
 
-    columns: dict[str, Array]
+    A choice of events takes out a column only when it is asked for, and each choice by kind is made once: rules that
+    look at the same events share the arrays.
+    """
+
+    __slots__ = ("_chosen", "_columns", "_kinds", "_source")
+
+    def __init__(self, columns: dict[str, Array]) -> None:
+        self._columns = columns
+        self._source: Batch | None = None
+        self._chosen: Array | slice = slice(None)
+        self._kinds: dict[tuple[Kind, ...], Batch] = {}
 
     def __getattr__(self, name: str) -> Array:
-        try:
-            return self.columns[name]
-        except KeyError:
-            raise AttributeError(name) from None
+        column = self._columns.get(name)
+        if column is None:
+            if self._source is None or name.startswith("_"):
+                raise AttributeError(name)
+            column = self._columns[name] = getattr(self._source, name)[self._chosen]
+        return column
 
     def __len__(self) -> int:
-        return len(self.columns["kind"])
+        return len(self.kind)
 
     def where(self, mask: Array) -> Batch:
-        return Batch({name: values[mask] for name, values in self.columns.items()})
+        """The events that a mask (or an order of places) chooses."""
+        if mask.dtype == np.bool_:
+            if mask.all():
+                return self
+            mask = np.flatnonzero(mask)
+        return self._choice(mask)
+
+    def between(self, start: int, stop: int) -> Batch:
+        return self._choice(slice(start, stop))
 
     def of(self, *kinds: Kind) -> Batch:
-        mask = self.columns["kind"] == kinds[0]
-        for kind in kinds[1:]:
-            mask |= self.columns["kind"] == kind
-        return self.where(mask)
+        found = self._kinds.get(kinds)
+        if found is None:
+            mask = self.kind == kinds[0]
+            for kind in kinds[1:]:
+                mask |= self.kind == kind
+            found = self._kinds[kinds] = self.where(mask)
+        return found
+
+    def _choice(self, chosen: Array | slice) -> Batch:
+        batch = Batch({})
+        batch._source, batch._chosen = self, chosen
+        return batch
+
+    @classmethod
+    def joined(cls, pieces: Sequence[Batch], names: Sequence[str]) -> Batch:
+        return cls({name: np.concatenate([getattr(piece, name) for piece in pieces]) for name in names})
 
 
 def batches(path: Path, columns: Sequence[str] | None = None) -> Iterator[Batch]:

@@ -7,6 +7,7 @@ overlap its unit.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -25,6 +26,7 @@ class Span:
 
     first: int
     end: int
+    rows: int = 0  # about so many events
 
 
 def plan_units(dataset: Dataset, members: int, table: str = "order") -> list[Span]:
@@ -37,14 +39,19 @@ def plan_units(dataset: Dataset, members: int, table: str = "order") -> list[Spa
     first, rows = groups[0][0], 0
     for epoch, count in groups:
         if rows >= UNIT_EVENTS and epoch > first:
-            spans.append(Span(first, epoch))
+            spans.append(Span(first, epoch, rows))
             first, rows = epoch, 0
         rows += count
-    return [*spans, Span(first, 1 << 62)]
+    return [*spans, Span(first, 1 << 62, rows)]
 
 
 def _path(dataset: Dataset, table: str, code: int) -> Path:
     return dataset.order(code) if table == "order" else dataset.flow(code)
+
+
+def rows_of(path: Path) -> int:
+    rows: int = pq.ParquetFile(path).metadata.num_rows
+    return rows
 
 
 def _groups(path: Path) -> list[tuple[int, int]]:
@@ -74,7 +81,7 @@ def _load(path: Path, span: Span, columns: list[str]) -> Batch:
     return batch if inside.all() else batch.where(inside)
 
 
-def split_by_view(batch: Batch) -> dict[tuple[int, int], Batch]:
+def split_by_view(batch: Batch, names: Sequence[str]) -> dict[tuple[int, int], Batch]:
     """The same events apart by view; a member is in one view at a time, so each is a slice or a few joined."""
     if not len(batch):
         return {}
@@ -83,10 +90,5 @@ def split_by_view(batch: Batch) -> dict[tuple[int, int], Batch]:
     parts: dict[tuple[int, int], list[Batch]] = {}
     for start, stop in zip(bounds[:-1].tolist(), bounds[1:].tolist(), strict=True):
         view = (int(batch.epoch[start]), int(batch.creator[start]))
-        part = Batch({name: values[start:stop] for name, values in batch.columns.items()})
-        parts.setdefault(view, []).append(part)
-    return {view: pieces[0] if len(pieces) == 1 else joined(pieces) for view, pieces in parts.items()}
-
-
-def joined(pieces: list[Batch]) -> Batch:
-    return Batch({name: np.concatenate([piece.columns[name] for piece in pieces]) for name in pieces[0].columns})
+        parts.setdefault(view, []).append(batch.between(start, stop))
+    return {view: pieces[0] if len(pieces) == 1 else Batch.joined(pieces, names) for view, pieces in parts.items()}
