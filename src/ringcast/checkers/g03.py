@@ -30,7 +30,7 @@ class _Member:
     high: dict[int, int] = field(default_factory=dict)
     low: dict[int, int] = field(default_factory=dict)
     acks: dict[tuple[int, Address], _Ack] = field(default_factory=dict)
-    given: dict[Address, int] = field(default_factory=dict)  # where members new in this view begin, by its digest
+    given: dict[Address, int] = field(default_factory=dict)  # where members began, by the digest of the view they came with
     reached: dict[tuple[Address, int], int] = field(default_factory=dict)  # as receiver: taken, or begun at
     offsets: dict[tuple[Address, ViewId], int] = field(default_factory=dict)
 
@@ -81,7 +81,9 @@ class PurgeChecker:
         # Who was away comes back with a new offset; its old acks say nothing about this view.
         state.acks = {key: ack for key, ack in state.acks.items() if key[0] or key[1] in stayed}
         mine = view.digest.get(member)
-        state.given = {} if mine is None else {new: mine.delivered for new in view.members if new not in stayed}
+        kept = {old: offset for old, offset in state.given.items() if old in stayed and old in view.members}
+        new = {} if mine is None else {new: mine.delivered for new in view.members if new not in stayed}
+        state.given = kept | new  # Who stays keeps the offset of the view it came with, as it keeps its acks.
 
     def _on_send(self, member: Address, index: int, event: Event, state: _Member) -> None:
         state.high[event.stream] = max(state.high.get(event.stream, 0), event.first + event.count - 1)

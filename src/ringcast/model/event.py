@@ -31,7 +31,7 @@ class Kind(IntEnum):
     PURGE = 13  # first, count left the send window; value = new low
     TAKEN = 14  # the application has read the run: peer = sender, first, count
     REQUEST = 15  # asked peer for first, count
-    REPAIR = 16  # sent first, count again to peer
+    REPAIR = 16  # sent first, count again to peer; detail.origin = whose, if not our own
     DROP = 17  # peer's packet dropped, detail.reason; count = messages in it
     OFFSET = 18  # a window for peer starts (or is reset forward) at value; detail.cause = join | merge | view
     WINDOW = 19  # occupancy of peer's receive window: value = held, other = capacity

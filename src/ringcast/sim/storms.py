@@ -21,13 +21,15 @@ def storms(recordings: Iterable[Recording]) -> Iterator[str]:
 
 def _storm(recording: Recording) -> str | None:
     interval_ns = int(recording.header.config.get("xmit_interval_ns", 0))
-    times: dict[tuple[Address | None, int, int], tuple[int, int]] = {}  # the last two times of each repair
+    times: dict[tuple[Address | None, str, int, int], tuple[int, int]] = {}  # the last two times of each repair
     for event in recording.events:
         if event.kind is not Kind.REPAIR:
             continue
+        origin = "" if event.detail is None else str(event.detail["origin"])
         for seqno in range(event.first, event.first + event.count):
-            before, last = times.get((event.peer, event.stream, seqno), (-interval_ns, -interval_ns))
+            key = event.peer, origin, event.stream, seqno
+            before, last = times.get(key, (-interval_ns, -interval_ns))
             if event.t_ns - before < interval_ns and before >= 0:
                 return f"{recording.member} sent {seqno} to {event.peer} three times within {interval_ns / 1e6:g} ms"
-            times[event.peer, event.stream, seqno] = last, event.t_ns
+            times[key] = last, event.t_ns
     return None

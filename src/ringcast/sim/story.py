@@ -14,7 +14,8 @@ from ringcast.model import SECOND, Address, Event, Kind
 from ringcast.trace import Recording
 
 _EVERYDAY = (Kind.SEND, Kind.DELIVER, Kind.ACK, Kind.PURGE, Kind.TAKEN, Kind.DROP, Kind.WAIT_START, Kind.WAIT_END)
-_QUIET = (*_EVERYDAY, Kind.START, Kind.OFFSET, Kind.WINDOW, Kind.DIGEST, Kind.STREAM)
+_ORDER = (Kind.QUEUE_START, Kind.QUEUE_FINISH, Kind.DEQUEUE)
+_QUIET = (*_EVERYDAY, *_ORDER, Kind.START, Kind.OFFSET, Kind.WINDOW, Kind.DIGEST, Kind.STREAM)
 
 
 def tell(

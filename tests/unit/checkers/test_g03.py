@@ -101,3 +101,12 @@ def test_who_was_on_our_side_of_a_merge_counts_from_its_acks() -> None:
     story = Story("abc").view("ab").send("a", 5).taken("b", "a", 1, 4).ack("a", "b", 4)
     story.view("abc", 7, at="a", **together)
     assert "b#1 had acked only up to 4" in sentence(story.purge("a", 5))
+
+
+def test_who_came_with_an_offset_keeps_it_through_the_next_view() -> None:
+    """Simulated seed 1: b came with a merge at 5, had nothing to ack, and another merge followed at once."""
+    sides = {"subgroups": [[address("a")], [address("b")]], "digest": digest({"a": 5, "b": 0})}
+    again = {"subgroups": [[address("a"), address("b")], [address("c")]], "digest": digest({"a": 5, "b": 0, "c": 0})}
+    story = Story("abc").view("a").send("a", 5).view("ab", 2, at="a", **sides).view("abc", 3, at="a", **again)
+    assert purge(story.purge("a", 5)).verdict == "held"
+    assert "had acked only up to 5" in sentence(story.send("a", 1).purge("a", 6))

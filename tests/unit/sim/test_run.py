@@ -60,6 +60,14 @@ def test_three_repairs_of_one_message_in_an_interval_are_a_storm() -> None:
     assert list(storms(cluster.recordings())) == ["A#1 sent 6 to B#1 three times within 10 ms"]
 
 
+def test_repairs_of_different_senders_are_no_storm() -> None:
+    """Simulated seed 9: while a roll call fills up, a member asks one for its own message 14 and another's 14."""
+    cluster = Cluster(2)
+    for t_ns, detail in ((1 * MS, None), (2 * MS, {"origin": ["G", 1, "sim:G"]}), (3 * MS, None)):
+        cluster["A"].recorder.append(Event(Kind.REPAIR, t_ns, None, cluster.address("B"), 0, 14, 1, detail=detail))
+    assert list(storms(cluster.recordings())) == []
+
+
 def test_the_story_is_in_the_order_of_time_and_hides_the_everyday() -> None:
     _, cluster = run_world(replace(SHORT, faults=(Fault("isolate", 100 * MS, 300 * MS, ("A",)),)))
     short = list(tell(cluster.recordings()))

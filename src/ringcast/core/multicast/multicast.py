@@ -242,7 +242,8 @@ class Multicast:
         out: list[Effect] = []
         for run in self._repairs.answer(asker, request, held.window, self.view.id):
             self.repaired += len(run.items)
-            out.append(Event(Kind.REPAIR, now_ns, self.view.id, asker, 0, run.first, len(run.items)))
+            origin = {"origin": list(request.origin)}
+            out.append(Event(Kind.REPAIR, now_ns, self.view.id, asker, 0, run.first, len(run.items), detail=origin))
             out.append(Unicast(asker, run))
         return out
 
