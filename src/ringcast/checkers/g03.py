@@ -30,7 +30,7 @@ class _Member:
     high: dict[int, int] = field(default_factory=dict)
     low: dict[int, int] = field(default_factory=dict)
     acks: dict[tuple[int, Address], _Ack] = field(default_factory=dict)
-    given: dict[Address, int] = field(default_factory=dict)  # where members began, by the digest of the view they came with
+    given: dict[Address, int] = field(default_factory=dict)  # where members began, by the view they came with
     reached: dict[tuple[Address, int], int] = field(default_factory=dict)  # as receiver: taken, or begun at
     offsets: dict[tuple[Address, ViewId], int] = field(default_factory=dict)
 
