@@ -24,7 +24,7 @@ from ringcast.errors import (
     WaitExpired,
     WindowFull,
 )
-from ringcast.model import Address, Batch, Config, Message, Rejoin, View, ViewChange, ViewId, profile
+from ringcast.model import Address, Batch, Config, Message, Rejoin, StatesApart, View, ViewChange, ViewId, profile
 from ringcast.order import TOTAL, Order
 
 if TYPE_CHECKING:
@@ -64,6 +64,7 @@ __all__ = [
     "Rejoin",
     "RingcastError",
     "StateError",
+    "StatesApart",
     "StaticDiscovery",
     "TransportError",
     "UsageError",

@@ -25,7 +25,7 @@ from typing import Any, Literal, TypeVar
 
 from ringcast import runtime
 from ringcast.errors import GroupClosed, WaitExpired
-from ringcast.model import Address, Batch, Message, Rejoin, View, ViewChange
+from ringcast.model import Address, Batch, Message, Notice, View
 from ringcast.order import Order
 
 T = TypeVar("T")
@@ -129,7 +129,7 @@ class Group:
 
     # ---- reading
 
-    def receive(self, timeout: float | None = None) -> Message | ViewChange | Rejoin:
+    def receive(self, timeout: float | None = None) -> Message | Notice:
         """The next event. WaitExpired after `timeout` seconds, GroupClosed when there will be no more."""
         with self._reading:
             if self._unread:
@@ -140,7 +140,7 @@ class Group:
             self._unread.extend(Message(event.sender, payload, event.private) for payload in event.payloads)
             return self._unread.popleft()
 
-    def receive_batch(self, timeout: float | None = None) -> Batch | ViewChange | Rejoin:
+    def receive_batch(self, timeout: float | None = None) -> Batch | Notice:
         """The next run of messages, or another event; the fast way."""
         with self._reading:
             if self._unread:
@@ -150,24 +150,24 @@ class Group:
                 return rest
             return self._next(timeout)
 
-    def _next(self, timeout: float | None) -> Batch | ViewChange | Rejoin:
+    def _next(self, timeout: float | None) -> Batch | Notice:
         event = self._thread.call(self._within(timeout))
         if event is None:
             raise GroupClosed(f"the group {self.name!r} was closed")
         return event
 
-    async def _within(self, timeout: float | None) -> Batch | ViewChange | Rejoin | None:
+    async def _within(self, timeout: float | None) -> Batch | Notice | None:
         try:
             async with asyncio.timeout(timeout):
                 return await self._group.next_batch()
         except TimeoutError:
             raise WaitExpired(f"nothing was delivered in group {self.name!r} within {timeout} s") from None
 
-    def __iter__(self) -> Iterator[Message | ViewChange | Rejoin]:
+    def __iter__(self) -> Iterator[Message | Notice]:
         """Every event, until the group is closed."""
         return _until_closed(self.receive)
 
-    def batches(self) -> Iterator[Batch | ViewChange | Rejoin]:
+    def batches(self) -> Iterator[Batch | Notice]:
         """Every event, messages in runs, until the group is closed."""
         return _until_closed(self.receive_batch)
 

@@ -13,7 +13,7 @@ import click
 
 from ringcast.cli.output import json_option, say_progress
 from ringcast.errors import GroupClosed
-from ringcast.model import Message, Rejoin, ViewChange
+from ringcast.model import Message, Notice, Rejoin, StatesApart
 from ringcast.runtime import Group, join
 
 
@@ -72,22 +72,26 @@ async def _print(group: Group, as_json: bool) -> None:
         click.echo(_as_json(event) if as_json else _in_words(event))
 
 
-def _as_json(event: Message | ViewChange | Rejoin) -> str:
+def _as_json(event: Message | Notice) -> str:
     if isinstance(event, Message):
         text = event.payload.decode(errors="replace")
         return json.dumps({"from": str(event.sender), "message": text, "private": event.private})
     if isinstance(event, Rejoin):
         return json.dumps({"rejoin": str(event)})
+    if isinstance(event, StatesApart):
+        return json.dumps({"states_apart": event.why})
     sides = [[str(member) for member in side] for side in event.view.subgroups]
     members = [str(member) for member in event.view.members]
     return json.dumps({"view": str(event.view.id), "members": members, "merged": sides})
 
 
-def _in_words(event: Message | ViewChange | Rejoin) -> str:
+def _in_words(event: Message | Notice) -> str:
     if isinstance(event, Message):
         return f"{event.sender.name}: {event.payload.decode(errors='replace')}"
     if isinstance(event, Rejoin):
         return "-- this member was excluded; it comes back as a new one"
+    if isinstance(event, StatesApart):
+        return f"-- the states of the sides did not become one: {event.why}"
     if event.view.is_merge:
         sides = " with ".join(", ".join(member.name for member in side) for side in event.view.subgroups)
         return f"-- view {event.view.id.number}, merged: {sides}; what each side sent while apart stayed there"

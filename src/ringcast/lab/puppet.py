@@ -28,7 +28,7 @@ from ringcast.lab.ping import Pinger, percentiles_us
 from ringcast.lab.states import Holder, holder_of
 from ringcast.lab.subsets import Subsets
 from ringcast.lab.tally import END, Tally
-from ringcast.model import Batch, Config, Rejoin, ViewChange, profile
+from ringcast.model import Batch, Config, Notice, Rejoin, ViewChange, profile
 from ringcast.runtime import Group, join, open_fixed
 from ringcast.transport import Datagrams, Endpoint, MulticastGroup, TcpTransport, Transport, UdpTransport
 
@@ -312,7 +312,7 @@ class PuppetProcess:
                 async with self._changed:
                     self._changed.notify_all()
 
-    def _note(self, event: Batch | ViewChange | Rejoin) -> None:
+    def _note(self, event: Batch | Notice) -> None:
         if isinstance(event, ViewChange):
             self.tally.on_view(event.view)
         elif isinstance(event, Rejoin):

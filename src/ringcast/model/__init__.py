@@ -4,7 +4,7 @@ from ringcast.model.address import MAX_ENDPOINT, MAX_INCARNATION, MAX_NAME, Addr
 from ringcast.model.config import MIB, MS, SECOND, Config, Profile, profile
 from ringcast.model.digest import Digest, Entry
 from ringcast.model.event import SCHEMA_VERSION, Event, Kind
-from ringcast.model.message import Batch, Message, Rejoin, ViewChange
+from ringcast.model.message import Batch, Message, Notice, Rejoin, StatesApart, ViewChange
 from ringcast.model.view import View, ViewId
 
 __all__ = [
@@ -23,8 +23,10 @@ __all__ = [
     "Event",
     "Kind",
     "Message",
+    "Notice",
     "Profile",
     "Rejoin",
+    "StatesApart",
     "View",
     "ViewChange",
     "ViewId",

@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from typing import NamedTuple
 
 from ringcast.model.address import Address
-from ringcast.model.view import View
+from ringcast.model.view import View, ViewId
 
 
 class Message(NamedTuple):
@@ -37,6 +37,17 @@ class ViewChange:
 
 
 @dataclass(frozen=True, slots=True)
+class StatesApart:
+    """The states of the sides that this MergeView joined could not become one: every member keeps that of its side.
+
+    It stands directly behind the view, in the stream of a group that was joined with `merge_state`.
+    """
+
+    view: ViewId
+    why: str
+
+
+@dataclass(frozen=True, slots=True)
 class Rejoin:
     """This member lost its place as `was` and comes back as a new incarnation: what it built up counts no more.
 
@@ -45,3 +56,6 @@ class Rejoin:
 
     was: Address
     why: str
+
+
+Notice = ViewChange | Rejoin | StatesApart  # what the application is told between messages

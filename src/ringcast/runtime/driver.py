@@ -13,8 +13,10 @@ import logging
 import time
 from collections import Counter, deque
 from collections.abc import Callable, Sequence
+from typing import Any
 
 from ringcast.core import (
+    AwaitMerged,
     AwaitState,
     Beat,
     Cast,
@@ -26,12 +28,16 @@ from ringcast.core import (
     Excluded,
     Finished,
     Freed,
+    GiveMerged,
     Install,
     Left,
     Lost,
+    MergedOver,
+    MergeStates,
     Node,
     Probe,
     ProvideState,
+    SideOver,
     StateOver,
     Unicast,
 )
@@ -68,14 +74,14 @@ class Driver:
         self.drops: Counter[str] = Counter()
         self.heard: dict[Address, int] = {}
         self.chronicle = Chronicle(node.me, self.heard)
-        self.inbox: deque[Deliver | Install | ProvideState] = deque()
+        self.inbox: deque[object] = deque()  # what the application reads, and where it stops on its way
         self.on_inbox: Callable[[], None] = _nothing
         self.on_freed: Callable[[], None] = _nothing
         self.on_lost: Callable[[str], None] = _say_nothing
         self.on_left: Callable[[Left], None] = _ignore
         self.on_finished: Callable[[Finished], None] = _ignore
         self.on_excluded: Callable[[Excluded], None] = _ignore
-        self.on_state: Callable[[ProvideState | AwaitState | StateOver | Deliver], None] = _ignore
+        self.on_state: Callable[[Any], None] = _ignore
         self._codec = codec
         self._recorder = recorder
         self._record: Callable[[Event], None] = _ignore if recorder is None else recorder.append
@@ -107,6 +113,11 @@ class Driver:
             ProvideState: self._state,
             AwaitState: self._state,
             StateOver: self._state,
+            MergeStates: self._state,
+            AwaitMerged: self._state,
+            SideOver: self._state,
+            GiveMerged: self._state,
+            MergedOver: self._state,
             Event: self._event,
         }
 
@@ -240,7 +251,7 @@ class Driver:
         else:
             self.inbox.append(effect)
 
-    def _state(self, effect: ProvideState | AwaitState | StateOver) -> None:
+    def _state(self, effect: Effect) -> None:
         self.on_state(effect)
 
     def _finish(self, effect: Finished) -> None:

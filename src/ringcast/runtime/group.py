@@ -17,13 +17,16 @@ from typing import Any, Literal
 
 from ringcast.core import Channel, Deliver, Dequeue, Install, Left, ProvideState
 from ringcast.errors import GroupClosed, PlaceLost, RingcastError, UsageError, WaitExpired, WindowFull
-from ringcast.model import Address, Batch, Message, Rejoin, View, ViewChange
+from ringcast.model import Address, Batch, Message, Notice, Rejoin, View, ViewChange
 from ringcast.order import Order
 from ringcast.runtime.driver import Driver
 from ringcast.runtime.inspection import Inspection, socket_path
 from ringcast.runtime.ordered import BARRIER_SECONDS, Ordered
 from ringcast.runtime.receipts import Receipt
+from ringcast.runtime.reunion import MergeState, Stop
 from ringcast.runtime.state import StateDesk
+from ringcast.runtime.state_giving import GetState
+from ringcast.runtime.state_loading import SetState
 from ringcast.runtime.status import explain, status_of
 from ringcast.runtime.waiting import Line, Waits
 from ringcast.runtime.words import Waiting, short, why_no_room, why_not_flushed, why_not_left
@@ -54,7 +57,7 @@ class Group:
         self._inspection: Inspection | None = None
         self._left: asyncio.Future[None] | None = None
         self._endings: list[Callable[[], Awaitable[None]]] = []
-        self._past: deque[Batch | ViewChange | Rejoin] = deque()  # what an earlier incarnation left unread
+        self._past: deque[Batch | Notice] = deque()  # what an earlier incarnation left unread
         self._last_view: View | None = None  # shown until the next incarnation has one
         self.desk = StateDesk(lambda: self._driver, self._count_taken)
 
@@ -343,19 +346,19 @@ class Group:
 
     # ---- reading
 
-    def __aiter__(self) -> AsyncIterator[Message | ViewChange | Rejoin]:
+    def __aiter__(self) -> AsyncIterator[Message | Notice]:
         return self._messages()
 
-    async def _messages(self) -> AsyncIterator[Message | ViewChange | Rejoin]:
+    async def _messages(self) -> AsyncIterator[Message | Notice]:
         async for event in self.batches():
             if type(event) is Batch:
                 for message in map(Message, repeat(event.sender), event.payloads, repeat(event.private)):
                     yield message
             else:
-                assert isinstance(event, ViewChange | Rejoin)
+                assert not isinstance(event, Batch)
                 yield event
 
-    async def batches(self) -> AsyncIterator[Batch | ViewChange | Rejoin]:
+    async def batches(self) -> AsyncIterator[Batch | Notice]:
         """What was delivered, as runs: the fast way to read. Ends when the group is closed."""
         while True:
             while self._past:
@@ -365,21 +368,27 @@ class Group:
                 delivered = inbox.popleft()
                 if type(delivered) is ProvideState:
                     self.desk.provide(delivered)
+                elif type(delivered) is Stop:
+                    self.desk.reunite(delivered)
+                    break  # There may be something to be told first.
                 else:
                     yield self._take(delivered)
             if not await self._until_more():
                 return
 
-    async def next_batch(self) -> Batch | ViewChange | Rejoin | None:
+    async def next_batch(self) -> Batch | Notice | None:
         """The next one of `batches`, or None when the group is closed. Cancelled, it has taken nothing."""
         while True:
             if self._past:
                 return self._past.popleft()
             if self._driver.inbox and not self.desk.is_busy:
                 delivered = self._driver.inbox.popleft()
-                if type(delivered) is not ProvideState:
+                if type(delivered) is Stop:
+                    self.desk.reunite(delivered)
+                elif type(delivered) is ProvideState:
+                    self.desk.provide(delivered)
+                else:
                     return self._take(delivered)
-                self.desk.provide(delivered)
             elif not await self._until_more():
                 return None
 
@@ -395,7 +404,7 @@ class Group:
             await self._until_inbox()
         return True
 
-    def _take(self, delivered: Deliver | Install | ProvideState) -> Batch | ViewChange:
+    def _take(self, delivered: object) -> Batch | ViewChange:
         if type(delivered) is not Install:
             assert isinstance(delivered, Deliver)
             self._count_taken(delivered)
@@ -483,6 +492,10 @@ class Group:
         if self._inspection is not None:
             await self._inspection.close()
 
+    def merge_states_with(self, hooks: tuple[GetState, SetState, MergeState]) -> None:
+        """After a merge the application makes one state of those of all sides (runtime/reunion.py)."""
+        self.desk.hold_merging(hooks, self._past.append, lambda error: self._end(error, "no state"))
+
     # ---- coming back (runtime/rejoin.py)
 
     @property
@@ -496,7 +509,7 @@ class Group:
         What was delivered before stays to be read. Whoever waits gets PlaceLost: what a message was built on may count
         no more, so the application decides whether to send it again.
         """
-        self._past.extend(_as_event(item) for item in self._driver.inbox if type(item) is not ProvideState)
+        self._past.extend(_as_event(item) for item in self._driver.inbox if isinstance(item, Deliver | Install))
         self._past.append(Rejoin(self.me, why))
         self._driver.inbox.clear()
         error = PlaceLost(f"{self.me} lost its place in group {self.name!r} ({why}); nothing was taken")
@@ -583,7 +596,7 @@ class Group:
         await self.close()
 
 
-def _as_event(delivered: Deliver | Install | ProvideState) -> Batch | ViewChange:
+def _as_event(delivered: object) -> Batch | ViewChange:
     if type(delivered) is Install:
         return ViewChange(delivered.view)
     assert isinstance(delivered, Deliver)

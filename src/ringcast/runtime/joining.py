@@ -25,6 +25,7 @@ from ringcast.runtime.group import Group
 from ringcast.runtime.heartbeats import Heartbeats
 from ringcast.runtime.host import Host, RealHost
 from ringcast.runtime.rejoin import Comeback, Entry, OnExclusion
+from ringcast.runtime.reunion import MergeState
 from ringcast.runtime.sigterm import SigtermLeaves
 from ringcast.runtime.state_giving import GetState
 from ringcast.runtime.state_loading import SetState
@@ -52,6 +53,7 @@ class Place:
     on_exclusion: OnExclusion
     get_state: GetState | None
     set_state: SetState | None
+    merge_state: MergeState | None = None
     host: Host = field(default_factory=RealHost)
     entry: Entry = field(default_factory=Entry)
     searching: asyncio.Task[None] | None = field(default=None)
@@ -99,6 +101,7 @@ def join(
     on_exclusion: OnExclusion = "merge",
     get_state: GetState | None = None,
     set_state: SetState | None = None,
+    merge_state: MergeState | None = None,
 ) -> Joining:
     """Join the group of this name, or found it if nobody has it.
 
@@ -111,7 +114,12 @@ def join(
     With `set_state` this member joins with the state that the others hold: it is called with an asynchronous iterator
     of chunks and must return before any message is seen; it may be called again from the beginning. `get_state` gives
     this member's state to later joiners: bytes, or an iterator of chunks, as of the moment it is called.
+    With `merge_state` (and both of the others) the states of the sides become one after a partition: at one member it
+    is called with the state of each side, by the side's members, and gives one state, which `set_state` of every member
+    gets directly behind the MergeView. All members are to be given it, or none.
     """
+    if merge_state is not None and (get_state is None or set_state is None):
+        raise ConfigError("merge_state needs get_state and set_state beside it")
     if on_exclusion not in ("merge", "rejoin"):
         raise ConfigError(f"on_exclusion must be 'merge' or 'rejoin', got {on_exclusion!r}")
     for text in (group, *([name] if name else [])):
@@ -134,6 +142,7 @@ def join(
             on_exclusion,
             get_state,
             set_state,
+            merge_state,
         )
     )
 
@@ -160,6 +169,8 @@ async def enter(place: Place) -> Group:
         driver = make_driver(place, place.expect)
         group = Group(place.group, driver)
         group.desk.hold(place.get_state, place.set_state)
+        if place.get_state is not None and place.set_state is not None and place.merge_state is not None:
+            group.merge_states_with((place.get_state, place.set_state, place.merge_state))
         group.desk.begin()
         Comeback(group, driver, place.entry, lambda: make_driver(place, 0), place.on_exclusion)
         if place.inspect:
@@ -199,6 +210,7 @@ def make_driver(place: Place, expect: int) -> Driver:
         expect=expect,
         observer=place.observer,
         with_state=place.set_state is not None,
+        reunites=place.merge_state is not None,
         multicasts=place.transport.multicasts,
         beats=host.beats_itself,
     )

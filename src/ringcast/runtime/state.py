@@ -1,6 +1,7 @@
 """The desk where the application's state is given and got: it holds the reader back while one of them must come first.
 
-Two moments stop the stream of events: giving, until the first chunk is cut; and getting, until the state is loaded.
+Three moments stop the stream of events: giving, until the first chunk is cut; getting, until the state is loaded; and
+a merge, until the states of its sides have become one (reunion.py).
 Not the way of the chunks: that is state_giving.py and state_loading.py, one for each side.
 """
 
@@ -9,9 +10,21 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Callable
 
-from ringcast.core import AwaitState, Deliver, ProvideState, StateOver
+from ringcast.core import (
+    AwaitMerged,
+    AwaitState,
+    Deliver,
+    GiveMerged,
+    MergedOver,
+    MergeStates,
+    ProvideState,
+    SideOver,
+    StateOver,
+)
 from ringcast.errors import StateError
+from ringcast.model import StatesApart
 from ringcast.runtime.driver import Driver
+from ringcast.runtime.reunion import MergeState, ReunionEffect, StateReunion, Stop
 from ringcast.runtime.state_giving import GetState, StateGiving
 from ringcast.runtime.state_loading import SetState, StateLoading
 
@@ -31,19 +44,29 @@ class StateDesk:
         self._loading: StateLoading | None = None
         self._on_failed: Callable[[StateError], None] | None = None
         self._pause: asyncio.Future[None] | None = None
+        self._reunion: StateReunion | None = None
+        self._stopped: asyncio.Future[None] | None = None  # the reader stands behind a MergeView
 
     def hold(self, get_state: GetState | None, set_state: SetState | None) -> None:
         """What the application offers; before anything begins."""
         self._giving = StateGiving(self._driver, get_state)
         self._set_state = set_state
 
+    def hold_merging(
+        self,
+        hooks: tuple[GetState, SetState, MergeState],
+        tell: Callable[[StatesApart], None],
+        on_failed: Callable[[StateError], None],
+    ) -> None:
+        """The application makes one state of many after a merge."""
+        self._reunion = StateReunion(self._driver, self._giving, hooks, tell, on_failed)
+        self._reunion.on_free = self._reunited
+
     # ---- getting
 
     def begin(self, on_failed: Callable[[StateError], None] | None = None) -> None:
         """A new incarnation, which may want the state. With `on_failed` nobody calls `until_loaded`."""
-        self._giving.close()
-        if self._loading is not None:
-            self._loading.close()
+        self.close()
         if self._set_state is None:
             return
         self.is_busy = True
@@ -67,7 +90,9 @@ class StateDesk:
 
     # ---- what the core says
 
-    def on_effect(self, effect: ProvideState | AwaitState | StateOver | Deliver) -> None:
+    def on_effect(self, effect: ProvideState | AwaitState | StateOver | Deliver | ReunionEffect) -> None:
+        if self._reunion is not None and self._is_for_reunion(self._reunion, effect):
+            return
         if isinstance(effect, ProvideState) and not self._giving.can_give:
             asyncio.get_running_loop().call_soon(self._giving.refuse, effect)
         elif isinstance(effect, ProvideState):
@@ -80,8 +105,24 @@ class StateDesk:
             self._loading.on_await(effect)
         elif isinstance(effect, StateOver):
             self._loading.on_over(effect)
-        else:
+        elif isinstance(effect, Deliver):
             self._loading.on_chunk(effect)
+
+    def _is_for_reunion(self, reunion: StateReunion, effect: object) -> bool:
+        match effect:
+            case MergeStates() | AwaitMerged():
+                if self._loading is not None:
+                    self._loading.supersede()
+                reunion.on_effect(effect)
+            case SideOver() | GiveMerged() | MergedOver():
+                reunion.on_effect(effect)
+            case AwaitState() if reunion.is_open:
+                reunion.on_await(effect)
+            case Deliver() if reunion.is_open:
+                reunion.on_chunk(effect)
+            case _:
+                return False
+        return True
 
     def look(self) -> None:
         self._giving.look()
@@ -100,6 +141,21 @@ class StateDesk:
         if not done.cancelled():
             done.result()  # Nothing is raised there on purpose; what is, the loop shall report.
 
+    def reunite(self, stop: Stop) -> None:
+        """The reader stands behind a MergeView: it waits for the merged state."""
+        assert self._reunion is not None
+        self._reunion.reach(stop)
+        if self._reunion.is_busy:
+            self.is_busy = True
+            self._pause = self._stopped = asyncio.get_running_loop().create_future()
+
+    def _reunited(self) -> None:
+        pause, self._stopped = self._stopped, None
+        if pause is not None:
+            self.is_busy = False
+            self._pause = None
+            pause.set_result(None)
+
     async def until_free(self) -> None:
         """The application has read everything up to here."""
         if self._pause is not None:
@@ -109,6 +165,8 @@ class StateDesk:
             await asyncio.wait([self._loading.done])
 
     def close(self) -> None:
+        if self._reunion is not None:
+            self._reunion.close()
         self._giving.close()
         if self._loading is not None:
             self._loading.close()

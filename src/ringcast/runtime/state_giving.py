@@ -45,8 +45,15 @@ class StateGiving:
     async def provide(self, order: ProvideState) -> None:
         """The application has come to the joiner's view; returns when it may go on."""
         assert self._get_state is not None
-        gift = self._gifts[order.joiner] = _Gift(self._driver(), order.joiner)
-        await gift.begin(self._get_state)
+        await self.give(order.joiner, self._get_state)
+
+    async def give(self, joiner: Address, get_state: GetState) -> None:
+        """Give this state; returns when it is cut."""
+        old = self._gifts.pop(joiner, None)
+        if old is not None:
+            old.stop()
+        gift = self._gifts[joiner] = _Gift(self._driver(), joiner)
+        await gift.begin(get_state)
 
     def look(self) -> None:
         """There may be room again."""
@@ -79,7 +86,7 @@ class _Gift:
     async def begin(self, get_state: GetState) -> None:
         """Cut the state: run the application's code up to its first chunk."""
         try:
-            chunks = await _as_chunks(get_state())
+            chunks = await as_chunks(get_state())
             first = await anext(chunks, None)
         except Exception as error:  # Whatever the application raises is the joiner's to know, and not the end of us.
             self._end(f"{type(error).__name__}: {error}")
@@ -124,7 +131,7 @@ class _Gift:
         self._driver.execute(self._driver.node.end_state(self._driver.now_ns(), self._joiner, error))
 
 
-async def _as_chunks(state: State | Awaitable[State]) -> AsyncIterator[bytes]:
+async def as_chunks(state: State | Awaitable[State]) -> AsyncIterator[bytes]:
     if inspect.isawaitable(state):
         state = await state
     if isinstance(state, bytes | bytearray | memoryview):

@@ -31,7 +31,7 @@ class StateLoading:
         self.done.add_done_callback(_retrieve)
         self.may_begin = asyncio.Event()  # the application has read what stands before the state
         self._task: asyncio.Task[None] | None = None
-        self._chunks = _Chunks(driver, "nobody", self._patience)
+        self._chunks = Chunks(driver, "nobody", self._patience)
 
     @property
     def is_over(self) -> bool:
@@ -42,11 +42,11 @@ class StateLoading:
     def on_await(self, order: AwaitState) -> None:
         """A provider begins; what was delivered before its cut is void."""
         self._stop()
-        self._void_inbox()
-        self._chunks = _Chunks(self._driver, str(order.provider), self._patience)
+        self.void_inbox()
+        self._chunks = Chunks(self._driver, str(order.provider), self._patience)
         self._task = asyncio.create_task(self._load(self._chunks))
 
-    def _void_inbox(self) -> None:
+    def void_inbox(self) -> None:
         """Views stay to be read; messages count as read."""
         inbox = self._driver.inbox
         for item in [inbox.popleft() for _ in range(len(inbox))]:
@@ -66,13 +66,20 @@ class StateLoading:
         else:
             self._chunks.end()
 
+    def supersede(self) -> None:
+        """A merge came before the state did: what comes of it is for this member, too."""
+        if not self.is_over:
+            self._stop()
+            self.void_inbox()
+            self._succeed()
+
     def close(self) -> None:
         self._stop()
         self.done.cancel()
 
     # ---- the application's part
 
-    async def _load(self, chunks: _Chunks) -> None:
+    async def _load(self, chunks: Chunks) -> None:
         try:
             await self.may_begin.wait()
             await self._set_state(chunks)
@@ -107,10 +114,10 @@ class StateLoading:
             self.done.set_exception(error)
 
 
-class _Chunks:
-    """The chunks of one provider, as an asynchronous iterator."""
+class Chunks:
+    """The chunks of one provider, as an asynchronous iterator. Without patience somebody else watches over time."""
 
-    def __init__(self, driver: Driver, provider: str, patience: float) -> None:
+    def __init__(self, driver: Driver, provider: str, patience: float | None) -> None:
         self._driver = driver
         self._provider = provider
         self._patience = patience
@@ -127,7 +134,7 @@ class _Chunks:
         self._is_whole = True
         self._changed.set()
 
-    def __aiter__(self) -> _Chunks:
+    def __aiter__(self) -> Chunks:
         return self
 
     async def __anext__(self) -> bytes:
@@ -141,6 +148,11 @@ class _Chunks:
             else:
                 await self._until_changed()
         return self._parts.popleft()
+
+    async def until_any(self) -> None:
+        """The first chunk is here, or there is none."""
+        while not (self._parts or self._arrived or self._is_whole):
+            await self._until_changed()
 
     async def _until_changed(self) -> None:
         self._changed.clear()

@@ -1,0 +1,234 @@
+"""Making one state of many after a MergeView, at one member: the application's part, between two events of its stream.
+
+A `Stop` stands in the stream directly behind the MergeView. When the reader comes to it, nothing of the new view was
+read: a giver gives the state of its side, the merger collects them and calls `merge_state`, and everybody loads what
+came of it. Only then does the reader go on; messages wait in their windows, so senders are held back (back-pressure).
+If there will be no merged state, a `StatesApart` stands there instead, and everybody keeps the state of its side.
+Not the agreement on who does what and what counts: that is core/reunion_line.py.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import inspect
+from collections.abc import AsyncIterator, Awaitable, Callable, Mapping
+
+from ringcast.core import (
+    AwaitMerged,
+    AwaitState,
+    Deliver,
+    GiveMerged,
+    Install,
+    MergedOver,
+    MergeStates,
+    ProvideState,
+    SideOver,
+)
+from ringcast.errors import StateError, UsageError
+from ringcast.model import Address, StatesApart, ViewId
+from ringcast.runtime.driver import Driver
+from ringcast.runtime.state_giving import GetState, StateGiving, as_chunks
+from ringcast.runtime.state_loading import Chunks, SetState
+
+Sides = Mapping[tuple[Address, ...], bytes]  # the members of each side -> its state
+MergeState = Callable[[Sides], bytes | Awaitable[bytes]]
+Role = MergeStates | AwaitMerged | AwaitState
+ReunionEffect = MergeStates | AwaitMerged | SideOver | GiveMerged | MergedOver
+
+
+class Stop:
+    """The place in the stream of events; `outcome` if it is over before the reader came to it."""
+
+    def __init__(self, cut: ViewId) -> None:
+        self.cut = cut
+        self.is_over = False
+        self.outcome: StatesApart | None = None
+
+
+class StateReunion:
+    """One member's part, through all its incarnations. `tell` puts an event where the reader stands."""
+
+    def __init__(
+        self,
+        driver: Callable[[], Driver],
+        giving: StateGiving,
+        hooks: tuple[GetState, SetState, MergeState],
+        tell: Callable[[StatesApart], None],
+        on_failed: Callable[[StateError], None],
+    ) -> None:
+        self._driver = driver
+        self._giving = giving
+        self._get_state, self._set_state, self._merge_state = hooks
+        self._tell = tell
+        self._on_failed = on_failed
+        self._stop: Stop | None = None
+        self._is_reached = False
+        self._role: Role | None = None
+        self._chunks: dict[Address, Chunks] = {}  # by giver; one entry, by whoever gives it, for the merged state
+        self._counts: asyncio.Future[tuple[Address, ...]] | None = None
+        self._task: asyncio.Task[None] | None = None
+        self.on_free: Callable[[], None] = lambda: None
+
+    @property
+    def is_open(self) -> bool:
+        """The merged state is awaited, and what comes on the state channel belongs to it."""
+        return self._stop is not None
+
+    @property
+    def is_busy(self) -> bool:
+        """The reader stands at the stop."""
+        return self._stop is not None and self._is_reached
+
+    # ---- what the core says
+
+    def on_effect(self, effect: ReunionEffect) -> None:
+        match effect:
+            case MergeStates() | AwaitMerged():
+                self._stand_at(effect.cut)
+                self._begin(effect)
+            case SideOver():
+                self._chunks[effect.giver].end()
+            case GiveMerged():
+                if self._counts is not None and not self._counts.done():
+                    self._counts.set_result(effect.members)
+            case MergedOver(error=None):
+                for chunks in self._chunks.values():
+                    chunks.end()
+            case MergedOver():
+                self._give_up(effect.error or "")
+
+    def on_await(self, order: AwaitState) -> None:
+        """Somebody who has the merged state gives its own, as of a later view: what we held is part of it."""
+        assert self._stop is not None
+        inbox = self._driver().inbox
+        held = [inbox.popleft() for _ in range(len(inbox))]
+        inbox.extend(item for item in held if isinstance(item, Install))
+        if not self._is_reached:
+            inbox.appendleft(self._stop)
+        self._begin(order)
+
+    def on_chunk(self, delivery: Deliver) -> None:
+        if delivery.origin in self._chunks:
+            self._chunks[delivery.origin].put(delivery)
+
+    def _stand_at(self, cut: ViewId) -> None:
+        if self._stop is None or self._stop.cut != cut:
+            self._stop = Stop(cut)
+            self._is_reached = False
+            self._driver().inbox.append(self._stop)
+
+    def _begin(self, role: Role) -> None:
+        """This member's part; another one, if somebody who worked on it is gone: then from the beginning."""
+        self._cancel()
+        self._role = role
+        givers = [side.giver for side in role.sides] if isinstance(role, MergeStates) else [_source(role)]
+        self._chunks = {giver: Chunks(self._driver(), str(giver), None) for giver in givers}
+        self._counts = asyncio.get_running_loop().create_future()
+        if self._is_reached:
+            self._start()
+
+    # ---- the reader
+
+    def reach(self, stop: Stop) -> None:
+        """The application has read everything up to the MergeView."""
+        if stop is self._stop:
+            self._is_reached = True
+            self._start()
+        elif stop.outcome is not None:
+            self._tell(stop.outcome)
+
+    def _start(self) -> None:
+        assert self._role is not None
+        self._task = asyncio.create_task(self._run(self._role))
+
+    async def _run(self, role: Role) -> None:
+        try:
+            await (self._merge(role) if isinstance(role, MergeStates) else self._get(role))
+        except Exception as error:
+            self._cannot(error)
+        else:
+            self._end(None)
+
+    def _cannot(self, error: Exception) -> None:
+        """Before the merged state counts, nobody gets it; after that, it is this member's own trouble."""
+        why = f"{type(error).__name__}: {error}"
+        driver = self._driver()
+        if isinstance(self._role, MergeStates) and self._counts is not None and not self._counts.done():
+            driver.execute(driver.node.on_states_merged(driver.now_ns(), f"merge_state failed: {why}"))
+            return
+        driver.execute(driver.node.on_state_loaded(driver.now_ns(), f"set_state failed: {why}"))
+        self._end(None)
+        self._on_failed(StateError(f"the merged state could not be loaded: set_state failed: {why}"))
+
+    # ---- the parts
+
+    async def _merge(self, role: MergeStates) -> None:
+        limit = self._driver().node.config.merge_state_bytes
+        states: dict[tuple[Address, ...], bytes] = {}
+        for side in role.sides:
+            own = side.giver == self._driver().node.me
+            chunks: AsyncIterator[bytes] = self._chunks[side.giver]
+            if own:
+                chunks = await as_chunks(self._get_state())
+            room = limit - sum(map(len, states.values()))
+            states[side.members] = await _whole(chunks, room, side.giver)
+        merged = self._merge_state(states)
+        state = await merged if inspect.isawaitable(merged) else merged
+        if not isinstance(state, bytes):
+            raise UsageError(f"merge_state must give bytes, got {type(state).__name__}")
+        driver = self._driver()
+        driver.execute(driver.node.on_states_merged(driver.now_ns()))
+        assert self._counts is not None
+        for member in await self._counts:
+            await self._giving.give(member, lambda: state)
+        await self._set_state(await as_chunks(state))
+
+    async def _get(self, role: AwaitMerged | AwaitState) -> None:
+        if isinstance(role, AwaitMerged) and role.gives:
+            await self._giving.provide(ProvideState(role.merger, role.cut))
+        chunks = self._chunks[_source(role)]
+        await chunks.until_any()  # Not before: the state of our side may still be on its way from the old one.
+        await self._set_state(chunks)
+        async for _ in chunks:  # It wanted no more, but the transfer must end.
+            pass
+
+    # ---- the end
+
+    def _give_up(self, why: str) -> None:
+        if self._stop is not None:
+            self._cancel()
+            self._end(StatesApart(self._stop.cut, why))
+
+    def _end(self, outcome: StatesApart | None) -> None:
+        stop, self._stop = self._stop, None
+        self._role, self._chunks = None, {}
+        if stop is None:
+            return
+        stop.is_over, stop.outcome = True, outcome
+        if self._is_reached and outcome is not None:
+            self._tell(outcome)
+        self._is_reached = False
+        self.on_free()
+
+    def _cancel(self) -> None:
+        if self._task is not None and self._task is not asyncio.current_task():
+            self._task.cancel()
+        self._task = None
+
+    def close(self) -> None:
+        self._cancel()
+        self._end(None)
+
+
+def _source(role: AwaitMerged | AwaitState) -> Address:
+    return role.merger if isinstance(role, AwaitMerged) else role.provider
+
+
+async def _whole(chunks: AsyncIterator[bytes], room: int, giver: Address) -> bytes:
+    parts: list[bytes] = []
+    async for chunk in chunks:
+        room -= len(chunk)
+        if room < 0:
+            raise UsageError(f"the states to merge are above merge_state_bytes, with that of {giver}")
+        parts.append(bytes(chunk))
+    return b"".join(parts)

@@ -1,0 +1,213 @@
+"""`merge_state` of `join`: after a partition the applications' states become one, directly behind the MergeView."""
+
+import asyncio
+from collections.abc import AsyncIterator
+from typing import Any
+
+import pytest
+
+from ringcast.errors import ConfigError, StateError
+from ringcast.model import Message, StatesApart, ViewChange, profile
+from ringcast.runtime import Group, join
+from ringcast.runtime.reunion import Sides
+from unit.runtime.test_join import World, in_world, until
+
+
+class Counter:
+    """A replicated counter: each message adds one for its word; a merge adds up what each side counted while apart."""
+
+    def __init__(self, chunk_bytes: int = 64) -> None:
+        self.words: list[bytes] = []
+        self.stream: list[str] = []  # what the application saw, in order
+        self.apart: list[str] = []
+        self.hooked: list[list[int]] = []
+        self.chunk_bytes = chunk_bytes
+        self.reading: asyncio.Task[None] | None = None
+
+    async def get_state(self) -> AsyncIterator[bytes]:
+        state = b"\n".join(self.words)
+        for at in range(0, len(state), self.chunk_bytes):
+            yield state[at : at + self.chunk_bytes]
+
+    async def set_state(self, chunks: AsyncIterator[bytes]) -> None:
+        state = b"".join([chunk async for chunk in chunks])
+        self.words = state.split(b"\n") if state else []
+        self.stream.append("state")
+
+    def merge_state(self, states: Sides) -> bytes:
+        self.hooked.append([len(side) for side in states])
+        return b"\n".join(sorted({word for state in states.values() for word in state.split(b"\n") if word}))
+
+    async def enter(self, world: World, name: str, **options: Any) -> Group:
+        hooks = {"get_state": self.get_state, "set_state": self.set_state, "merge_state": self.merge_state} | options
+        group = await world.stack.enter_async_context(world.joining(name, **hooks))
+        self.reading = asyncio.create_task(self.read(group))
+        return group
+
+    async def read(self, group: Group) -> None:
+        async for event in group:
+            if isinstance(event, Message):
+                self.words.append(event.payload)
+                self.stream.append(event.payload.decode())
+            elif isinstance(event, ViewChange):
+                self.stream.append("merge" if event.view.is_merge else "view")
+            elif isinstance(event, StatesApart):
+                self.stream.append("apart")
+                self.apart.append(event.why)
+
+
+class Split:
+    """Four members, A B | C D, with different counts on both sides."""
+
+    def __init__(self, world: World, **options: Any) -> None:
+        self.world = world
+        self.options = options
+        self.counters = {name: Counter() for name in "ABCD"}
+        self.groups: dict[str, Group] = {}
+
+    async def begin(self) -> None:
+        for name, counter in self.counters.items():
+            own = {key: value[name] if isinstance(value, dict) else value for key, value in self.options.items()}
+            self.groups[name] = await counter.enter(self.world, name, **own)
+        await self.groups["A"].send(b"both")
+        await until(lambda: all(counter.words == [b"both"] for counter in self.counters.values()))
+        self.cut(True)
+        await until(lambda: all(len(group.members) == 2 for group in self.groups.values()))
+        await self.groups["B"].send_many([b"left %d" % n for n in range(20)])
+        await self.groups["D"].send_many([b"right %d" % n for n in range(20)])
+        await until(lambda: all(len(counter.words) == 21 for counter in self.counters.values()))
+
+    def cut(self, is_cut: bool) -> None:
+        left = ("A", "B")
+        for name, transport in self.world.transports.items():
+            if is_cut:
+                transport.block(self.world.transports[n].local for n in "ABCD" if (n in left) != (name in left))
+            else:
+                transport.unblock()
+
+    async def merged(self, names: str = "ABCD") -> None:
+        await until(lambda: all(len(self.groups[name].members) == len(names) for name in names))
+
+
+@in_world
+async def test_every_member_loads_the_merged_state_directly_behind_the_merge_view(world: World) -> None:
+    split = Split(world)
+    await split.begin()
+    sending = asyncio.create_task(split.groups["C"].send_many([b"on %d" % n for n in range(300)]))
+    split.cut(False)
+    await split.merged()
+    await sending
+    await split.groups["A"].send(b"after")
+    await until(lambda: all(len(counter.words) == 342 for counter in split.counters.values()))
+    states = [sorted(counter.words) for counter in split.counters.values()]
+    assert all(state == states[0] for state in states) and len(set(states[0])) == 342
+    assert [counter.hooked for counter in split.counters.values()] == [[[2, 2]], [], [], []]
+    for counter in split.counters.values():
+        at = counter.stream.index("merge")
+        assert counter.stream[at + 1] == "state" and counter.stream.count("merge") == 1
+
+
+@in_world
+async def test_a_hook_that_raises_is_told_to_all_and_everybody_keeps_its_own(world: World) -> None:
+    def fail(states: Sides) -> bytes:
+        raise ValueError("these cannot be one")
+
+    split = Split(world, merge_state=fail)
+    await split.begin()
+    split.cut(False)
+    await until(lambda: all(counter.apart for counter in split.counters.values()))
+    for counter in split.counters.values():
+        assert counter.apart == ["merge_state failed: ValueError: these cannot be one"]
+        assert counter.stream[-2:] == ["merge", "apart"] and len(counter.words) == 21
+    await split.groups["D"].send(b"on")
+    await until(lambda: all(counter.words[-1] == b"on" for counter in split.counters.values()))
+
+
+@in_world
+async def test_the_hook_may_be_a_coroutine_and_states_have_a_limit(world: World) -> None:
+    async def merge(states: Sides) -> bytes:
+        await asyncio.sleep(0)
+        return b"one"
+
+    split = Split(world, merge_state=merge, config={n: profile("test", merge_state_bytes=4_000) for n in "ABCD"})
+    await split.begin()
+    split.cut(False)
+    await until(lambda: all(counter.words == [b"one"] for counter in split.counters.values()))
+
+
+@in_world
+async def test_states_above_the_limit_stay_apart_and_it_is_said(world: World) -> None:
+    split = Split(world, config={name: profile("test", merge_state_bytes=100) for name in "ABCD"})
+    await split.begin()
+    split.cut(False)
+    await until(lambda: all(counter.apart for counter in split.counters.values()))
+    assert "above merge_state_bytes" in split.counters["D"].apart[0]
+
+
+@in_world
+async def test_a_merger_that_dies_in_its_hook_is_followed_by_another(world: World) -> None:
+    called = asyncio.Event()
+
+    async def never(states: Sides) -> bytes:
+        called.set()
+        await asyncio.sleep(3600)
+        return b""
+
+    split = Split(world)
+    split.options = {"merge_state": {n: never if n == "A" else split.counters[n].merge_state for n in "ABCD"}}
+    await split.begin()
+    split.cut(False)
+    await called.wait()
+    await split.groups["A"].close()  # Without a word, as a crash.
+    await split.merged("BCD")
+    await split.groups["C"].send(b"after")
+    names = "BCD"
+    await until(lambda: all(len(split.counters[name].words) == 42 for name in names))
+    assert [split.counters[name].hooked for name in names] == [[[2, 2]], [], []]
+
+
+@in_world
+async def test_a_member_that_cannot_load_the_merged_state_is_out_and_the_others_go_on(world: World) -> None:
+    async def refuse(chunks: AsyncIterator[bytes]) -> None:
+        raise OSError("no room")
+
+    split = Split(world)
+    await split.begin()
+    reunion = split.groups["D"].desk._reunion
+    assert reunion is not None
+    reunion._set_state = refuse
+    split.cut(False)
+    await until(lambda: split.groups["D"].is_going)
+    with pytest.raises(StateError, match="set_state failed: OSError: no room"):
+        await split.groups["D"].send(b"x")
+    await split.merged("ABC")
+    await split.groups["A"].send(b"on")
+    await until(lambda: all(len(split.counters[name].words) == 42 for name in "ABC"))
+
+
+@in_world
+async def test_a_reader_that_is_cancelled_at_the_stop_loses_nothing(world: World) -> None:
+    go_on, called = asyncio.Event(), asyncio.Event()
+
+    async def slow(states: Sides) -> bytes:
+        called.set()
+        await go_on.wait()
+        return b"one"
+
+    split = Split(world, merge_state=slow)
+    await split.begin()
+    split.cut(False)
+    await called.wait()
+    b = split.counters["B"]
+    assert b.reading is not None
+    b.reading.cancel()
+    await asyncio.gather(b.reading, return_exceptions=True)
+    go_on.set()
+    await split.groups["C"].send(b"after")
+    b.reading = asyncio.create_task(b.read(split.groups["B"]))
+    await until(lambda: all(counter.words == [b"one", b"after"] for counter in split.counters.values()))
+
+
+def test_a_merge_hook_needs_the_other_two() -> None:
+    with pytest.raises(ConfigError, match="merge_state needs get_state and set_state"):
+        join("g", merge_state=lambda states: b"")
