@@ -21,7 +21,7 @@ from ringcast.pipeline.rules.g12 import Order
 from ringcast.pipeline.rules.g13 import Causality
 from ringcast.pipeline.rules.member import Batch, Member, batches, load_member, name_of
 from ringcast.pipeline.rules.unit import Span, load_unit, plan_units, rows_of, split_by_view
-from ringcast.pipeline.tables import Dataset
+from ringcast.pipeline.tables import FLOW, Dataset
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -37,6 +37,8 @@ Maker = Callable[[Member, Facts], LocalRule]
 FLOW_RULES: dict[str, Maker] = {rule.GUARANTEE: rule.Local for rule in (g01, g02, g03, g05, g10)}
 ORDER_RULES: dict[str, Maker] = {"G11": g11.Local}
 UNIT_RULES = ("G12", "G13")
+# No rule on the multicast looks at time, the widest of all columns.
+_FLOW_COLUMNS = [name for name in FLOW.names if name != "t_ns"]
 _QUEUE_COLUMNS = ["kind", "index", "epoch", "peer", "first", "count", "value"]
 _UNIT_COLUMNS = ["kind", "index", "t_ns", "epoch", "creator", "peer", "first", "count", "value"]
 
@@ -46,7 +48,7 @@ def scan_member(dataset: Dataset, code: int, chosen: Sequence[str]) -> pa.Record
     facts = Facts()
     member = load_member(dataset, code)
     for path, columns, rules in (
-        (dataset.flow(code), None, FLOW_RULES),
+        (dataset.flow(code), _FLOW_COLUMNS, FLOW_RULES),
         (dataset.order(code), _QUEUE_COLUMNS, ORDER_RULES),
     ):
         running = [make(member, facts) for name, make in rules.items() if name in chosen]

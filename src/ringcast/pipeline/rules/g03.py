@@ -63,18 +63,16 @@ class Local:
         if view != self._current:
             self._enter(view)
         acks, purges = events.of(Kind.ACK), events.of(Kind.PURGE)
-        for (receiver, _), upto in _highest_by(acks.peer, acks.stream, acks.value):
-            self._highest[receiver, 0] = max(self._highest.get((receiver, 0), 0), upto)
         self._check_sent(events)
         installed = self._views.get(view)
-        if installed is None:
-            if len(purges):
-                self._facts.lacks(GUARANTEE, f"the view in which {self._me.name(self._me.code)} purged")
-            return
-        self._facts.examined(GUARANTEE, int(purges.count.sum()))
-        for receiver in installed.members:
-            if receiver != self._me.code:
-                self._check_receiver(installed, receiver, acks.where(acks.peer == receiver), purges)
+        if installed is None and len(purges):
+            self._facts.lacks(GUARANTEE, f"the view in which {self._me.name(self._me.code)} purged")
+        elif installed is not None:
+            self._facts.examined(GUARANTEE, int(purges.count.sum()))
+            self._check_receivers(installed, acks, purges)
+        for (receiver, _), upto in _highest_by(acks.peer, acks.stream, acks.value):
+            self._highest[receiver, 0] = max(self._highest.get((receiver, 0), 0), upto)
+            self._acked[receiver] = max(self._acked.get(receiver, 0), upto)
 
     def _enter(self, view: View) -> None:
         installed, before = self._views.get(view), self._before.get(view)
@@ -82,20 +80,25 @@ class Local:
         if installed is not None and installed.is_merge:
             stayed &= set(installed.mates)  # who comes from another side begins where the view says
         self._acked = {receiver: upto for receiver, upto in self._acked.items() if receiver in stayed}
+        kept = {receiver: offset for receiver, offset in self._given.items() if receiver in stayed}
         new = [m for m in installed.members if m not in stayed] if installed else []
-        self._given = dict.fromkeys(new, installed.offset) if installed and installed.offset >= 0 else {}
+        given = dict.fromkeys(new, installed.offset) if installed and installed.offset >= 0 else {}
+        self._given = kept | given  # who stays keeps the offset it came with, as it keeps its acks
         self._current = view
 
-    def _check_receiver(self, installed: Installed, receiver: int, acks: Batch, purges: Batch) -> None:
-        start = max(self._acked.get(receiver, 0), self._given.get(receiver, 0))
-        marks = np.r_[start, np.maximum(np.maximum.accumulate(acks.value), start)] if len(acks) else np.array([start])
-        acked = marks[np.searchsorted(acks.index, purges.index)]
-        for i in np.flatnonzero(acked < purges.value).tolist():
-            before = self._before.get(installed.view)
+    def _check_receivers(self, installed: Installed, acks: Batch, purges: Batch) -> None:
+        """What each receiver had acked at each purge: one search in all acks, sorted by (receiver, place)."""
+        receivers = np.array(sorted(m for m in installed.members if m != self._me.code), dtype=np.int64)
+        if not len(purges) or not len(receivers):
+            return
+        acked = _acked_at(receivers, acks, purges)
+        start = [max(self._acked.get(int(r), 0), self._given.get(int(r), 0)) for r in receivers]
+        acked = np.maximum(acked, np.array(start, dtype=np.int64)[:, None])
+        before = self._before.get(installed.view)
+        for at, i in np.argwhere(acked < purges.value).tolist():
+            receiver = int(receivers[at])
             is_new = before is None or receiver not in before.members or installed.is_merge
-            self._note_early(installed.view, receiver, int(acked[i]), purges, i, is_new)
-        if len(acks):
-            self._acked[receiver] = max(self._acked.get(receiver, 0), int(acks.value.max()))
+            self._note_early(installed.view, receiver, int(acked[at, i]), purges, i, is_new)
 
     def _note_early(self, view: View, receiver: int, acked: int, purges: Batch, i: int, is_new: bool) -> None:
         where = {"epoch": view[0], "creator": view[1], "index": int(purges.index[i])}
@@ -139,6 +142,26 @@ class Local:
             self._facts.add("acked", member=me, peer=peer, stream=stream, value=upto)
         for (peer, stream), upto in self._taken.items():
             self._facts.add("taken", member=me, peer=peer, stream=stream, value=upto)
+
+
+def _acked_at(receivers: Array, acks: Batch, purges: Batch) -> Array:
+    """[receiver][purge]: the highest ack of this receiver that stands before this purge, -1 if there is none."""
+    rank = np.searchsorted(receivers, acks.peer)
+    known = np.flatnonzero(receivers[np.minimum(rank, len(receivers) - 1)] == acks.peer)
+    ranks = np.arange(len(receivers), dtype=np.int64)[:, None]
+    if not len(known):
+        return np.full((len(receivers), len(purges)), -1, dtype=np.int64)
+    base = int(min(acks.index[0], purges.index[0]))
+    places = int(max(acks.index[-1], purges.index[-1])) - base + 1
+    key = rank[known] * places + acks.index[known] - base
+    order = np.argsort(key, kind="stable")
+    key, rank, value = key[order], rank[known][order], acks.value[known][order]
+    # A running maximum that begins anew with each receiver: later receivers are lifted above all earlier ones.
+    lift = rank * (int(value.max()) + 1)
+    highest = np.maximum.accumulate(value + lift) - lift
+    at = np.searchsorted(key, ranks * places + (purges.index - base)) - 1
+    found: Array = np.where((at >= 0) & (rank[at] == ranks), highest[at], -1)
+    return found
 
 
 def _highest_by(peers: Array, streams: Array, values: Array) -> list[tuple[Stream, int]]:
