@@ -1,0 +1,157 @@
+"""An asyncio event loop on a simulated clock: `asyncio.sleep`, timeouts, tasks and futures, all in virtual time.
+
+Each simulated process has a loop of its own on the clock of its world, so that one process can be frozen (its callbacks
+wait) or crash (they never come) while the others go on. Callbacks of one moment run in the order in which they were
+planned, so a run depends on nothing but what was planned.
+There are no sockets, signals and subprocesses here, and no threads: what is given to one runs at once, in its place.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections import deque
+from collections.abc import Callable, Coroutine, Generator
+from contextvars import Context
+from typing import Any, TypeVar, TypeVarTuple
+
+from ringcast.sim import Clock
+
+T = TypeVar("T")
+Ts = TypeVarTuple("Ts")
+
+Complain = Callable[[dict[str, Any]], None]
+
+
+class VirtualLoop(asyncio.AbstractEventLoop):
+    """`complain` hears what nobody catches: the contexts that asyncio gives to an exception handler."""
+
+    def __init__(self, clock: Clock, complain: Complain) -> None:
+        self._clock = clock
+        self._complain = complain
+        self._held: deque[asyncio.Handle] = deque()  # due while frozen
+        self._tasks: dict[asyncio.Task[Any], None] = {}
+        self._is_frozen = False
+        self._is_dead = False
+
+    # ---- time
+
+    def time(self) -> float:
+        return self._clock.now_ns / 1e9
+
+    def call_soon(
+        self, callback: Callable[[*Ts], object], *args: *Ts, context: Context | None = None
+    ) -> asyncio.Handle:
+        handle = asyncio.Handle(callback, args, self, context)
+        self._clock.at(self._clock.now_ns, self._run, handle)
+        return handle
+
+    def call_soon_threadsafe(
+        self, callback: Callable[[*Ts], object], *args: *Ts, context: Context | None = None
+    ) -> asyncio.Handle:
+        return self.call_soon(callback, *args, context=context)
+
+    def call_later(
+        self, delay: float, callback: Callable[[*Ts], object], *args: *Ts, context: Context | None = None
+    ) -> asyncio.TimerHandle:
+        return self._call_at_ns(self._clock.now_ns + round(delay * 1e9), callback, args, context)
+
+    def call_at(
+        self, when: float, callback: Callable[[*Ts], object], *args: *Ts, context: Context | None = None
+    ) -> asyncio.TimerHandle:
+        return self._call_at_ns(round(when * 1e9), callback, args, context)
+
+    def _call_at_ns(
+        self, when_ns: int, callback: Callable[..., object], args: tuple[Any, ...], context: Context | None
+    ) -> asyncio.TimerHandle:
+        handle = asyncio.TimerHandle(when_ns / 1e9, callback, args, self, context)
+        self._clock.at(when_ns, self._run, handle)
+        return handle
+
+    def _timer_handle_cancelled(self, handle: asyncio.TimerHandle) -> None:
+        """A cancelled timer stays planned, and is nothing when it comes."""
+
+    def _run(self, handle: asyncio.Handle) -> None:
+        if self._is_dead or handle.cancelled():
+            return
+        if self._is_frozen:
+            self._held.append(handle)
+            return
+        outer = asyncio._get_running_loop()
+        asyncio._set_running_loop(self)
+        try:
+            handle._run()
+        finally:
+            asyncio._set_running_loop(outer)
+
+    # ---- the process around it
+
+    def freeze(self) -> None:
+        self._is_frozen = True
+
+    def thaw(self) -> None:
+        """What was due meanwhile happens now, in its order."""
+        self._is_frozen = False
+        held, self._held = self._held, deque()
+        for handle in held:
+            self._clock.at(self._clock.now_ns, self._run, handle)
+
+    def die(self) -> None:
+        """Nothing happens here any more: no callback, no `finally`."""
+        self._is_dead = True
+
+    def bury(self) -> None:
+        """The world is over: let what is left of a dead process end, so that nothing is reported as forgotten."""
+        self._is_dead = False
+        self.thaw()
+
+    def unfinished(self) -> list[asyncio.Task[Any]]:
+        return [task for task in self._tasks if not task.done()]
+
+    # ---- tasks and futures
+
+    def create_future(self) -> asyncio.Future[Any]:
+        return asyncio.Future(loop=self)
+
+    def create_task(
+        self,
+        coro: Generator[Any, None, T] | Coroutine[Any, Any, T],
+        *,
+        name: str | None = None,
+        context: Context | None = None,
+    ) -> asyncio.Task[T]:
+        task: asyncio.Task[T] = asyncio.Task(coro, loop=self, name=name, context=context)
+        self._tasks[task] = None
+        task.add_done_callback(self._forget)
+        return task
+
+    def _forget(self, task: asyncio.Task[Any]) -> None:
+        self._tasks.pop(task, None)
+
+    def run_in_executor(self, executor: Any, func: Callable[[*Ts], T], *args: *Ts) -> asyncio.Future[T]:
+        """Threads would make a run depend on the machine: the call is made here and now, and takes no time."""
+        future: asyncio.Future[T] = self.create_future()
+        try:
+            future.set_result(func(*args))
+        except Exception as error:
+            future.set_exception(error)
+        return future
+
+    # ---- what asyncio asks of a loop
+
+    def get_debug(self) -> bool:
+        return False
+
+    def is_running(self) -> bool:
+        return not self._is_dead
+
+    def is_closed(self) -> bool:
+        return False
+
+    def call_exception_handler(self, context: dict[str, Any]) -> None:
+        self._complain(context)
+
+    async def shutdown_asyncgens(self) -> None:
+        """The world ends them with the tasks that hold them."""
+
+    async def shutdown_default_executor(self, timeout: float | None = None) -> None:
+        """There is none."""

@@ -1,0 +1,66 @@
+"""How virtual time passes in a world: step by step, until a moment or until something is done.
+
+What an application, or anything else in a process, raised and nobody caught ends it with Broke. So does a task that
+spins: virtual time would stand still for ever.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import sys
+from collections.abc import AsyncGenerator, Callable
+from typing import Any
+
+from ringcast.sim import Clock
+from ringcast.testing.verdict import Broke
+
+MOST_STEPS = 200_000  # callbacks at one moment of virtual time
+
+
+class Passing:
+    """The clock of a world, and what its processes complained about."""
+
+    def __init__(self, clock: Clock) -> None:
+        self.is_over = False  # the world ends: nobody listens to complaints any more
+        self._clock = clock
+        self._complaints: list[tuple[str, BaseException | None, str]] = []
+
+    def complain(self, who: str, error: BaseException | None, words: str) -> None:
+        if not self.is_over:
+            self._complaints.append((who, error, words))
+
+    def until(self, until_ns: int, done: Callable[[], bool] | None = None) -> bool:
+        """Let things happen up to this moment, or until `done`; True if it is."""
+        outer = sys.get_asyncgen_hooks()
+        sys.set_asyncgen_hooks(None, _end_generator)
+        try:
+            return self._step(until_ns, done)
+        finally:
+            sys.set_asyncgen_hooks(*outer)
+
+    def _step(self, until_ns: int, done: Callable[[], bool] | None) -> bool:
+        clock, moment_ns, steps = self._clock, -1, 0
+        while not (done is not None and done()):
+            due_ns = clock.next_ns
+            if due_ns is None or due_ns > until_ns:
+                clock.run_until(until_ns)
+                return False
+            moment_ns, steps = due_ns, steps + 1 if due_ns == moment_ns else 0
+            if steps > MOST_STEPS:
+                raise Broke(f"{MOST_STEPS} callbacks at {due_ns / 1e9:g} s: somebody spins without letting time pass")
+            clock.step()
+            if self._complaints:
+                self._raise()
+        return True
+
+    def _raise(self) -> None:
+        who, error, words = self._complaints.pop(0)
+        what = words if error is None else f"{words}: {type(error).__name__}: {error}"
+        raise Broke(f"{who}: {what}") from error
+
+
+def _end_generator(generator: AsyncGenerator[Any, Any]) -> None:
+    """An asynchronous generator that nobody reads any more is ended in the process that had it."""
+    loop = asyncio._get_running_loop()
+    if loop is not None:
+        loop.create_task(generator.aclose())

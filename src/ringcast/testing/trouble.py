@@ -1,0 +1,80 @@
+"""Trouble drawn from a seed: what goes wrong for a user's service, when, and for whom.
+
+A list of acts with their moments; who acts is the world. Everything that begins here also ends here, except that the
+world starts crashed processes again. Kinds and amounts are those that a service meets in real networks.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from functools import partial
+from random import Random
+from typing import Protocol
+
+from ringcast.model import SECOND
+from ringcast.sim import Clock, Fault
+from ringcast.testing.harness import Harness
+
+Act = Callable[[], None]
+
+AMOUNTS = {
+    "loss": (0.1, 0.3, 0.9),
+    "delay": (20.0, 200.0),
+    "jitter": (5.0, 50.0),
+    "duplicate": (0.2,),
+    "reorder": (0.3,),
+}
+CUTS = ("split", "split", "isolate", "one-way", "deaf", "mute")
+SHORTEST_NS = SECOND // 5
+
+
+class Troubled(Protocol):
+    clock: Clock
+    harness: Harness
+
+    @property
+    def names(self) -> list[str]: ...
+
+    def is_alive(self, name: str) -> bool: ...
+
+    def freeze(self, name: str) -> None: ...
+
+    def thaw(self, name: str) -> None: ...
+
+    def crash(self, name: str) -> None: ...
+
+
+def draw_trouble(world: Troubled, seed: str, seconds: float, count: int, crashes: bool) -> Iterator[tuple[int, Act]]:
+    """(when, what) of `count` faults within the next `seconds`."""
+    random = Random(seed)
+    kinds = [*AMOUNTS, *CUTS, "freeze", *(["crash", "crash"] if crashes else [])]
+    now_ns, length_ns = world.clock.now_ns, max(2 * SHORTEST_NS, round(seconds * SECOND))
+    for _ in range(count):
+        at_ns = now_ns + random.randint(0, length_ns - SHORTEST_NS)
+        until_ns = min(now_ns + length_ns, at_ns + random.randint(SHORTEST_NS, length_ns))
+        yield from _acts(world, random, random.choice(kinds), at_ns, until_ns)
+
+
+def _acts(world: Troubled, random: Random, kind: str, at_ns: int, until_ns: int) -> Iterator[tuple[int, Act]]:
+    names = random.sample(world.names, len(world.names))
+    if kind in ("freeze", "crash"):
+        yield at_ns, partial(_if_alive, world, names[0], world.freeze if kind == "freeze" else world.crash)
+        if kind == "freeze":
+            yield until_ns, partial(_if_alive, world, names[0], world.thaw)
+        return
+    fault = Fault(kind, at_ns, until_ns, _whom(random, kind, names), random.choice(AMOUNTS.get(kind, (0.0,))))
+    yield at_ns, partial(world.harness.faults.begin, fault)
+    yield until_ns, partial(world.harness.faults.end, fault)
+
+
+def _if_alive(world: Troubled, name: str, act: Callable[[str], None]) -> None:
+    if world.is_alive(name):
+        act(name)
+
+
+def _whom(random: Random, kind: str, names: list[str]) -> tuple[str, ...]:
+    if kind == "split":
+        return tuple(names[: random.randint(1, max(1, len(names) // 2))])
+    if kind == "one-way":
+        return tuple(names[:2])
+    return tuple(names[:1])

@@ -1,0 +1,311 @@
+"""A user's service on every member of a simulated group, and a test that decides what happens to them.
+
+The test is plain synchronous code; virtual time passes only inside its calls. The same seed and the same calls are the
+same run, bit for bit. At the end of the block (or `close`) comes a quiet time in which every wait must end, then the
+verdict of the checkers on everything that was recorded. Whatever fails, the failure names the seed.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import sys
+from collections.abc import Callable, Coroutine, Iterator, Sequence
+from types import TracebackType
+from typing import Any, TypeVar
+
+from ringcast.errors import UsageError
+from ringcast.model import MS, SECOND, Config, profile
+from ringcast.runtime import OnExclusion
+from ringcast.sim import Clock, Fault, Link, Network, names_of, tell
+from ringcast.testing.harness import Harness
+from ringcast.testing.passing import Passing
+from ringcast.testing.process import MakeApp, Process
+from ringcast.testing.trouble import draw_trouble
+from ringcast.testing.verdict import Diverged, Unsettled, Violated, differences, violations
+from ringcast.trace import MemoryRecorder, Recording, run_hash
+
+T = TypeVar("T")
+
+LOOK_NS = 5 * MS
+
+
+class World:
+    """`app` makes the application object of one process (a class will do), or is an `async def app(group)`."""
+
+    def __init__(
+        self,
+        app: MakeApp,
+        members: int | Sequence[str] = 3,
+        *,
+        seed: int = 0,
+        config: Config | str = "test",
+        link: Link | None = None,
+        group: str = "world",
+        on_exclusion: OnExclusion = "merge",
+        bound: float = 15.0,
+    ) -> None:
+        """Starts a process for each member and waits until they are one group. `bound`: seconds in which, once nothing
+        is wrong any more, every wait must end (G14)."""
+        self.seed: int | str = seed
+        self.group = group
+        self.config = profile(config) if isinstance(config, str) else config
+        self.on_exclusion: OnExclusion = on_exclusion
+        self.clock = Clock()
+        self.network = Network(self.clock, seed, link or Link())
+        self.harness = Harness(self.clock, self.network, group, seed, lambda: self.names)
+        self.recorders: list[MemoryRecorder] = [self.harness.recorder]
+        self.processes: dict[str, Process] = {}
+        self._past: list[Process] = []
+        self._make_app = app
+        self._bound_ns = int(bound * SECOND)
+        self._incarnations: dict[str, int] = {}
+        self._passing = Passing(self.clock)
+        self._troubles = 0
+        self._names = names_of(members) if isinstance(members, int) else list(members)
+        for name in self._names:
+            self._begin(name, expect=len(self._names))
+        self.agree()
+
+    # ---- who is here
+
+    @property
+    def names(self) -> list[str]:
+        return list(self._names)
+
+    @property
+    def apps(self) -> dict[str, Any]:
+        """The application objects of the processes that run."""
+        return {process.name: process.app for process in self.running()}
+
+    def __getitem__(self, name: str) -> Process:
+        try:
+            return self.processes[name]
+        except KeyError:
+            raise UsageError(f"there is no {name!r} in this world of {', '.join(self._names)}") from None
+
+    def running(self) -> list[Process]:
+        return [process for process in self.processes.values() if not process.is_over]
+
+    @property
+    def now(self) -> float:
+        """Seconds of virtual time."""
+        return self.clock.now_ns / SECOND
+
+    # ---- time
+
+    def advance(self, seconds: float) -> None:
+        """Let virtual time pass."""
+        self._passing.until(self.clock.now_ns + round(seconds * SECOND))
+
+    def agree(self, limit: float = 30.0) -> None:
+        """Let time pass until all who run (and are not frozen) share one view, and nobody else is in it."""
+        self._until(self._share_a_view, limit, "one view of all")
+
+    def settle(self, limit: float = 30.0) -> None:
+        """Let time pass until there is one view, and nothing waits to be sent, acked or read."""
+        self._until(self._is_settled, limit, "everything sent, acked and read in one view")
+
+    def do(self, name: str, work: Coroutine[Any, Any, T], limit: float = 60.0) -> T:
+        """Run this coroutine in that process, let time pass until it is done, and give what it gives."""
+        task = self.spawn(name, work)
+        end_ns = self.clock.now_ns + round(limit * SECOND)
+        if not self._passing.until(end_ns, task.done):
+            task.cancel()
+            raise Unsettled(self._words(f"{name} was not done within {limit:g} s", *self._explained()))
+        return task.result()
+
+    def spawn(self, name: str, work: Coroutine[Any, Any, T]) -> asyncio.Task[T]:
+        """Begin it in that process; time does not pass yet."""
+        if self[name].is_over:
+            work.close()
+            raise UsageError(f"{name} does not run")
+        return self[name].loop.create_task(work)
+
+    # ---- what happens to them
+
+    def partition(self, *sides: str | Sequence[str]) -> None:
+        """Cut the network: nothing passes from a side to any other, nor to those who are not named."""
+        for side in sides:
+            self.fault("split", *side)
+
+    def isolate(self, name: str) -> None:
+        self.fault("isolate", name)
+
+    def fault(self, kind: str, *members: str, amount: float = 0.0) -> None:
+        """Any fault of links or partitions that `ringcast.sim` has: loss, delay, one-way, deaf, bridge, …"""
+        for name in members:
+            self[name]
+        self.harness.faults.begin(Fault(kind, 0, sys.maxsize, members, amount))
+
+    def heal(self) -> None:
+        """Nothing is cut off, lost or frozen any more. Who crashed stays down until it is started."""
+        for process in self.running():
+            process.thaw()
+        self.harness.heal(self._bound_ns)
+
+    def crash(self, name: str) -> None:
+        """The process is gone at once, with its memory."""
+        self.harness.note("crash", name)
+        self[name].crash()
+
+    def start(self, name: str) -> None:
+        """A new process in the place of one that ended, or at a new name; it joins by itself while time passes."""
+        if name in self.processes and not self[name].is_over:
+            raise UsageError(f"{name} still runs")
+        self.harness.note("start", name)
+        self._begin(name, expect=0)
+
+    def leave(self, name: str) -> None:
+        """The process leaves in good order and ends."""
+        self.harness.note("leave", name)
+        group = self[name].group
+        if group is not None:
+            self.do(name, group.leave())
+        self[name].main.cancel()
+        self.advance(0)
+
+    def freeze(self, name: str) -> None:
+        """Nothing of it runs, like a process that was stopped; its socket keeps what fits its buffer."""
+        self.harness.note("freeze", name)
+        self[name].freeze()
+
+    def thaw(self, name: str) -> None:
+        self[name].thaw()
+
+    def trouble(self, seconds: float, faults: int = 5, *, crashes: bool = True) -> None:
+        """That many faults, drawn from the seed, within that time; then everything heals and who crashed is back."""
+        self._troubles += 1
+        for at_ns, act in draw_trouble(self, f"{self.seed}/trouble/{self._troubles}", seconds, faults, crashes):
+            self.clock.at(at_ns, act)
+        self.advance(seconds)
+        self.heal()
+        for name in self._names:
+            if self[name].is_over:
+                self.start(name)
+
+    # ---- what there is to see
+
+    def same(self, look: Callable[[Any], T]) -> T:
+        """What `look` finds in each application, which must be the same everywhere; Diverged says who holds what."""
+        held: dict[str, object] = {name: look(app) for name, app in self.apps.items()}
+        found = differences(held)
+        if found is not None:
+            raise Diverged(self._words(f"the members differ: {found}"))
+        return look(next(iter(self.apps.values())))
+
+    def story(self) -> list[str]:
+        """What happened so far: faults, views, suspicions, merges; a line each."""
+        return list(tell(self.recordings()))
+
+    def recordings(self) -> list[Recording]:
+        return [recorder.recording() for recorder in self.recorders]
+
+    def trace_hash(self) -> str:
+        """The same for every replay of this run."""
+        return run_hash({recorder.header.member: recorder.events for recorder in self.recorders})
+
+    # ---- the end
+
+    def close(self) -> None:
+        """Let everything end that waits, then judge what was recorded; Violated says what did not hold."""
+        if self._passing.is_over:
+            return
+        try:
+            if not self.harness.faults.active:
+                self.harness.heal(self._bound_ns)
+                self._passing.until(self.clock.now_ns + self._bound_ns + 1)
+        finally:
+            self._end_all()
+        found = violations(self.recordings())
+        if found:
+            raise Violated(self._words(*found[:10]))
+
+    def abandon(self) -> None:
+        """End without a verdict."""
+        if not self._passing.is_over:
+            self._end_all()
+
+    def __enter__(self) -> World:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, where: TracebackType | None
+    ) -> None:
+        if error is None:
+            self.close()
+            return
+        self.abandon()
+        if self._replay not in str(error):
+            error.add_note(self._replay)
+        for sentence in violations(self.recordings())[:3]:
+            error.add_note(sentence)
+
+    def _end_all(self) -> None:
+        """Every recording ends at this moment; what still runs is cancelled and may tidy up after itself."""
+        self._passing.is_over = True
+        for process in self.running():
+            process.end()
+        self._passing.until(self.clock.now_ns)
+        self.harness.recorder.close(self.clock.now_ns)
+        for process in [*self._past, *self.processes.values()]:
+            process.end()
+        self._passing.until(self.clock.now_ns + 60 * SECOND, self._is_silent)
+
+    def _is_silent(self) -> bool:
+        return not any(process.loop.unfinished() for process in [*self._past, *self.processes.values()])
+
+    # ---- what processes and faults need
+
+    def next_incarnation(self, name: str) -> int:
+        self._incarnations[name] = self._incarnations.get(name, 0) + 1
+        return self._incarnations[name]
+
+    def complain(self, who: str, error: BaseException | None, words: str) -> None:
+        self._passing.complain(who, error, words)
+
+    def is_alive(self, name: str) -> bool:
+        return not self[name].is_over
+
+    # ---- small things
+
+    def _begin(self, name: str, expect: int) -> None:
+        if name in self.processes:
+            self._past.append(self.processes[name])
+        elif name not in self._names:
+            self._names.append(name)
+        self.processes[name] = Process(self, name, self._make_app, expect)
+        self.harness.faults.refresh()
+
+    def _share_a_view(self) -> bool:
+        awake = [process for process in self.running() if not process.is_frozen]
+        groups = [process.group for process in awake if process.group is not None]
+        if not groups or len(groups) < len(awake):
+            return False
+        everybody = sorted(group.me for group in groups)
+        return all(group.view.id == groups[0].view.id and sorted(group.members) == everybody for group in groups)
+
+    def _is_settled(self) -> bool:
+        return self._share_a_view() and all(process.is_settled for process in self.running() if not process.is_frozen)
+
+    def _until(self, condition: Callable[[], bool], limit: float, what: str) -> None:
+        end_ns = self.clock.now_ns + round(limit * SECOND)
+        self._passing.until(self.clock.now_ns)  # What was spawned just now has begun before we look.
+        while not condition():
+            if self.clock.now_ns >= end_ns:
+                raise Unsettled(self._words(f"not within {limit:g} s: {what}", *self._explained()))
+            self._passing.until(min(end_ns, self.clock.now_ns + LOOK_NS))
+
+    def _explained(self) -> Iterator[str]:
+        for process in self.running():
+            if process.group is None:
+                yield f"{process.name} is in no group"
+            else:
+                frozen = " (frozen)" if process.is_frozen else ""
+                yield f"{process.name}{frozen} in {process.group.view}: {process.group.explain()}"
+
+    @property
+    def _replay(self) -> str:
+        return f"at {self.now:.3f} s of virtual time; the same again with seed={self.seed}"
+
+    def _words(self, *lines: str) -> str:
+        return "\n".join([*lines, self._replay])

@@ -1,0 +1,236 @@
+"""A user's application in the simulated world: the same Group, faults, virtual time, and a verdict for free."""
+
+import asyncio
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from ringcast import Group, Message, UsageError, WaitExpired
+from ringcast.sim.planted import KNOWN, plant
+from ringcast.testing import Broke, Diverged, Unsettled, Violated, World
+from unit.testing.stores import Forgetful, Log, fail, spin
+
+
+def reads(app: Log) -> list[bytes]:
+    return app.read
+
+
+def test_what_one_sends_everybody_reads() -> None:
+    with World(Log, 3) as world:
+        world.do("A", world.apps["A"].say("hello"))
+        world.settle()
+        assert world.same(reads) == [b"hello"]
+
+
+def test_the_one_order_is_the_same_everywhere() -> None:
+    with World(Log, 4, seed=3) as world:
+        for number in range(10):
+            for name, app in world.apps.items():
+                world.spawn(name, app.say_in_order(f"{name}{number}"))
+        world.settle()
+        assert len(world.same(reads)) == 40
+
+
+def test_barrier_stamp_and_after_work_in_virtual_time() -> None:
+    async def ask(app: Log, stamp: str) -> list[bytes]:
+        await app.group.after(stamp)
+        return app.read
+
+    with World(Log, 3) as world:
+        world.do("A", world.apps["A"].say_in_order("first"))
+        stamp = world.do("A", world.apps["A"].group.barrier())
+        assert world.do("B", ask(world.apps["B"], stamp)) == [b"first"]
+
+
+def test_a_batch_a_flush_and_words_for_what_waits() -> None:
+    async def work(app: Log) -> str:
+        await app.group.send_many([b"1", b"2", b"3"])
+        await app.group.flush()
+        return app.group.explain()
+
+    with World(Log, 3) as world:
+        assert "nothing waits" in world.do("B", work(world.apps["B"]))
+        world.settle()
+        assert world.same(reads) == [b"1", b"2", b"3"]
+
+
+def test_each_side_of_a_partition_has_its_own_view_and_heals() -> None:
+    with World(Log, 5, seed=2) as world:
+        world.partition("AB")
+        world.advance(5)
+        assert [len(process.group.members) for process in world.running() if process.group] == [2, 2, 3, 3, 3]
+        world.heal()
+        world.agree()
+        assert world["A"].group is not None and len(world["A"].group.members) == 5
+
+
+def test_three_sides_are_three_views() -> None:
+    with World(Log, 5) as world:
+        world.partition("A", "BC")
+        world.advance(5)
+        assert [len(process.group.members) for process in world.running() if process.group] == [1, 2, 2, 2, 2]
+        world.heal()
+        world.agree()
+
+
+def test_an_application_that_forgets_about_merges_is_caught() -> None:
+    with pytest.raises(Diverged) as caught, World(Forgetful, 5, seed=7) as world:
+        world.partition("AB")
+        world.advance(5)
+        world.do("A", world.apps["A"].put("x", "1"))
+        world.heal()
+        world.settle()
+        world.same(lambda app: app.data)
+    assert "A, B hold {'x': '1'}; C, D, E hold {}" in str(caught.value)
+    assert "seed=7" in str(caught.value)
+
+
+def test_a_process_that_crashes_has_no_time_to_tidy_up_and_starts_without_memory() -> None:
+    with World(Log, 3) as world:
+        world.do("A", world.apps["A"].say("before"))
+        world.settle()
+        gone = world.apps["C"]
+        world.crash("C")
+        world.advance(3)
+        assert gone.ended == ""
+        world.start("C")
+        world.agree()
+        assert world.apps["C"] is not gone and world.apps["C"].read == []
+        assert str(world.apps["C"].group.me) == "C#2"
+    assert gone.ended == "tidied up"  # only so that nothing is left behind when the world is over
+
+
+def test_one_that_leaves_is_missed_by_nobody() -> None:
+    with World(Log, 3) as world:
+        world.leave("B")
+        world.agree()
+        assert world["B"].is_over and list(world.apps) == ["A", "C"]
+        with pytest.raises(UsageError, match="B does not run"):
+            world.do("B", asyncio.sleep(1))
+
+
+def test_a_frozen_process_is_excluded_and_comes_back_by_merge() -> None:
+    with World(Log, 3) as world:
+        world.freeze("C")
+        world.advance(5)
+        assert [len(world[name].group.members) for name in "AB"] == [2, 2]  # type: ignore[union-attr]
+        world.thaw("C")
+        world.agree()
+        assert str(world.apps["C"].group.me) == "C#1"
+
+
+def test_sending_into_a_full_window_waits_and_says_why() -> None:
+    async def sends_much(group: Group) -> None:
+        for _ in range(1000):
+            await group.send(b"x", timeout=0.2)
+
+    with World(Log, 2) as world:
+        world.fault("mute", "B")
+        with pytest.raises(WaitExpired, match="B"):
+            world.do("A", sends_much(world.apps["A"].group))
+        world.heal()
+        world.settle()
+
+
+def test_the_state_hooks_of_an_application_are_used() -> None:
+    class Counter(Log):
+        total = 0
+
+        def get_state(self) -> bytes:
+            return str(len(self.read) + self.total).encode()
+
+        async def set_state(self, chunks: "object") -> None:
+            text = b"".join([chunk async for chunk in chunks])  # type: ignore[attr-defined]
+            self.total = int(text or b"0")
+
+    with World(Counter, 2) as world:
+        world.do("A", world.apps["A"].say("one"))
+        world.settle()
+        world.start("C")
+        world.agree()
+        assert world.apps["C"].total == 1
+
+
+def test_a_service_may_be_one_function() -> None:
+    heard: list[bytes] = []
+
+    async def service(group: Group) -> None:
+        await asyncio.sleep(1)
+        await group.send(group.me.name.encode())
+        async for event in group:
+            if isinstance(event, Message):
+                heard.append(event.payload)
+
+    with World(service, 2) as world:
+        world.advance(2)
+    assert sorted(heard) == [b"A", b"A", b"B", b"B"]
+
+
+def test_what_an_application_raises_ends_the_test_with_its_name_and_the_seed() -> None:
+    said = "A: its application ended with an error: ValueError: no such key"
+    with pytest.raises(Broke, match=said) as caught, World(fail, 2, seed=5) as world:
+        world.advance(5)
+    assert isinstance(caught.value.__cause__, ValueError)
+    assert any("seed=5" in note for note in caught.value.__notes__)
+
+
+def test_a_task_that_spins_is_told_apart_from_one_that_waits() -> None:
+    with pytest.raises(Broke, match="spins without letting time pass"), World(spin, 1) as world:
+        world.advance(1)
+
+
+def test_what_does_not_come_within_its_limit_is_explained() -> None:
+    with pytest.raises(Unsettled, match="not within 3 s: one view of all") as caught, World(Log, 3) as world:
+        world.isolate("A")
+        world.advance(3)
+        world.agree(3)
+    assert "A in A#1|3 [A#1]: " in str(caught.value)
+
+
+def test_a_broken_guarantee_of_ringcast_itself_is_found_at_the_end() -> None:
+    bug = next(bug for bug in KNOWN if bug.name == "purge without the silent member")
+    with plant(bug), pytest.raises(Violated, match="G3: "), World(Log, 3) as world:
+        world.fault("mute", "C")
+        world.do("A", world.apps["A"].say("x"))
+        world.advance(0.3)
+        world.heal()
+
+
+def test_trouble_is_drawn_from_the_seed_and_ends() -> None:
+    with World(Log, 4, seed=11) as world:
+        world.trouble(5, faults=6)
+        world.settle()
+        assert len(world.apps) == 4
+        begun = [line for line in world.story() if "begins:" in line]
+        assert len(begun) >= 4
+
+
+def test_names_and_misuse_are_told_in_words() -> None:
+    with World(Log, ["left", "right"]) as world:
+        with pytest.raises(UsageError, match="there is no 'middle' in this world of left, right"):
+            world.isolate("middle")
+        with pytest.raises(UsageError, match="left still runs"):
+            world.start("left")
+
+
+def run_with_trouble(seed: int) -> str:
+    with World(Log, 4, seed=seed) as world:
+        world.spawn("A", world.apps["A"].say_in_order("x"))
+        world.trouble(4, faults=5)
+        world.settle()
+    return world.trace_hash()
+
+
+def test_a_seed_is_one_run_and_another_seed_another() -> None:
+    assert run_with_trouble(1) == run_with_trouble(1) != run_with_trouble(2)
+
+
+@pytest.mark.parametrize("hash_seed", ["1", "2"])
+def test_a_run_depends_on_nothing_but_its_seed(hash_seed: str) -> None:
+    code = "from unit.testing.test_world import run_with_trouble; print(run_with_trouble(3))"
+    root = Path(__file__).resolve().parents[2]
+    env = {"PYTHONHASHSEED": hash_seed, "PYTHONPATH": f"{root}:{root.parent / 'src'}"}
+    said = subprocess.run([sys.executable, "-c", code], env=env, capture_output=True, text=True, check=True)
+    assert said.stdout.strip() == run_with_trouble(3)
