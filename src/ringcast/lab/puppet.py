@@ -25,14 +25,15 @@ from ringcast.lab.load import Load
 from ringcast.lab.ordered_load import OrderedLoad
 from ringcast.lab.pattern import CYCLE, Pattern
 from ringcast.lab.ping import Pinger, percentiles_us
-from ringcast.lab.states import Holder, holder_of
+from ringcast.lab.states import History, Holder, holder_of
 from ringcast.lab.subsets import Subsets
 from ringcast.lab.tally import END, Tally
-from ringcast.model import Batch, Config, Notice, Rejoin, ViewChange, profile
+from ringcast.model import Batch, Config, Notice, Rejoin, StatesApart, ViewChange, profile
 from ringcast.runtime import Group, join, open_fixed
 from ringcast.transport import Datagrams, Endpoint, MulticastGroup, TcpTransport, Transport, UdpTransport
 
 Answer = dict[str, Any]
+CHUNK_BYTES = 1 << 20  # given to the group at once
 
 
 class PuppetProcess:
@@ -46,6 +47,7 @@ class PuppetProcess:
         self.pinger: Pinger | None = None
         self.load: Load | OrderedLoad | None = None
         self.rejoins: list[Answer] = []
+        self.apart: list[str] = []  # why states did not become one
         self.holder: Holder | None = None
         self._sent = 0
         self._reading = asyncio.Event()
@@ -96,6 +98,7 @@ class PuppetProcess:
             on_exclusion=order.get("on_exclusion", "merge"),
             get_state=None if self.holder is None else self.holder.get_state,
             set_state=None if self.holder is None else self.holder.set_state,
+            merge_state=self.holder.merge_state if isinstance(self.holder, History) else None,
         )
 
     async def leave(self, order: Answer) -> Answer:
@@ -124,7 +127,7 @@ class PuppetProcess:
         batch = order.get("form", "batch") == "batch"
         in_order = order.get("in_order", False)
         send, send_many = (group.queue, group.queue_many) if in_order else (group.send, group.send_many)
-        chunk = min(pattern.cycle, 2048 if batch else 256, order.get("chunk", CYCLE))
+        chunk = min(max(1, CHUNK_BYTES // size), 2048 if batch else 256, order.get("chunk", CYCLE))
         pace = order.get("rate")
         while sent < limit and time.monotonic() < until:
             payloads = pattern.run(self._sent, min(chunk, limit - sent))
@@ -165,8 +168,9 @@ class PuppetProcess:
         return {} if self.holder is None else self.holder.summary()
 
     async def history(self, order: Answer) -> Answer:
-        """Every view and every loss of place, as the application saw them."""
-        return {"me": str(self._group().me), "views": self.tally.views, "rejoins": self.rejoins}
+        """Every view, every loss of place and every state that stayed apart, as the application saw them."""
+        views, me = self.tally.views, str(self._group().me)
+        return {"me": me, "views": views, "rejoins": self.rejoins, "apart": self.apart}
 
     async def until_rejoined(self, order: Answer) -> Answer:
         """Wait until this member lost its place so many times, and is in a view again."""
@@ -318,6 +322,8 @@ class PuppetProcess:
         elif isinstance(event, Rejoin):
             self.tally.on_rejoin()
             self.rejoins.append({"was": str(event.was), "why": event.why})
+        elif isinstance(event, StatesApart):
+            self.apart.append(event.why)
 
     # ---- the line
 

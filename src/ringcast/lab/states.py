@@ -6,12 +6,12 @@ Both are checked from outside by what `summary` tells: equal summaries mean equa
 from __future__ import annotations
 
 import hashlib
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Mapping
 from typing import Any, Protocol
 
 import msgspec
 
-from ringcast.model import Batch
+from ringcast.model import Address, Batch
 
 CHUNK_BYTES = 50_000
 
@@ -29,11 +29,12 @@ class Holder(Protocol):
 
 
 class History:
-    """Every message of every sender, in the order in which that sender sent them."""
+    """Every message of every sender, in the order in which that sender sent them; two sides' histories become one."""
 
     def __init__(self) -> None:
         self.entries: dict[str, list[bytes]] = {}
         self.loads = 0
+        self.merges = 0
 
     async def get_state(self) -> AsyncIterator[bytes]:
         state = msgspec.msgpack.encode(self.entries)
@@ -45,12 +46,22 @@ class History:
         state = b"".join([chunk async for chunk in chunks])
         self.entries = msgspec.msgpack.decode(state, type=dict[str, list[bytes]])
 
+    def merge_state(self, states: Mapping[tuple[Address, ...], bytes]) -> bytes:
+        """Of each sender the longest: the side on which it was has all of it, the other one the beginning."""
+        self.merges += 1
+        merged: dict[str, list[bytes]] = {}
+        for state in states.values():
+            for name, said in msgspec.msgpack.decode(state, type=dict[str, list[bytes]]).items():
+                merged[name] = max(merged.get(name, []), said, key=len)
+        return msgspec.msgpack.encode(merged)
+
     def take(self, batch: Batch) -> None:
         self.entries.setdefault(batch.sender.name, []).extend(batch.payloads)
 
     def summary(self) -> dict[str, Any]:
         digests = {name: hashlib.sha256(b"\n".join(said)).hexdigest() for name, said in self.entries.items()}
-        return {"counts": {name: len(said) for name, said in self.entries.items()}, "digests": digests}
+        counts = {name: len(said) for name, said in self.entries.items()}
+        return {"counts": counts, "digests": digests, "loads": self.loads, "merges": self.merges}
 
 
 class Bulk:
