@@ -51,8 +51,8 @@ async def _be_a_member(group_name: str, as_json: bool, **place: Any) -> None:
     say_progress(f"looking for group {group_name}" + (f" at {seeds}" if seeds else ", without a seed") + " ...")
     with contextlib.suppress(asyncio.CancelledError):
         async with join(group_name, **place) as group:
-            name, place = group.me.name, group.me.endpoint
-            say_progress(f"{name} is in group {group_name}, at {place}; ask me with: ringcast explain {place}")
+            name, here = group.me.name, group.me.endpoint
+            say_progress(f"{name} is in group {group_name}, at {here}; ask me with: ringcast explain {here}")
             printing = asyncio.create_task(_print(group, as_json))
             await _send_lines(group)
             await group.flush()

@@ -32,7 +32,7 @@ def command(
 
     judgement = write_report(read_run(traces), output, title, say_progress, master, require)
     if as_json:
-        emit_json({"path": str(output), "verdict": judgement.verdict})
+        emit_json({**judgement.to_json(), "path": str(output)})
     else:
         click.echo(f"{judgement.verdict}: {output}")
     return judgement.exit_code

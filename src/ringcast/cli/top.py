@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import sys
 import time
+from contextlib import suppress
 from typing import Any
 
 import click
@@ -48,7 +49,10 @@ def command(seconds: float, once: bool, as_json: bool) -> None:
 def _watch(before: dict[str, Any], seconds: float) -> None:
     from rich.live import Live
 
-    with Live(_table(_rows(before, before, seconds)), screen=sys.stdout.isatty(), auto_refresh=False) as live:
+    with (
+        suppress(KeyboardInterrupt),
+        Live(_table(_rows(before, before, seconds)), screen=sys.stdout.isatty(), auto_refresh=False) as live,
+    ):
         while True:
             time.sleep(seconds)
             now = _look()

@@ -3,14 +3,12 @@
 from __future__ import annotations
 
 import time
-from collections.abc import AsyncIterator, Callable
+from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from dataclasses import asdict, dataclass, field
-from typing import Any
+from typing import Any, Protocol
 
 from ringcast.errors import RingcastError
-
-Say = Callable[[str], None]
 
 
 @dataclass(slots=True)
@@ -20,31 +18,42 @@ class Step:
     seconds: float = 0.0
 
 
+class Audience(Protocol):
+    """Who is told what happens."""
+
+    def begin(self, number: int, name: str) -> None: ...
+
+    def tell(self, sentence: str) -> None: ...
+
+    def end(self, step: Step) -> None: ...
+
+
 class DemoError(RingcastError):
     """Something did not go as the tour promises."""
 
 
 @dataclass(slots=True)
 class Steps:
-    """What was done so far. `say` gets the words, line by line."""
+    """What was done so far."""
 
-    say: Say
+    audience: Audience
     done: list[Step] = field(default_factory=list)
 
     @asynccontextmanager
     async def step(self, name: str) -> AsyncIterator[None]:
-        self.say(f"\n{len(self.done) + 1}. {name}")
         step = Step(name)
         self.done.append(step)
+        self.audience.begin(len(self.done), name)
         began = time.monotonic()
         try:
             yield
             step.ok = True
         finally:
             step.seconds = round(time.monotonic() - began, 2)
+            self.audience.end(step)
 
     def tell(self, sentence: str) -> None:
-        self.say(f"   {sentence}")
+        self.audience.tell(sentence)
 
     def expect(self, truth: bool, otherwise: str) -> None:
         if not truth:

@@ -16,6 +16,7 @@ from typing import Any
 from ringcast.demo.steps import DemoError, Steps
 from ringcast.errors import UsageError
 from ringcast.lab import Company, Harness, Network, Stage, disagreement, namespace
+from ringcast.runtime import find_members, short
 
 NAMES = "ABCDEFGHIJ"
 SIZE = 200
@@ -40,24 +41,28 @@ class Options:
 async def walk(options: Options, steps: Steps) -> None:
     """Every step up to the recordings; DemoError if something is not as promised."""
     async with AsyncExitStack() as stack:
-        network = None
-        if options.in_namespaces and namespace.why_not() is None:
-            network = await stack.enter_async_context(Network())
+        why_not = namespace.why_not() if options.in_namespaces else "you asked for it"
+        network = await stack.enter_async_context(Network()) if why_not is None else None
+        stack.callback(find_members)  # It removes the sockets that killed members left behind.
         stage = await stack.enter_async_context(Stage())
         harness = Harness(options.record, "demo")
         stack.callback(harness.close)
-        company = Company(stage, options.record, network, group="demo", config={"capacity": CAPACITY})
-        await _Tour(options, steps, company, harness).walk()
+        more: dict[str, Any] = {"group": "demo", "config": {"capacity": CAPACITY}, "inspect": True}
+        company = Company(stage, options.record, network, **more)
+        await _Tour(options, steps, company, harness, why_not).walk()
 
 
 class _Tour:
     """The company, step by step."""
 
-    def __init__(self, options: Options, steps: Steps, company: Company, harness: Harness) -> None:
+    def __init__(
+        self, options: Options, steps: Steps, company: Company, harness: Harness, why_no_network: str | None
+    ) -> None:
         self.options = options
         self.steps = steps
         self.company = company
         self.harness = harness
+        self.why_no_network = why_no_network
         self.names = list(NAMES[: options.members])
         self.victim = self.names[-1]
         self.survivors = self.names[:-1]
@@ -82,7 +87,8 @@ class _Tour:
             for name in self.names:
                 self.steps.tell(f"{name} is process {self.company[name].pid} at {self.company.places[name]}")
             view = next(iter(views.values()))
-            self.steps.tell(f"one view, {view['view']}; {view['coordinator']} coordinates")
+            self.steps.tell(short(f"one view, {view['view']}; {view['coordinator']} coordinates"))
+            self.steps.tell("watch them from another shell: ringcast top")
 
     async def _talk(self) -> None:
         async with self.steps.step("Everybody sends to everybody"):
@@ -106,7 +112,7 @@ class _Tour:
         async with self.steps.step(f"{slow} stops reading: the senders wait, with bounded memory, and say why"):
             await self.company[slow]("pause")
             sending = asyncio.create_task(self.company[sender]("send", count=4 * CAPACITY, size=SIZE))
-            self.steps.tell(f"{sender} explains: {await self._until_it_waits(sender)}")
+            self.steps.tell(f"asked why, {sender} says: {await self._until_it_waits(sender)}")
             await self.company[slow]("resume")
             await sending
             self.steps.tell(f"{slow} reads again, and everything arrives")
@@ -115,9 +121,9 @@ class _Tour:
         """Its explanation, once it has waited long enough that it names only who really holds it back."""
         for _ in range(1_000):
             answer = await self.company[sender]("explain")
-            if any(wait["what"] == "send" and wait["since_seconds"] > 0.3 for wait in answer["waiting"]):
-                text: str = answer["text"]
-                return text
+            for wait in answer["waiting"]:
+                if wait["what"] == "send" and wait["since_seconds"] > 0.3:
+                    return short(f"send waits: {wait['because']}; it goes on when {wait['freed_by']}")
             await asyncio.sleep(0.02)
         raise DemoError(f"{sender} did not wait for the reader that stopped")
 
@@ -155,7 +161,7 @@ class _Tour:
             return
         for side, others in ((self.left, self.right), (self.right, self.left)):
             await self.company.ask(side, "block", endpoints=[self.company.places[name] for name in others])
-        self.steps.tell("cut by the transport's own switch (network namespaces are not allowed here)")
+        self.steps.tell(f"cut by the transport's own switch, not in the network: {self.why_no_network}")
 
     async def _heal(self) -> None:
         async with self.steps.step("The network is healed: the two groups find each other and merge"):
@@ -167,9 +173,12 @@ class _Tour:
             self.harness.heal(BOUND_SECONDS)
             views = await self.company.until_view(self.survivors)
             view = next(iter(views.values()))
-            self.steps.tell(f"one view again after {time.monotonic() - began:.1f} s: {view['view']}")
+            self.steps.tell(short(f"one view again after {time.monotonic() - began:.1f} s: {view['view']}"))
             await self._send(self.survivors)
             self.steps.tell("nothing was repeated; what was sent while split stayed on its side")
+            for line in (await self.company[self.left[0]]("explain"))["text"].splitlines():
+                if "while apart" in line:
+                    self.steps.tell(f"{self.left[0]} says: {line.strip()}")
             self.settled_at = began + BOUND_SECONDS + 1.0
 
     async def _order(self) -> None:
@@ -188,6 +197,10 @@ class _Tour:
     async def _leave(self) -> None:
         async with self.steps.step("Everybody leaves, the coordinator first"):
             # G14 is judged over what happens beyond its bound, so the recordings must reach there.
+            self.steps.tell(
+                f"but not before {BOUND_SECONDS:.0f} s after the heal: by then nothing may wait any more (G14)"
+            )
             await asyncio.sleep(max(0.0, self.settled_at - time.monotonic()))
             for name in self.survivors:
                 await self.company[name]("leave")
+            self.steps.tell("each left in good order; the next in line took over every time")

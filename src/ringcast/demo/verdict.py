@@ -1,35 +1,103 @@
-"""The end of a tour: its recordings judged, by Spark with a page to look at, or by the checkers, rule by rule."""
+"""The end of a tour: its recordings judged, by Spark with a page to look at, or by the checkers.
+
+Judged by the very commands that a user would run, `ringcast report` or `ringcast check`, in a process of its own:
+what Spark says while it starts goes into a log beside the recordings, and who interrupts the tour ends it at once.
+"""
 
 from __future__ import annotations
 
 import asyncio
+import json
+import os
+import signal
+import sys
 from pathlib import Path
+from typing import Any
 
-from ringcast.checkers import GUARANTEES, Judgement, judge
-from ringcast.demo.steps import Steps
-from ringcast.trace import read_run
+from ringcast.demo.steps import DemoError, Steps
 
-
-async def judged_by_checkers(record: Path, steps: Steps) -> Judgement:
-    async with steps.step("The recordings of all members are judged by the checkers (not by Spark: --quick)"):
-        judgement = await asyncio.to_thread(judge, read_run([record]), GUARANTEES)
-        _tell(judgement, steps)
-        return judgement
+Verdict = dict[str, Any]
+ALL = "G1,G2,G3,G4,G5,G6,G7,G8,G9,G10,G11,G12,G13,G14"
+PATIENCE_SECONDS = 5.0
+TITLE = "The demo: form, talk, wait, crash, split, merge, order"
 
 
-async def judged_by_spark(record: Path, page: Path, steps: Steps) -> Judgement:
-    from ringcast.pipeline import write_report
-
-    async with steps.step("The recordings of all members are judged by Spark"):
-        title = "The demo: form, talk, wait, crash, split, merge, order"
-        judgement = await asyncio.to_thread(write_report, read_run([record]), page, title, steps.tell, None, GUARANTEES)
-        _tell(judgement, steps)
-        return judgement
+async def judged_by_checkers(record: Path, steps: Steps) -> Verdict:
+    async with steps.step("The recordings are judged by the checkers (--quick: not by Spark)"):
+        return _told(await _run(["check", str(record), "--checkers", "--require", ALL], record / "check.log"), steps)
 
 
-def _tell(judgement: Judgement, steps: Steps) -> None:
-    for name, finding in judgement.findings.items():
-        facts = f"{finding.examined:,} facts examined, {finding.violation_count} violations"
-        why = f" ({finding.missing[0]})" if finding.missing else ""
-        steps.tell(f"{name:>3} {finding.verdict}: {facts}{why}")
-    steps.tell(f"verdict over {judgement.events:,} events: {judgement.verdict}")
+async def judged_by_spark(record: Path, page: Path, steps: Steps) -> Verdict:
+    async with steps.step("The recordings are judged by Spark"):
+        steps.tell("Spark starts, reads what every member recorded, and applies a rule for each guarantee")
+        command = ["report", str(record), "-o", str(page), "--title", TITLE, "--require", ALL]
+        return _told(await _run(command, record / "spark.log"), steps)
+
+
+async def _run(command: list[str], log: Path) -> Verdict:
+    """The JSON that this command of ours prints."""
+    with log.open("wb") as words:
+        child = await asyncio.create_subprocess_exec(
+            sys.executable,
+            "-m",
+            "ringcast",
+            *command,
+            "--json",
+            stdin=asyncio.subprocess.DEVNULL,
+            stdout=asyncio.subprocess.PIPE,
+            stderr=words,
+            start_new_session=True,
+        )
+    try:
+        said, _ = await child.communicate()
+    finally:
+        if child.returncode is None:
+            await _end(child)
+    try:
+        verdict: Verdict = json.loads(said)
+    except ValueError:
+        raise DemoError(f"ringcast {command[0]} gave no verdict: {_last_words(log)} (see {log})") from None
+    return verdict
+
+
+def _last_words(log: Path) -> str:
+    return log.read_text(errors="replace").strip().rpartition("\n")[2] or "no words"
+
+
+async def _end(child: asyncio.subprocess.Process) -> None:
+    """It and everything it started; Spark runs in a process of its own below it."""
+    os.killpg(child.pid, signal.SIGTERM)
+    try:
+        async with asyncio.timeout(PATIENCE_SECONDS):
+            await child.wait()
+    finally:
+        if child.returncode is None:
+            os.killpg(child.pid, signal.SIGKILL)
+
+
+def _told(verdict: Verdict, steps: Steps) -> Verdict:
+    for name, finding in verdict["guarantees"].items():
+        found = f"{finding['examined']:>9,} facts examined"
+        if finding["violations"]:
+            found += f", {finding['violations']} violations"
+        steps.tell(f"{name:>3} {finding['verdict']:<8} {found}   {MEANING[name]}")
+    steps.tell(f"verdict over {verdict['events']:,} recorded events: {verdict['verdict']}")
+    return verdict
+
+
+MEANING = {
+    "G1": "in order, no gap",
+    "G2": "windows bounded",
+    "G3": "purged means delivered",
+    "G4": "views agree",
+    "G5": "agreed cut",
+    "G6": "merge apart from view",
+    "G7": "suspensions end",
+    "G8": "no hearsay in a merge",
+    "G9": "merges are whole",
+    "G10": "merges repeat nothing",
+    "G11": "local order",
+    "G12": "one order for all",
+    "G13": "causality",
+    "G14": "nothing blocks for ever",
+}

@@ -49,7 +49,14 @@ class Network:
         flags = ["-n"] if os.geteuid() == 0 else ["-Urn"]
         script = f"set -e\n{_SWITCHES}\necho ready\nexec cat"
         self._holder = await asyncio.create_subprocess_exec(
-            "unshare", *flags, "sh", "-c", script, stdin=asyncio.subprocess.PIPE, stdout=asyncio.subprocess.PIPE
+            "unshare",
+            *flags,
+            "sh",
+            "-c",
+            script,
+            stdin=asyncio.subprocess.PIPE,
+            stdout=asyncio.subprocess.PIPE,
+            start_new_session=True,  # Ctrl-C must not take the network away before the members are ended
         )
         assert self._holder.stdout is not None
         if await self._holder.stdout.readline() != b"ready\n":

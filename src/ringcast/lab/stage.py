@@ -108,6 +108,7 @@ class Stage:
             "ringcast.lab.puppet",
             stdin=asyncio.subprocess.PIPE,
             stdout=asyncio.subprocess.PIPE,
+            start_new_session=True,  # Ctrl-C is for who holds the stage; it ends the puppets.
             env=os.environ | (env or {}),
             limit=1 << 22,
         )
