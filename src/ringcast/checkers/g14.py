@@ -84,7 +84,7 @@ class LivenessChecker:
         self._last_fault_ns = max(self._last_fault_ns, event.t_ns)
 
     def _on_heal(self, member: Address, index: int, event: Event, state: _Member) -> None:
-        if self._heal is None or event.t_ns > self._heal[0]:
+        if self._heal is None or event.t_ns >= self._heal[0]:
             self._heal = (event.t_ns, event.value or DEFAULT_BOUND_NS)
 
     def _on_closed(self, member: Address, index: int, event: Event, state: _Member) -> None:

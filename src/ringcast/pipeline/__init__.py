@@ -11,6 +11,7 @@ if TYPE_CHECKING:
     from ringcast.pipeline.ingest import ingest_here, ingest_recordings
     from ringcast.pipeline.java import JavaNotFound, find_java_home
     from ringcast.pipeline.judge import judge_dataset, judge_recordings
+    from ringcast.pipeline.many import judge_runs
     from ringcast.pipeline.metrics import Metrics, measure
     from ringcast.pipeline.report import Subject, gather, render
     from ringcast.pipeline.report.writing import write_report
@@ -22,6 +23,7 @@ _HOMES = {
     "ingest": ("ingest_here", "ingest_recordings"),
     "java": ("JavaNotFound", "find_java_home"),
     "judge": ("judge_dataset", "judge_recordings"),
+    "many": ("judge_runs",),
     "metrics": ("Metrics", "measure"),
     "report": ("Subject", "gather", "render"),
     "report.writing": ("write_report",),
@@ -45,6 +47,7 @@ __all__ = [
     "ingest_recordings",
     "judge_dataset",
     "judge_recordings",
+    "judge_runs",
     "make_period",
     "measure",
     "render",

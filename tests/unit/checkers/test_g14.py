@@ -87,6 +87,15 @@ def test_a_fault_after_the_heal_leaves_it_unjudged() -> None:
     assert find(story.event("a", Kind.FAULT, detail={"what": "cut"})).verdict == "unjudged"
 
 
+def test_of_two_heals_at_one_moment_the_last_one_counts() -> None:
+    """The harness ends what it injected, then says that all is healed and within which bound: at the same moment."""
+    story = pair()
+    story.event("a", Kind.HEAL, value=0, detail={"what": "freeze"})
+    story.now_ns -= MS
+    story.event("a", Kind.HEAL, value=10 * SECOND, detail={"what": "all"})
+    assert find(story.later(20)).verdict == "held"
+
+
 def test_a_recording_that_ends_too_early_leaves_it_unjudged() -> None:
     assert find(pair().healed().later(3)).verdict == "unjudged"
 

@@ -74,6 +74,9 @@ class Local:
                 self._facts.add("kept", peer=peer, value=self._ready.get(peer, 0), **where)
 
     def finish(self) -> None:
+        for view in self._merges:  # no message came after these
+            self._settle()
+            self._installing = view
         self._settle()
 
 
