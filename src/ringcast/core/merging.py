@@ -27,6 +27,7 @@ from ringcast.core.control import (
     Sighted,
     ViewAnswer,
 )
+from ringcast.core.deadlines import earliest
 from ringcast.core.effects import Drop, Excluded
 from ringcast.core.membership import (
     AcceptMerge,
@@ -261,8 +262,7 @@ class Merging:
     # ---- time
 
     def deadline_ns(self) -> int | None:
-        due = [self.detection.deadline_ns(), self.leader.deadline_ns(), self.participant.deadline_ns()]
-        return min((deadline for deadline in due if deadline is not None), default=None)
+        return earliest(self.detection.deadline_ns(), self.leader.deadline_ns(), self.participant.deadline_ns())
 
     def on_time(self, now_ns: int) -> Steps:
         out = self._carry(now_ns, self.detection.on_time(now_ns))

@@ -13,6 +13,7 @@ from collections.abc import Callable, Iterable, Mapping
 
 from ringcast.core.control import NOTHING_TO_SETTLE, Settlement, Staged
 from ringcast.core.control_line import ControlLine, Decode, Encode
+from ringcast.core.deadlines import earliest
 from ringcast.core.effects import Deliver, Dequeue, Drop, Effect
 from ringcast.core.membership import Chance
 from ringcast.core.multicast import Forsaken, GroupStream, PeerStreams, largest_item, pieces_of, run_budget
@@ -303,8 +304,7 @@ class Node:
     def deadline_ns(self) -> int | None:
         if self.society is None:
             return self.next_interval_ns
-        due = [self.next_interval_ns, self.society.deadline_ns()]
-        return min((deadline for deadline in due if deadline is not None), default=None)
+        return earliest(self.next_interval_ns, self.society.deadline_ns())
 
     def on_time(self, now_ns: int) -> list[Effect]:
         """Called at or after the deadline. Quiet when idle: without work there is no deadline."""

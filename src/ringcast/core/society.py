@@ -24,6 +24,7 @@ from ringcast.core.control import (
 )
 from ringcast.core.control_line import ControlLine
 from ringcast.core.custody import Custody, Told
+from ringcast.core.deadlines import earliest
 from ringcast.core.effects import Beat, Drop, Effect, Excluded, Install, Left, Probe, Unicast
 from ringcast.core.membership import (
     AcceptMerge,
@@ -312,9 +313,12 @@ class Society:
     def deadline_ns(self) -> int | None:
         if self.membership.is_over:
             return None
-        due = [part.deadline_ns() for part in (self.membership, self.vigilance, self.merging)]
-        due.append(self.custody.reunion.deadline_ns)
-        return min((deadline for deadline in due if deadline is not None), default=None)
+        return earliest(
+            self.membership.deadline_ns(),
+            self.vigilance.deadline_ns(),
+            self.merging.deadline_ns(),
+            self.custody.reunion.deadline_ns,
+        )
 
     def on_time(self, now_ns: int) -> list[Effect]:
         out: list[Effect] = []

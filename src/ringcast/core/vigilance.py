@@ -6,6 +6,7 @@ Heartbeats go out from here unless the driver sends them from a thread of its ow
 from __future__ import annotations
 
 from ringcast.core.control import AreYouThere, Control, Heartbeat, Suspicion
+from ringcast.core.deadlines import earliest
 from ringcast.core.failure import (
     AskIfAlive,
     AssureAlive,
@@ -95,8 +96,7 @@ class Vigilance:
     # ---- time
 
     def deadline_ns(self) -> int | None:
-        due = [self.pulse.due_ns, self.detector.deadline_ns()]
-        return min((deadline for deadline in due if deadline is not None), default=None)
+        return earliest(self.pulse.due_ns, self.detector.deadline_ns())
 
     def on_time(self, now_ns: int) -> Steps:
         return self.pulse.on_time(now_ns) + self._carry(now_ns, self.detector.on_time(now_ns))

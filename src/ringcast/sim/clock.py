@@ -29,7 +29,7 @@ class Clock:
     def at(self, t_ns: int, action: Action, *args: Any) -> None:
         """Plan an action; what lies in the past happens as soon as possible."""
         self._planned += 1
-        heappush(self._queue, (max(t_ns, self.now_ns), self._planned, action, args))
+        heappush(self._queue, (t_ns if t_ns > self.now_ns else self.now_ns, self._planned, action, args))
 
     def after(self, delay_ns: int, action: Action, *args: Any) -> None:
         self.at(self.now_ns + delay_ns, action, *args)
@@ -59,11 +59,12 @@ class Clock:
 class LocalClock:
     """What one member's clock shows. It never goes back, whatever happens to its rate."""
 
-    __slots__ = ("_base_local_ns", "_base_ns", "_rate")
+    __slots__ = ("_base_local_ns", "_base_ns", "_rate", "is_true")
 
     def __init__(self, now_ns: int = 0) -> None:
         self._base_ns = self._base_local_ns = now_ns
         self._rate = _MILLION
+        self.is_true = True  # it shows the time of the world
 
     def set_rate(self, now_ns: int, parts_per_million: int) -> None:
         """From now on this clock gains (or, below zero, loses) so many microseconds per second."""
@@ -71,10 +72,7 @@ class LocalClock:
             raise ValueError(f"a clock that loses {-parts_per_million} parts per million would stand still or go back")
         self._base_local_ns, self._base_ns = self.local(now_ns), now_ns
         self._rate = _MILLION + parts_per_million
-
-    @property
-    def is_true(self) -> bool:
-        return self._rate == _MILLION and self._base_ns == self._base_local_ns
+        self.is_true = self._rate == _MILLION and self._base_ns == self._base_local_ns
 
     def local(self, t_ns: int) -> int:
         return self._base_local_ns + (t_ns - self._base_ns) * self._rate // _MILLION

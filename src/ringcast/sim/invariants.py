@@ -19,6 +19,7 @@ from ringcast.core import (
     Finished,
     Freed,
     Heartbeat,
+    Highest,
     Loose,
     Node,
     Packet,
@@ -41,7 +42,10 @@ def check_packet(node: Node, sender: Address, packet: Packet, effects: list[Effe
         return True
     if type(packet) is Run:
         check_stream(node, packet.channel, packet.origin)
-        node.order.ordering.check()
+        if type(packet.items[-1]) is not bytes:  # a run is of one kind; plain bytes are not for the ordering
+            node.order.ordering.check()
+    elif type(packet) is Highest and packet.channel is Channel.GROUP:
+        _check_incoming(node, sender)
     else:
         check_stream(node, packet.channel, sender)
     return False
@@ -84,9 +88,7 @@ def check_stream(node: Node, channel: Channel, peer: Address) -> None:
             group = node.group
             group.outgoing.check()
             assert group.own_unread >= 0, group.own_unread
-            incoming = group.incoming.get(peer)
-            if incoming is not None:
-                incoming.window.check()
+            _check_incoming(node, peer)
         return
     society = node.society
     if channel is Channel.PEER or society is None:
@@ -94,6 +96,12 @@ def check_stream(node: Node, channel: Channel, peer: Address) -> None:
     else:
         streams = society.line.streams if channel is Channel.CONTROL else society.state.streams
     streams.check_peer(peer)
+
+
+def _check_incoming(node: Node, peer: Address) -> None:
+    incoming = node.group.incoming.get(peer) if node.has_group else None
+    if incoming is not None:
+        incoming.window.check()
 
 
 def _check_loose(node: Node, packet: Loose, effects: list[Effect]) -> bool:

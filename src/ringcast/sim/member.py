@@ -117,7 +117,8 @@ class Member:
     @property
     def now_ns(self) -> int:
         """What this member's own clock shows."""
-        return self.local.local(self._world.clock.now_ns)
+        now_ns = self._world.clock.now_ns
+        return now_ns if self.local.is_true else self.local.local(now_ns)
 
     def end(self, how: str) -> None:
         """The process is over: ended, left or crashed. Whoever waited in it waits no longer."""
@@ -260,7 +261,8 @@ class Member:
         deadline_ns = self.node.deadline_ns()
         if deadline_ns is None or self.is_over:
             return
-        due_ns = max(self.local.when(deadline_ns), self._world.clock.now_ns)
+        when_ns = deadline_ns if self.local.is_true else self.local.when(deadline_ns)
+        due_ns = max(when_ns, self._world.clock.now_ns)
         if self._timer_ns is None or due_ns < self._timer_ns:
             self._timer_ns = due_ns
             self._world.clock.at(due_ns, self._on_timer, due_ns)

@@ -137,15 +137,16 @@ class Network:
     def transmit(self, sender: str, to: str, packet: Packet, frame: bytes) -> None:
         path = self._paths.get((sender, to)) or self.path(sender, to)
         self.sent += 1
-        if path.is_cut or self._is_caught(path, sender, to, packet):
+        if path.is_cut or ((path.cut_kinds or self.snares) and self._is_caught(path, sender, to, packet)):
             self.lost += 1
             return
         copies = path.travel_ns(self._clock.now_ns, len(frame))
         if not copies:
             self.lost += 1
+        clock, damage = self._clock, path.link.damage
         for travel_ns in copies:
-            arrives = path.spoil(frame) if path.link.damage else frame
-            self._clock.after(travel_ns, self._arrive, to, arrives, arrives is not frame)
+            arrives = path.spoil(frame) if damage else frame
+            clock.at(clock.now_ns + travel_ns, self._arrive, to, arrives, arrives is not frame)
 
     def _is_caught(self, path: Path, sender: str, to: str, packet: Packet) -> bool:
         if path.cut_kinds and kind_of(packet) in path.cut_kinds:

@@ -18,9 +18,7 @@ from ringcast.sim.workload import Load
 
 FEWEST_FAULTS = 5
 WORKLOADS = ("mixed", "total")
-_DELIVERIES = (
-    1200  # about so many in a run that nothing disturbs: enough to judge, and few enough for thousands of seeds
-)
+_DELIVERIES = 900  # about so many where nothing disturbs: enough to judge, and few enough for thousands of seeds
 _DIVIDING = ("split", "isolate", "one-way", "flap", "crash")  # what settles and merges the one order
 
 

@@ -35,7 +35,7 @@ def draw_ordered(seed: int | str, members: int, *, always: bool = False) -> Orde
     subset_share = random.choice((0.5, 1.0) if always else (0.0, 0.5, 1.0))
     large = random.choice((0, 0, 9_000))
     aside_share = random.choice((0.0, 0.3)) / members  # fewer than one follows from one
-    return OrderedLoad(pace * max(1.5, 40.0 / members**2), subset_share, 0.05, large, aside_share)
+    return OrderedLoad(pace * max(1.0, 16.0 / members**2), subset_share, 0.05, large, aside_share)
 
 
 @dataclass(slots=True)

@@ -15,6 +15,7 @@ from pathlib import Path
 from typing import Any
 
 from ringcast.checkers import judge
+from ringcast.core import Channel
 from ringcast.model import MS, SECOND, Kind, ViewId
 from ringcast.sim.cluster import Cluster
 from ringcast.sim.contents import strange_contents
@@ -24,6 +25,8 @@ from ringcast.sim.storms import storms
 from ringcast.sim.workload import Workload
 
 STABLE_NS = 1 * SECOND  # so long nothing may wait and no view may change before the liveness phase counts as over
+ENOUGH = 500  # deliveries
+MORE_NS = 5 * SECOND
 _LOAD_AFTER_HEAL_NS = 1 * SECOND
 _LOOK_EVERY_NS = 50 * MS
 
@@ -108,8 +111,12 @@ def _live_through(cluster: Cluster, options: Options, outcome: Outcome) -> None:
     for fault in options.faults:
         cluster.faults.plan(fault)
     cluster.clock.run_until(heal_ns)
+    if (
+        options.bound_ns > 2 * MORE_NS and _deliveries(cluster) < ENOUGH
+    ):  # the faults let little through: more of it while all is well
+        workload.until_ns += MORE_NS
     cluster.heal(options.bound_ns)
-    outcome.is_settled = _settle(cluster, options, outcome)
+    outcome.is_settled = _settle(cluster, options, outcome, workload.until_ns)
     seconds = options.bound_ns / SECOND
     outcome.sentences += [f"liveness: {what} {seconds:g} s after the heal" for what in _unfinished(cluster)]
     strange = strange_contents(cluster, workload.ledger, is_complete=options.fixed)
@@ -118,11 +125,11 @@ def _live_through(cluster: Cluster, options: Options, outcome: Outcome) -> None:
     outcome.sentences += [f"lost: {member.address}: {member.lost}" for member in cluster.alive() if member.lost]
 
 
-def _settle(cluster: Cluster, options: Options, outcome: Outcome) -> bool:
+def _settle(cluster: Cluster, options: Options, outcome: Outcome, load_until_ns: int) -> bool:
     """Let time pass until everything has been at rest for a while, at most until the bound."""
     clock = cluster.clock
     end_ns = options.safety_ns + options.bound_ns
-    clock.run_until(min(end_ns, options.safety_ns + _LOAD_AFTER_HEAL_NS))
+    clock.run_until(min(end_ns, load_until_ns))
     rest, since_ns = _rest(cluster), clock.now_ns
     while clock.now_ns < end_ns:
         clock.run_until(min(end_ns, clock.now_ns + _LOOK_EVERY_NS))
@@ -144,6 +151,16 @@ def _rest(cluster: Cluster) -> ViewId | None:
     return next((member.node.view.id for member in cluster.alive()), None)
 
 
+def _deliveries(cluster: Cluster) -> int:
+    """How many messages applications were given: on the multicast and on streams, not what members tell each other."""
+    return sum(
+        event.count
+        for recording in cluster.recordings()
+        for event in recording.events
+        if event.kind is Kind.DELIVER and event.stream % len(Channel) in (Channel.GROUP, Channel.PEER)
+    )
+
+
 def _unfinished(cluster: Cluster) -> Iterator[str]:
     if not cluster.share_a_view():
         yield "not all who live share one view"
@@ -155,14 +172,13 @@ def _judge(cluster: Cluster, outcome: Outcome) -> None:
     judgement = judge(cluster.recordings())
     outcome.simulated_ns = cluster.clock.now_ns
     outcome.events = judgement.events
+    outcome.deliveries = _deliveries(cluster)
     outcome.trace_hash = cluster.trace_hash()
     faults: Counter[str] = Counter()
     resumed: Counter[str] = Counter()
     for recording in cluster.recordings():
         for event in recording.events:
-            if event.kind is Kind.DELIVER:
-                outcome.deliveries += event.count
-            elif event.kind is Kind.FAULT:
+            if event.kind is Kind.FAULT:
                 faults[str((event.detail or {})["what"])] += 1
             elif event.kind is Kind.RESUME:
                 resumed[str((event.detail or {}).get("cause"))] += 1

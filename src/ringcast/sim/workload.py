@@ -53,7 +53,7 @@ class Workload:
         self.ledger = Ledger()
         self._cluster = cluster
         self._load = load
-        self._until_ns = until_ns
+        self.until_ns = until_ns
         self._numbers: dict[str, int] = {}
 
     def begin(self, name: str) -> None:
@@ -66,7 +66,7 @@ class Workload:
         self._cluster.clock.after(pause_ns, self._tick, member, random)
 
     def _tick(self, member: Member, random: Random) -> None:
-        if member.is_over or self._cluster.clock.now_ns >= self._until_ns:
+        if member.is_over or self._cluster.clock.now_ns >= self.until_ns:
             return
         if len(member.application.outbox) < MOST_WAITING and not member.is_frozen:
             for _ in range(self._load.burst):

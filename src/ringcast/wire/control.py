@@ -122,9 +122,22 @@ def _out_of_bounds(value: object) -> str | None:
         return None if 0 <= value <= MAX_SEQNO else f"the number {value}"
     if isinstance(value, str):
         return None if len(value) <= MAX_WORDS else f"{len(value)} characters of text"
-    if is_dataclass(value):
-        return next((wrong for spec in fields(value) if (wrong := _out_of_bounds(getattr(value, spec.name)))), None)
+    kind = type(value)
+    for name in _FIELDS[kind] if kind in _FIELDS else _fields_of(kind):
+        wrong = _out_of_bounds(getattr(value, name))
+        if wrong is not None:
+            return wrong
     return None
+
+
+_FIELDS: dict[type, tuple[str, ...]] = {}
+
+
+def _fields_of(kind: type) -> tuple[str, ...]:
+    """Of a message or a part of one, found once; anything else has none."""
+    names = tuple(spec.name for spec in fields(kind)) if is_dataclass(kind) else ()
+    _FIELDS[kind] = names
+    return names
 
 
 def _bad_view(message: Control) -> str | None:

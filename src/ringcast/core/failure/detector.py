@@ -226,8 +226,12 @@ class FailureDetector:
         """At least once in a heartbeat interval, so that our own loop turns and its progress can be seen."""
         if self._turned_ns is None or not self.health:
             return None
-        due = [self._due_ns(self.health[peer]) for peer in self._attended()]
-        return min([self._turned_ns + self.config.heartbeat_ns, *due])
+        first_ns = self._turned_ns + self.config.heartbeat_ns
+        for peer in self._attended():
+            due_ns = self._due_ns(self.health[peer])
+            if due_ns < first_ns:
+                first_ns = due_ns
+        return first_ns
 
     def _due_ns(self, health: Health) -> int:
         config = self.config

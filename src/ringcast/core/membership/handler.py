@@ -13,6 +13,7 @@ who is suspected (the failure detector), and how an asker waits before it asks a
 from __future__ import annotations
 
 from ringcast.core.control import MergeId
+from ringcast.core.deadlines import earliest
 from ringcast.core.membership.decisions import (
     AcceptMerge,
     CancelHeld,
@@ -243,8 +244,7 @@ class ViewHandler:
 
     def deadline_ns(self) -> int | None:
         gathered = self._gathered_ns if self.suspension is None else None
-        due = [self.resumer.deadline_ns, gathered, self.transfers.deadline_ns()]
-        return min((deadline for deadline in due if deadline is not None), default=None)
+        return earliest(self.resumer.deadline_ns, gathered, self.transfers.deadline_ns())
 
     def on_time(self, now_ns: int) -> Decisions:
         out: Decisions = [_transfer_over(now_ns, j, "stalled") for j in self.transfers.end_stalled(now_ns)]

@@ -24,6 +24,7 @@ from ringcast.core.control import (
     ViewAck,
     ViewRefusal,
 )
+from ringcast.core.deadlines import earliest
 from ringcast.core.effects import Left
 from ringcast.core.membership.decisions import (
     CancelHeld,
@@ -261,8 +262,8 @@ class Leading:
 
     # ---- time
 
-    def deadlines(self) -> list[int | None]:
-        return [self.handler.deadline_ns(), None if self.change is None else self.change.deadline_ns()]
+    def deadline_ns(self) -> int | None:
+        return earliest(self.handler.deadline_ns(), None if self.change is None else self.change.deadline_ns())
 
     def on_time(self, now_ns: int) -> Steps:
         out = self.decide(now_ns, self.handler.on_time(now_ns))

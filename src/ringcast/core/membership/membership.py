@@ -32,6 +32,7 @@ from ringcast.core.control import (
     Stranger,
     ViewAck,
 )
+from ringcast.core.deadlines import earliest
 from ringcast.core.effects import Excluded, Left
 from ringcast.core.membership.follower import Follower, Streams
 from ringcast.core.membership.joining import Chance, Joiner
@@ -321,10 +322,13 @@ class Membership:
     def deadline_ns(self) -> int | None:
         if self.is_over:
             return None
-        parts = [self.joiner, self.follower, self.leaver]
-        due = [part.deadline_ns() for part in parts if part is not None]
-        due += [self._raise_ns, *([] if self.leading is None else self.leading.deadlines())]
-        return min((deadline for deadline in due if deadline is not None), default=None)
+        return earliest(
+            self._raise_ns,
+            None if self.joiner is None else self.joiner.deadline_ns(),
+            None if self.follower is None else self.follower.deadline_ns(),
+            None if self.leaver is None else self.leaver.deadline_ns(),
+            None if self.leading is None else self.leading.deadline_ns(),
+        )
 
     def on_time(self, now_ns: int) -> Steps:
         if self.is_over:

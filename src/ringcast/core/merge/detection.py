@@ -17,6 +17,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 
 from ringcast.core.control import Sighted
+from ringcast.core.deadlines import earliest
 from ringcast.core.merge.chance import Chance
 from ringcast.core.merge.decisions import (
     AnnounceTo,
@@ -258,8 +259,7 @@ class MergeDetector:
 
     def deadline_ns(self) -> int | None:
         rereading = None if self._rereading is None else self._rereading.deadline_ns
-        due = [self._announce_ns, self._check_ns if self._rereading is None else None, rereading]
-        return min((deadline for deadline in due if deadline is not None), default=None)
+        return earliest(self._announce_ns, self._check_ns if self._rereading is None else None, rereading)
 
     def on_time(self, now_ns: int) -> Decisions:
         out: Decisions = []
