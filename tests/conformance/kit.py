@@ -7,11 +7,20 @@ from __future__ import annotations
 
 import asyncio
 import socket
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Iterable
 from dataclasses import dataclass, field
 from typing import Any
 
-from ringcast.transport import WITHIN_PATH, Endpoint, MemoryHub, MemoryTransport, TcpTransport, Transport, UdpTransport
+from ringcast.transport import (
+    WITHIN_PATH,
+    Endpoint,
+    Frame,
+    MemoryHub,
+    MemoryTransport,
+    TcpTransport,
+    Transport,
+    UdpTransport,
+)
 
 LONG = 30.0
 """Ends a wait that will never end; how long it takes decides nothing."""
@@ -42,8 +51,9 @@ class Inbox:
     def frames(self) -> list[bytes]:
         return [frame for batch in self.batches for frame in batch]
 
-    def __call__(self, frames: list[bytes]) -> None:
-        self.batches.append(frames)
+    def __call__(self, frames: Iterable[Frame]) -> None:
+        if batch := [bytes(frame) for frame in frames]:  # a frame is valid until the next one is taken
+            self.batches.append(batch)
         self._grown.set()
 
     async def hold(self, count: int) -> list[bytes]:

@@ -8,7 +8,7 @@ Not frozen: a packet is built once per run on the hot path and never changed.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from enum import IntEnum
 
 from ringcast.core.control import Control
@@ -44,6 +44,7 @@ class Run:
     low: int
     items: list[bytes]
     nbytes: int
+    each: int = field(default=0, compare=False)  # the length of every item, where that is known; else 0
 
 
 @dataclass(slots=True)

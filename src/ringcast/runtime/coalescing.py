@@ -12,11 +12,12 @@ from typing import cast
 
 from ringcast.core import Channel, Drop, Packet, Piece, Run
 from ringcast.model import Address
+from ringcast.transport import Frame
 
 Decoded = tuple[Address, Packet] | Drop
 
 
-def coalesced(decode: Callable[[bytes], Decoded], frames: Iterable[bytes]) -> list[Decoded]:
+def coalesced(decode: Callable[[Frame], Decoded], frames: Iterable[Frame]) -> list[Decoded]:
     """The frames of one wake, decoded."""
     out: list[Decoded] = []
     open_runs: dict[Address, Run] = {}  # by sender: the last that was handed on, if another may continue it

@@ -12,7 +12,7 @@ import asyncio
 import logging
 import time
 from collections import Counter, deque
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from typing import Any
 
 from ringcast.core import (
@@ -47,11 +47,12 @@ from ringcast.runtime.chronicle import Chronicle
 from ringcast.runtime.coalescing import coalesced
 from ringcast.runtime.heartbeats import Audience, Heartbeats, Receiver
 from ringcast.trace import Recorder
-from ringcast.transport import Endpoint, Transport
+from ringcast.transport import Endpoint, Frame, Transport
 from ringcast.wire import Codec
 
 _log = logging.getLogger("ringcast")
 
+FRAMES_PER_CAST = 8  # a long run leaves in parts, each sent while it is still in the cache
 MAX_ENDPOINTS = 4_096  # parsed endpoints remembered
 MAX_UNSENT = 4_096  # control and repair frames kept while the socket is busy; beyond it they are dropped, and repaired
 
@@ -171,7 +172,7 @@ class Driver:
             do[type(effect)](effect)
         self._after()
 
-    def on_frames(self, frames: list[bytes]) -> None:
+    def on_frames(self, frames: Iterable[Frame]) -> None:
         """Everything that one wake of the transport read."""
         now = self.now_ns()
         do, node, heard = self._do, self.node, self.heard
@@ -218,6 +219,8 @@ class Driver:
 
     def _cast(self, effect: Cast) -> None:
         self._frames.append(self._codec.encode(effect.packet))
+        if len(self._frames) >= FRAMES_PER_CAST:
+            self._flush_frames()
 
     def _unicast(self, effect: Unicast) -> None:
         self._send(self._endpoint(effect.to.endpoint), self._codec.encode(effect.packet, effect.to))

@@ -30,6 +30,7 @@ from ringcast.runtime.state_loading import SetState
 from ringcast.runtime.status import explain, status_of
 from ringcast.runtime.waiting import Line, Waits
 from ringcast.runtime.words import Waiting, short, why_no_room, why_not_flushed, why_not_left
+from ringcast.window import largest, lengths_of
 
 ITEM_BYTES = 2  # a message's place in the length table of its packet
 FLUSH_SECONDS = 60.0  # only a send may wait without a limit (G14)
@@ -279,10 +280,10 @@ class Group:
         If it is cancelled or times out, the messages before some point were sent and those behind it were not.
         """
         payloads = list(payloads)
-        sizes = list(map(len, payloads))
+        sizes = lengths_of(payloads)
         if not payloads:
             return
-        if max(sizes) > self._node.largest_whole or set(map(type, payloads)) != {bytes}:
+        if largest(sizes) > self._node.largest_whole or set(map(type, payloads)) != {bytes}:
             for payload in payloads:
                 await self.send(payload, timeout=timeout)
             return
@@ -297,14 +298,18 @@ class Group:
                 raise PlaceLost(f"{node.me} lost its place when it had sent {at} of {len(payloads)} messages")
             at += await self._send_some(payloads[at : at + CHUNK], sizes[at : at + CHUNK], timeout)
 
-    async def _send_some(self, payloads: list[bytes], sizes: list[int], timeout: float | None) -> int:
+    async def _send_some(self, payloads: list[bytes], sizes: Sequence[int], timeout: float | None) -> int:
         def ready() -> bool:
-            return not (self._outbox or self._driver.is_busy) and self._node.fit(sizes[:1]) == 1
+            return not (self._outbox or self._driver.is_busy) and self._node.fit(one) == 1
+
+        one = sizes[:1]
 
         if self._line or not ready():
             await self._wait_for_room(ready, timeout, None)
         count = self._node.fit(sizes)
-        self._driver.execute(self._node.send(self._driver.now_ns(), payloads[:count], sizes[:count]))
+        if count < len(payloads):
+            payloads, sizes = payloads[:count], sizes[:count]
+        self._driver.execute(self._node.send(self._driver.now_ns(), payloads, sizes))
         await asyncio.sleep(0)  # Let acks and other members' messages in between.
         return count
 
@@ -327,7 +332,7 @@ class Group:
     def _flush_outbox(self) -> None:
         """Send what may be sent; a roll call that began in this turn holds the rest until its view or its cancel."""
         if self._outbox:
-            sizes = list(map(len, self._outbox))
+            sizes = lengths_of(self._outbox)
             count = self._node.fit(sizes)
             payloads, self._outbox = self._outbox[:count], self._outbox[count:]
             if payloads:

@@ -10,12 +10,13 @@ from __future__ import annotations
 
 import asyncio
 import logging
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from typing import Literal
 
 from ringcast.core import Excluded, Left
 from ringcast.runtime.driver import Driver
 from ringcast.runtime.group import Group
+from ringcast.transport import Frame
 
 OnExclusion = Literal["merge", "rejoin"]
 
@@ -27,7 +28,7 @@ class Entry:
 
     driver: Driver | None = None
 
-    def on_frames(self, frames: list[bytes]) -> None:
+    def on_frames(self, frames: Iterable[Frame]) -> None:
         if self.driver is not None:
             self.driver.on_frames(frames)
 

@@ -4,7 +4,7 @@ from ringcast.transport.counters import Counters
 from ringcast.transport.endpoint import Endpoint, resolve
 from ringcast.transport.memory import MemoryHub, MemoryTransport
 from ringcast.transport.multicast import MulticastGroup, group_socket, prepare_sender
-from ringcast.transport.protocol import OnFrames, OnWritable, Transport
+from ringcast.transport.protocol import Frame, OnFrames, OnWritable, Transport
 from ringcast.transport.tcp import TcpTransport
 from ringcast.transport.tcp_limits import TcpLimits
 from ringcast.transport.udp import ON_ONE_HOST, WITHIN_PATH, Datagrams, UdpTransport
@@ -15,6 +15,7 @@ __all__ = [
     "Counters",
     "Datagrams",
     "Endpoint",
+    "Frame",
     "MemoryHub",
     "MemoryTransport",
     "MulticastGroup",

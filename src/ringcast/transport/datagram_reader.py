@@ -1,5 +1,7 @@
-"""The receiving half of a UDP transport: all datagrams of one wake, as one list.
+"""The receiving half of a UDP transport: all datagrams of one wake, read one by one as they are asked for.
 
+Every datagram is read into the same buffer, which stays in the processor's cache; whoever takes a frame copies out of
+it what it keeps before it takes the next (decision 0035).
 A wake is bounded in reads, hence in bytes, so that timers and other sockets get their turn under full load.
 """
 
@@ -7,11 +9,12 @@ from __future__ import annotations
 
 import asyncio
 import socket
+from collections.abc import Iterator
 
 from ringcast.transport import segments
 from ringcast.transport.counters import CUT_IN, NETWORK_REFUSED, Counters
 from ringcast.transport.cut import CutSwitch
-from ringcast.transport.protocol import OnFrames
+from ringcast.transport.protocol import Frame, OnFrames
 
 READS_PER_WAKE = 16  # about a megabyte
 _READ_BYTES = 65_536  # no datagram is larger, so none is ever cut short
@@ -32,39 +35,49 @@ class DatagramReader:
     ) -> None:
         self._socket, self._loop, self._counters, self._cut, self._on_frames = sock, loop, counters, cut, on_frames
         self._trains = trains
+        self._buffer = memoryview(bytearray(_READ_BYTES))
+        self._is_closed = False
         loop.add_reader(sock, self._on_readable)
 
     def close(self) -> None:
+        self._is_closed = True
         self._loop.remove_reader(self._socket)
 
     def _on_readable(self) -> None:
-        frames: list[bytes] = []
-        try:
-            if self._trains or self._cut.blocked:
-                self._read_with_source(frames)
-            else:
-                self._read(frames)
-        except BlockingIOError:
+        self._counters.wakes += 1
+        frames = self._read_with_source() if self._trains or self._cut.blocked else self._read()
+        self._on_frames(frames)
+        for _ in frames:  # What nobody took is dropped; left in the socket, it would wake us for ever.
             pass
-        except OSError:
-            self._counters.lose(NETWORK_REFUSED)
-        if frames:
-            self._counters.wakes += 1
-            self._counters.frames_in += len(frames)
-            self._counters.bytes_in += sum(map(len, frames))
-            self._on_frames(frames)
 
-    def _read(self, frames: list[bytes]) -> None:
-        read = self._socket.recv
-        for _ in range(READS_PER_WAKE):
-            frames.append(read(_READ_BYTES))
+    def _read(self) -> Iterator[Frame]:
+        counters, buffer, read = self._counters, self._buffer, self._socket.recv_into
+        try:
+            for _ in range(READS_PER_WAKE):
+                size = read(buffer)
+                counters.frames_in += 1
+                counters.bytes_in += size
+                yield buffer[:size]
+        except OSError as error:
+            self._note(error)
 
-    def _read_with_source(self, frames: list[bytes]) -> None:
+    def _read_with_source(self) -> Iterator[Frame]:
         """The slower read: it also learns where a datagram came from and whether it is a train."""
-        for _ in range(READS_PER_WAKE):
-            data, ancillary, _, source = self._socket.recvmsg(_READ_BYTES, segments.ANCILLARY_BYTES)
-            datagrams = segments.cut(data, ancillary)
-            if source[:2] in self._cut.blocked:
-                self._counters.lose(CUT_IN, len(datagrams))
-            else:
-                frames += datagrams
+        counters, buffer, read = self._counters, self._buffer, self._socket.recvmsg_into
+        try:
+            for _ in range(READS_PER_WAKE):
+                size, ancillary, _, source = read((buffer,), segments.ANCILLARY_BYTES)
+                datagrams = segments.cut(buffer[:size], ancillary)
+                if source[:2] in self._cut.blocked:
+                    counters.lose(CUT_IN, len(datagrams))
+                    continue
+                counters.frames_in += len(datagrams)
+                counters.bytes_in += size
+                yield from datagrams
+        except OSError as error:
+            self._note(error)
+
+    def _note(self, error: OSError) -> None:
+        """The end of a wake: nothing more is there, the reader was closed by what it read, or the network complains."""
+        if not isinstance(error, BlockingIOError) and not self._is_closed:
+            self._counters.lose(NETWORK_REFUSED)

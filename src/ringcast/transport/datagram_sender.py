@@ -60,6 +60,11 @@ class DatagramSender:
         if self._waits:
             return self._refuse(0)
         taken = 0
+        if len(to) == 1 and not self.trains:
+            for frame in frames:
+                if not self._put(to[0], (frame,)):
+                    return self._refuse(taken)
+                taken += 1
         while taken < len(frames):
             bundle = self._next_bundle(frames, taken)
             steps = [(destination, train) for destination in to for train in bundle]

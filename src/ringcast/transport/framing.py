@@ -58,9 +58,9 @@ def with_lengths(frames: Sequence[bytes]) -> list[bytes]:
     return buffers
 
 
-def split_frames(data: memoryview, max_frame: int) -> tuple[list[bytes], int]:
-    """The whole frames at the front, and how many bytes they took."""
-    frames: list[bytes] = []
+def split_frames(data: memoryview, max_frame: int) -> tuple[list[memoryview], int]:
+    """The whole frames at the front, as views, and how many bytes they took."""
+    frames: list[memoryview] = []
     at, end, unpack, head = 0, len(data), LENGTH.unpack_from, LENGTH.size
     while end - at >= head:
         (length,) = unpack(data, at)
@@ -69,6 +69,6 @@ def split_frames(data: memoryview, max_frame: int) -> tuple[list[bytes], int]:
         stop = at + head + length
         if stop > end:
             break
-        frames.append(bytes(data[at + head : stop]))
+        frames.append(data[at + head : stop])
         at = stop
     return frames, at

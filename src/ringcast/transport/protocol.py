@@ -13,7 +13,10 @@ from typing import Protocol
 from ringcast.transport.counters import Counters
 from ringcast.transport.endpoint import Endpoint
 
-OnFrames = Callable[[list[bytes]], None]
+Frame = bytes | memoryview
+"""A frame that was read. A view is of the transport's own buffer: it is valid until the next frame is taken."""
+
+OnFrames = Callable[[Iterable[Frame]], None]
 OnWritable = Callable[[], None]
 
 
@@ -50,7 +53,7 @@ class Transport(Protocol):
         """How many packets the kernel threw away because the receive buffer was full."""
 
     async def open(self, on_frames: OnFrames) -> None:
-        """Bind and begin. `on_frames` gets all frames read in one wake, as one list."""
+        """Bind and begin. `on_frames` gets the frames of one wake; they are read while it takes them."""
 
     def send(self, to: Endpoint, frame: bytes) -> bool:
         """Send one frame to one endpoint; False means busy."""

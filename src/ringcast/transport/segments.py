@@ -10,6 +10,8 @@ import socket
 import struct
 from collections.abc import Sequence
 
+from ringcast.transport.protocol import Frame
+
 _UDP_SEGMENT = 103
 _UDP_GRO = 104
 _SIZE = struct.Struct("@H")
@@ -46,7 +48,7 @@ def accept_trains(sock: socket.socket) -> bool:
     return True
 
 
-def cut(data: bytes, ancillary: list[tuple[int, int, bytes]]) -> list[bytes]:
+def cut(data: Frame, ancillary: list[tuple[int, int, bytes]]) -> list[Frame]:
     """The datagrams of one read."""
     for level, kind, value in ancillary:
         if level == socket.IPPROTO_UDP and kind == _UDP_GRO:

@@ -116,7 +116,7 @@ class Incoming:
         if frames:
             self._deliver(frames)
 
-    def _take(self, data: memoryview) -> list[bytes]:
+    def _take(self, data: memoryview) -> list[memoryview]:
         """The frames that are whole now; the rest is held back."""
         start = 0
         if self.sender is None:
@@ -130,7 +130,7 @@ class Incoming:
         self._held = bytes(data[start + used :])
         return frames
 
-    def _deliver(self, frames: list[bytes]) -> None:
+    def _deliver(self, frames: list[memoryview]) -> None:
         listener = self._listener
         if self.sender in listener.cut.blocked:
             listener.counters.lose(CUT_IN, len(frames))

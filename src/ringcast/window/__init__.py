@@ -4,9 +4,21 @@ Pure data with marks on it: no clock, no network, no protocol. The unit is the r
 """
 
 from ringcast.window.acks import AckMap
+from ringcast.window.lengths import Alike, largest, lengths_of, total
 from ringcast.window.ranges import Ranges
 from ringcast.window.receive import Admitted, ReceiveWindow
 from ringcast.window.ring import Ring
 from ringcast.window.send import SendWindow
 
-__all__ = ["AckMap", "Admitted", "Ranges", "ReceiveWindow", "Ring", "SendWindow"]
+__all__ = [
+    "AckMap",
+    "Admitted",
+    "Alike",
+    "Ranges",
+    "ReceiveWindow",
+    "Ring",
+    "SendWindow",
+    "largest",
+    "lengths_of",
+    "total",
+]

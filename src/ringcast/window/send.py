@@ -16,6 +16,7 @@ from collections.abc import Sequence
 from itertools import accumulate, islice
 from typing import Generic, TypeVar
 
+from ringcast.window.lengths import Alike
 from ringcast.window.ring import Ring
 
 T = TypeVar("T")
@@ -67,6 +68,9 @@ class SendWindow(Generic[T]):
     def fit(self, sizes: Sequence[int]) -> int:
         """How many of the leading messages, of these sizes, may be added now."""
         count = min(len(sizes), max(0, self.low + self.bound - self.high))
+        if type(sizes) is Alike and sizes.each:
+            within = (self.max_bytes - self.bytes) // sizes.each
+            return 1 if self.high == self.low and within < 1 <= count else max(0, min(count, within))
         if count == len(sizes) and self.bytes + sum(sizes) <= self.max_bytes:
             return count
         totals = list(accumulate(islice(sizes, count), initial=self.bytes))

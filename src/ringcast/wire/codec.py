@@ -16,6 +16,7 @@ from ringcast.wire.header import (
     HEAD_BYTES,
     AddressBook,
     Malformed,
+    address_end,
     address_tag,
     group_tag,
     pack_address,
@@ -52,6 +53,7 @@ class Codec:
         self._my_tag = address_tag(me)
         self._heads = {kind: pack_head(number, self._group, me) for kind, number in _KINDS.items()}
         self._heads_to: dict[tuple[type, Address], bytes] = {}
+        self._heads_read: dict[bytes, tuple[int, Address]] = {}
         self._book = AddressBook()
         self._tag: Tag = 0
         self._packed_tag = pack_tag(0)
@@ -100,20 +102,33 @@ class Codec:
 
     # ---- decoding
 
-    def decode(self, frame: bytes) -> tuple[Address, Packet] | Drop:
+    def decode(self, frame: bytes | memoryview) -> tuple[Address, Packet] | Drop:
+        """Nothing of what it gives refers to the frame: that may be a buffer which is written again at once."""
         sender: Address | None = None
         try:
-            kind = read_head(frame, self._group, self._my_tag)
-            sender, at = self._book.read_address(frame, HEAD_BYTES)
+            kind, sender, at = self._read_head(frame)
             if kind == _RUN:
                 return sender, read_run(self._book, sender, frame, at)
             if kind == _LOOSE:
-                return _read_loose(sender, frame[at:])
+                return _read_loose(sender, bytes(frame[at:]))
             return sender, self._read(kind, frame, at)
         except Malformed as why:
             return Drop(str(why), sender)
 
-    def _read(self, kind: int, frame: bytes, at: int) -> Packet:
+    def _read_head(self, frame: bytes | memoryview) -> tuple[int, Address, int]:
+        """(kind, sender, where the head ends). A head that was right before is right again."""
+        if len(frame) < HEAD_BYTES + 2:
+            raise Malformed("shorter than a head")
+        end = address_end(frame, HEAD_BYTES)
+        head = bytes(frame[:end])
+        known = self._heads_read.get(head)
+        if known is None:
+            kind = read_head(head, self._group, self._my_tag)
+            known = kind, self._book.read_address(head, HEAD_BYTES)[0]
+            remember(self._heads_read, head, known)
+        return *known, end
+
+    def _read(self, kind: int, frame: bytes | memoryview, at: int) -> Packet:
         if at >= len(frame) or frame[at] > Channel.STATE:
             raise Malformed("a packet without its channel")
         channel = Channel(frame[at])
@@ -134,7 +149,7 @@ class Codec:
             return Reset(channel, tag)
         raise Malformed(f"kind {kind} is unknown")
 
-    def _read_request(self, channel: Channel, tag: Tag, frame: bytes, at: int) -> Request:
+    def _read_request(self, channel: Channel, tag: Tag, frame: bytes | memoryview, at: int) -> Request:
         origin, at = self._book.read_address(frame, at)
         if at + _COUNT.size > len(frame):
             raise Malformed("a request without its ranges")
@@ -153,7 +168,7 @@ def _read_loose(sender: Address, data: bytes) -> tuple[Address, Loose] | Drop:
     return Drop(message.reason, sender) if isinstance(message, Drop) else (sender, Loose(message))
 
 
-def _numbers(frame: bytes, at: int, count: int) -> tuple[int, ...]:
+def _numbers(frame: bytes | memoryview, at: int, count: int) -> tuple[int, ...]:
     """Exactly these many numbers, none negative, and nothing behind them."""
     if len(frame) - at != 8 * count:
         raise Malformed("a packet of the wrong length")

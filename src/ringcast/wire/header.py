@@ -53,7 +53,7 @@ def pack_view_id(view_id: ViewId) -> bytes:
     return _NUMBER.pack(view_id.number) + pack_address(view_id.creator)
 
 
-def read_head(frame: bytes, tag: int, me: int) -> int:
+def read_head(frame: bytes | memoryview, tag: int, me: int) -> int:
     """The kind of a frame of this group that is meant for me."""
     if len(frame) < HEAD_BYTES:
         raise Malformed("shorter than a head")
@@ -78,18 +78,18 @@ class AddressBook:
         self._addresses: dict[bytes, Address] = {}
         self._view_ids: dict[bytes, ViewId] = {}
 
-    def read_address(self, frame: bytes, at: int) -> tuple[Address, int]:
-        end = _address_end(frame, at)
-        raw = frame[at:end]
+    def read_address(self, frame: bytes | memoryview, at: int) -> tuple[Address, int]:
+        end = address_end(frame, at)
+        raw = bytes(frame[at:end])
         address = self._addresses.get(raw)
         if address is None:
             address = _parse_address(raw)
             remember(self._addresses, raw, address)
         return address, end
 
-    def read_view_id(self, frame: bytes, at: int) -> tuple[ViewId, int]:
-        end = _address_end(frame, at + _NUMBER.size)
-        raw = frame[at:end]
+    def read_view_id(self, frame: bytes | memoryview, at: int) -> tuple[ViewId, int]:
+        end = address_end(frame, at + _NUMBER.size)
+        raw = bytes(frame[at:end])
         view_id = self._view_ids.get(raw)
         if view_id is None:
             (number,) = _NUMBER.unpack_from(raw)
@@ -100,7 +100,7 @@ class AddressBook:
         return view_id, end
 
 
-def _address_end(frame: bytes, at: int) -> int:
+def address_end(frame: bytes | memoryview, at: int) -> int:
     if at + _ADDRESS.size > len(frame):
         raise Malformed("an address is cut off")
     end = at + _ADDRESS.size + frame[at] + frame[at + 1]

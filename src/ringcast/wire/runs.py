@@ -35,7 +35,7 @@ def pack_tag(tag: Tag) -> bytes:
     return _EPOCH.pack(tag) if isinstance(tag, int) else pack_view_id(tag)
 
 
-def read_tag(book: AddressBook, channel: Channel, frame: bytes, at: int) -> tuple[Tag, int]:
+def read_tag(book: AddressBook, channel: Channel, frame: bytes | memoryview, at: int) -> tuple[Tag, int]:
     if channel is Channel.GROUP:
         return book.read_view_id(frame, at)
     if at + _EPOCH.size > len(frame):
@@ -49,20 +49,23 @@ def read_tag(book: AddressBook, channel: Channel, frame: bytes, at: int) -> tupl
 def pack_run(run: Run, sender: Address, packed_tag: bytes) -> list[bytes]:
     """The parts of the frame behind the head, to be joined once."""
     items = run.items
-    lengths = list(map(len, items))
-    uniform = lengths[0] > 0 and lengths.count(lengths[0]) == len(lengths)
-    flags = (_UNIFORM if uniform else 0) | _MARKS.get(type(items[0]), 0)
+    lengths: list[int] = []
+    each = run.each
+    if not each:
+        lengths = list(map(len, items))
+        each = lengths[0] if lengths.count(lengths[0]) == len(lengths) else 0
+    flags = (_UNIFORM if each else 0) | _MARKS.get(type(items[0]), 0)
     parts = [b"", packed_tag]
     if run.origin != sender:
         flags |= _FOREIGN
         parts.append(pack_address(run.origin))
     parts[0] = _RUN.pack(run.channel, flags, len(items), run.first, run.low)
-    parts.append(_LENGTH.pack(lengths[0]) if uniform else struct.pack(f"<{len(lengths)}H", *lengths))
+    parts.append(_LENGTH.pack(each) if each else struct.pack(f"<{len(lengths)}H", *lengths))
     parts += items
     return parts
 
 
-def read_run(book: AddressBook, sender: Address, frame: bytes, at: int) -> Run:
+def read_run(book: AddressBook, sender: Address, frame: bytes | memoryview, at: int) -> Run:
     try:
         number, flags, count, first, low = _RUN.unpack_from(frame, at)
         channel = _CHANNELS[number]
@@ -90,7 +93,7 @@ def read_run(book: AddressBook, sender: Address, frame: bytes, at: int) -> Run:
 _CHANNELS = tuple(Channel)
 
 
-def _uniform(frame: bytes, at: int, count: int) -> tuple[list[bytes], int]:
+def _uniform(frame: bytes | memoryview, at: int, count: int) -> tuple[list[bytes], int]:
     if at + _LENGTH.size > len(frame):
         raise Malformed("a run without its lengths")
     (length,) = _LENGTH.unpack_from(frame, at)
@@ -98,7 +101,8 @@ def _uniform(frame: bytes, at: int, count: int) -> tuple[list[bytes], int]:
     if length == 0 or at + length * count != len(frame):
         raise Malformed("a run whose lengths do not add up")
     if count > _CUTTER_ITEMS:
-        cut = [frame[at + length * n : at + length * (n + 1)] for n in range(count)]
+        whole = bytes(frame)
+        cut = [whole[at + length * n : at + length * (n + 1)] for n in range(count)]
         return cut, length * count
     return list(_cutter(length, count).unpack_from(frame, at)), length * count
 
@@ -108,7 +112,7 @@ def _cutter(length: int, count: int) -> struct.Struct:
     return struct.Struct(f"{length}s" * count)
 
 
-def _ragged(frame: bytes, at: int, count: int) -> tuple[list[bytes], int]:
+def _ragged(frame: bytes | memoryview, at: int, count: int) -> tuple[list[bytes], int]:
     start = at + _LENGTH.size * count
     if start > len(frame):
         raise Malformed("a run without its lengths")
@@ -116,4 +120,5 @@ def _ragged(frame: bytes, at: int, count: int) -> tuple[list[bytes], int]:
     ends = list(accumulate(lengths, initial=start))
     if ends[-1] != len(frame):
         raise Malformed("a run whose lengths do not add up")
-    return [frame[begin:end] for begin, end in pairwise(ends)], ends[-1] - start
+    whole = bytes(frame)  # cutting bytes costs less than cutting a view and copying each part
+    return [whole[begin:end] for begin, end in pairwise(ends)], ends[-1] - start

@@ -8,7 +8,7 @@ Not the change of views: that is `GroupStream`.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 
 from ringcast.core.effects import Cast, Deliver, Drop, Effect, Freed, Install, Lost, Sealed, Unicast
 from ringcast.core.multicast.departed import Departed
@@ -20,6 +20,7 @@ from ringcast.core.multicast.standstill import Standstill
 from ringcast.core.multicast.view_events import view_events
 from ringcast.core.packets import Ack, Channel, Highest, Request, Run, Unrepairable
 from ringcast.model import Address, Config, Event, Kind, View
+from ringcast.window import total
 
 GROUP = Channel.GROUP
 NO_NOTES: Mapping[str, object] = {}
@@ -91,7 +92,7 @@ class Multicast:
         return max(0, min(room, self.capacity - self.own_unread)) if self.config.self_delivery else room
 
     def send(
-        self, now_ns: int, items: list[bytes], sizes: list[int], payloads: list[bytes] | None = None
+        self, now_ns: int, items: list[bytes], sizes: Sequence[int], payloads: list[bytes] | None = None
     ) -> list[Effect]:
         """Multicast these items; there was room. `payloads` = the whole messages when the items are their pieces."""
         out: list[Effect] = []
@@ -119,7 +120,7 @@ class Multicast:
         if self.config.self_delivery:
             self.own_unread += count
             whole = items if payloads is None else payloads
-            own = Deliver(self.me, GROUP, whole, window.high - count + 1, count, sum(sizes))
+            own = Deliver(self.me, GROUP, whole, window.high - count + 1, count, total(sizes))
             self._deliver(now_ns, out, own, window.occupancy)
         return out
 

@@ -7,13 +7,13 @@ Not a timer: `on_interval` is called by the owner.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from itertools import groupby
 
 from ringcast.core.multicast.packing import ITEM_BYTES, cut_runs, run_budget
 from ringcast.core.packets import Channel, Highest, Piece, Run, Tag
 from ringcast.model import Address
-from ringcast.window import AckMap, Ranges, SendWindow
+from ringcast.window import AckMap, Alike, Ranges, SendWindow, lengths_of, total
 
 
 class Outgoing:
@@ -52,20 +52,24 @@ class Outgoing:
 
     # ---- sending
 
-    def send(self, items: list[bytes], sizes: list[int], together: bool = False) -> list[Run]:
+    def send(self, items: list[bytes], sizes: Sequence[int], together: bool = False) -> list[Run]:
         """Take the next seqnos for these items; the caller has asked for room. `together` = pieces of one message."""
-        nbytes = sum(sizes)
-        first = self.window.add_run(items, nbytes, together=together)
         self._sent_since_interval = True
         self._owes_low = True
-        return self._apart(first, items) if together else self._runs(first, items, sizes, nbytes)
+        if together:
+            return self._apart(self.window.add_run(items, total(sizes), together=True), items)
+        runs = self._runs(self.window.high + 1, items, sizes)
+        for run in runs:  # One by one: the window gives bytes back run by run, so an ack for some makes room at once.
+            self.window.add_run(run.items, run.nbytes)
+        return runs
 
-    def _runs(self, first: int, items: list[bytes], sizes: list[int], nbytes: int) -> list[Run]:
-        low = self.window.low
+    def _runs(self, first: int, items: list[bytes], sizes: Sequence[int]) -> list[Run]:
+        low, nbytes = self.window.low, total(sizes)
+        each = sizes.each if type(sizes) is Alike else 0
         if nbytes + ITEM_BYTES * len(items) <= self.budget:
-            return [Run(self.channel, self.tag, self.me, first, low, items, nbytes)]
+            return [Run(self.channel, self.tag, self.me, first, low, items, nbytes, each)]
         return [
-            Run(self.channel, self.tag, self.me, first + begin, low, items[begin:end], sum(sizes[begin:end]))
+            Run(self.channel, self.tag, self.me, first + begin, low, items[begin:end], total(sizes[begin:end]), each)
             for begin, end in cut_runs(items, sizes, self.budget)
         ]
 
@@ -80,8 +84,7 @@ class Outgoing:
         return runs
 
     def _alike(self, first: int, items: list[bytes]) -> list[Run]:
-        sizes = list(map(len, items))
-        return self._runs(first, items, sizes, sum(sizes))
+        return self._runs(first, items, lengths_of(items))
 
     # ---- acks
 

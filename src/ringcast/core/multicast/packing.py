@@ -8,10 +8,12 @@ dropped, with a reason, at the receiver.
 from __future__ import annotations
 
 from bisect import bisect_right
+from collections.abc import Sequence
 from itertools import accumulate
 
 from ringcast.core.packets import Envelope, Piece, Tag
 from ringcast.model import MAX_ENDPOINT, MAX_NAME, Address, ViewId
+from ringcast.window import Alike
 
 FIXED_BYTES = 48  # everything in the frame of a run that is not an address or an item
 ITEM_BYTES = 2  # an item's place in the length table
@@ -37,11 +39,10 @@ def ranges_budget(frame_bytes: int, me: Address, origin: Address) -> int:
     return max(1, room // RANGE_BYTES)
 
 
-def cut_runs(items: list[bytes], sizes: list[int], budget: int) -> list[tuple[int, int]]:
+def cut_runs(items: list[bytes], sizes: Sequence[int], budget: int) -> list[tuple[int, int]]:
     """Index ranges [begin, end) of consecutive items that fit one frame each. Every single item fits one."""
-    size = sizes[0] + ITEM_BYTES
-    if sizes.count(sizes[0]) == len(sizes):  # all of one size: the common case needs no table
-        step = max(1, budget // size)
+    if type(sizes) is Alike:
+        step = max(1, budget // (sizes.each + ITEM_BYTES))
         return [(at, min(at + step, len(sizes))) for at in range(0, len(sizes), step)]
     ends = list(accumulate(size + ITEM_BYTES for size in sizes))
     cuts = []

@@ -11,7 +11,7 @@ from itertools import groupby
 from ringcast.core.multicast.packing import cut_runs, foreign_budget
 from ringcast.core.packets import Channel, Piece, Request, Run
 from ringcast.model import Address, ViewId
-from ringcast.window import Ranges, ReceiveWindow
+from ringcast.window import Ranges, ReceiveWindow, lengths_of, total
 
 
 class Repairs:
@@ -38,11 +38,11 @@ class Repairs:
         runs: list[Run] = []
         for kind, group in groupby(items, type):  # A frame says what its items are.
             batch = list(group)
-            sizes = list(map(len, batch))
+            sizes = lengths_of(batch)
             # A piece goes alone: the frame says that more follows.
             cuts = [(at, at + 1) for at in range(len(batch))] if kind is Piece else cut_runs(batch, sizes, budget)
             runs += [
-                Run(Channel.GROUP, tag, origin, first + begin, low, batch[begin:end], sum(sizes[begin:end]))
+                Run(Channel.GROUP, tag, origin, first + begin, low, batch[begin:end], total(sizes[begin:end]))
                 for begin, end in cuts
             ]
             first += len(batch)
