@@ -2,19 +2,19 @@
 
 Message n of a sender is a text with its name and n modulo the cycle, padded to the size asked for. A receiver builds
 the same list and compares slices of it with what it was given, so a lost, repeated, swapped or altered message shows.
-A cycle is at most a quarter of a megabyte, so that what is measured is the group and not the cache misses of the check.
+A cycle is at most an eighth of a megabyte, so that what is measured is the group and not the cache misses of the check.
 """
 
 from __future__ import annotations
 
 CYCLE = 4_096  # numbers repeat after this many; every cycle length divides it
-CYCLE_BYTES = 1 << 18
+CYCLE_BYTES = 1 << 17
 
 
 def cycle_length(size: int) -> int:
     """A power of two: at most CYCLE messages, at most CYCLE_BYTES, but always some."""
     length = CYCLE
-    while length > 32 and length * size > CYCLE_BYTES:
+    while length > 8 and length * size > CYCLE_BYTES:
         length //= 2
     return length
 

@@ -8,13 +8,14 @@ from __future__ import annotations
 
 import asyncio
 import socket
+from collections.abc import Iterator
 
 from ringcast.errors import PeerError
 from ringcast.transport.counters import BAD_STREAM, CUT_IN, TOO_MANY_CONNECTIONS, Counters
 from ringcast.transport.cut import CutSwitch
 from ringcast.transport.endpoint import Endpoint
 from ringcast.transport.framing import LENGTH, decode_hello, split_frames
-from ringcast.transport.protocol import OnFrames
+from ringcast.transport.protocol import Frame, OnFrames
 from ringcast.transport.tcp_limits import MAX_FRAME, TcpLimits
 
 _ACCEPTS_PER_WAKE = 16
@@ -97,24 +98,42 @@ class Incoming:
         self.close()
 
     def _on_readable(self) -> None:
-        buffer, held = self._listener.buffer, len(self._held)
+        self._listener.counters.wakes += 1
+        frames = self._frames()
+        self._listener.on_frames(frames)
+        for _ in frames:  # What nobody took is dropped; left in the socket, it would wake us for ever.
+            pass
+
+    def _frames(self) -> Iterator[Frame]:
+        """What is there, up to a bound, read while it is taken."""
+        limits = self._listener.limits
+        for _ in range(limits.reads_per_wake):
+            held = len(self._held)
+            count = self._read(held) if self in self._listener.connections else 0  # what it read may have closed it
+            if not count:
+                return
+            try:
+                yield from self._admitted(self._take(self._listener.buffer[: held + count]))
+            except PeerError:
+                self._break()
+                return
+            if count < limits.read_bytes:
+                return
+
+    def _read(self, held: int) -> int:
+        """Into the shared buffer, behind what is held back; 0 if nothing is there or the stream has ended."""
+        buffer = self._listener.buffer
         try:
             count = self._socket.recv_into(buffer[held : held + self._listener.limits.read_bytes])
         except BlockingIOError:
-            return
+            return 0
         except OSError:
             count = 0
         if count == 0:
             self.close()
-            return
-        buffer[:held] = self._held
-        try:
-            frames = self._take(buffer[: held + count])
-        except PeerError:
-            self._break()
-            return
-        if frames:
-            self._deliver(frames)
+        else:
+            buffer[:held] = self._held
+        return count
 
     def _take(self, data: memoryview) -> list[memoryview]:
         """The frames that are whole now; the rest is held back."""
@@ -130,12 +149,12 @@ class Incoming:
         self._held = bytes(data[start + used :])
         return frames
 
-    def _deliver(self, frames: list[memoryview]) -> None:
+    def _admitted(self, frames: list[memoryview]) -> list[memoryview]:
+        """All of them, unless the sender is cut off."""
         listener = self._listener
         if self.sender in listener.cut.blocked:
             listener.counters.lose(CUT_IN, len(frames))
-            return
-        listener.counters.wakes += 1
+            return []
         listener.counters.frames_in += len(frames)
         listener.counters.bytes_in += sum(map(len, frames))
-        listener.on_frames(frames)
+        return frames
