@@ -9,10 +9,13 @@ import pytest
 
 pytest.importorskip("pyarrow", reason="the pipeline needs pyarrow: pip install 'ringcast[pipeline]'")
 
+import numpy as np
+
 from ringcast.checkers import GUARANTEES
 from ringcast.pipeline.history import PLANTED, Period, Planted, Shape, make_period, write_dataset, write_recordings
 from ringcast.pipeline.ingest import ingest_here
 from ringcast.pipeline.rules.cycles import cycle_in
+from ringcast.pipeline.rules.g13 import NEVER_NS, known_by
 from ringcast.pipeline.rules.unit import plan_units
 from ringcast.pipeline.scan import scan_member, scan_unit
 from ringcast.pipeline.tables import Dataset
@@ -103,6 +106,12 @@ def test_pairwise_agreement_without_one_order_is_found() -> None:
     assert cycle_in({0: [1, 2], 1: [2, 3], 2: [3, 1]}) is not None
     assert cycle_in({0: [1, 2], 1: [2, 3], 2: [1, 3]}) is None
     assert cycle_in({0: [1, 2, 3], 1: [4], 2: []}) is None
+
+
+def test_on_a_real_clock_an_event_counts_from_the_next_stamp_on() -> None:
+    """A member stamps what happens with the begin of its turn; what is stamped 5 had happened when 9 was stamped."""
+    stamps = np.array([5, 5, 9, 9, 12])
+    assert known_by(stamps).tolist() == [9, 9, 12, 12, NEVER_NS]
 
 
 def test_two_members_with_opposite_orders_are_named() -> None:

@@ -15,7 +15,9 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import TYPE_CHECKING, Any
 
+from ringcast.bench.tree_memory import TreeMemory
 from ringcast.checkers import GUARANTEES
+from ringcast.errors import UsageError
 from ringcast.model import Kind
 
 if TYPE_CHECKING:
@@ -32,6 +34,8 @@ class Result:
     mean_run: float
     verdict: str = ""
     seconds: float = 0.0
+    write_seconds: float = 0.0
+    rss_megabytes_max: float = 0.0
     rule_seconds: dict[str, float] = field(default_factory=dict)
     duckdb_seconds: dict[str, float] = field(default_factory=dict)
 
@@ -44,6 +48,8 @@ class Result:
             "mean_run": round(self.mean_run, 2),
             "verdict": self.verdict,
             "seconds": round(self.seconds, 2),
+            "write_seconds": round(self.write_seconds, 2),
+            "rss_megabytes_max": round(self.rss_megabytes_max),
             "deliveries_per_second": round(self.deliveries / self.seconds) if self.seconds else None,
             "rows_per_second": round(self.events / self.seconds) if self.seconds else None,
             "rules": {name: self._speed(s) for name, s in self.rule_seconds.items()},
@@ -52,34 +58,63 @@ class Result:
         }
 
     def _speed(self, seconds: float) -> dict[str, Any]:
-        return {"seconds": round(seconds, 2), "deliveries_per_second": round(self.deliveries / max(seconds, 1e-9))}
+        per_second = {"deliveries_per_second": self.deliveries, "rows_per_second": self.events}
+        rates = {name: round(count / max(seconds, 1e-9)) for name, count in per_second.items()}
+        return {"seconds": round(seconds, 2), **rates}
 
 
-def run_pipeline(deliveries: int, each_rule: bool, master: str | None, say: Callable[[str], None]) -> Result:
-    """Make a history of about this many deliveries and judge it."""
-    from ringcast.pipeline import Shape, make_period, spark_session, write_dataset
+def run_pipeline(
+    deliveries: int,
+    each_rule: bool,
+    master: str | None,
+    say: Callable[[str], None],
+    history: Path | None = None,
+    write_only: bool = False,
+) -> Result:
+    """Make a history of about this many deliveries (or take the one in `history`) and judge it."""
+    with TemporaryDirectory(prefix="ringcast-bench-") as place:
+        result, dataset = _history(deliveries, history or Path(place), say)
+        if not write_only:
+            _judge(dataset, result, each_rule, master, say)
+    return result
+
+
+def _history(deliveries: int, place: Path, say: Callable[[str], None]) -> tuple[Result, Dataset]:
+    from ringcast.pipeline import Dataset, Shape, make_period, write_dataset
 
     turns = max(1, round(deliveries / PERIOD_DELIVERIES))
     period = make_period(1, Shape(deliveries=min(deliveries, PERIOD_DELIVERIES)))
-    with TemporaryDirectory(prefix="ringcast-bench-") as place:
+    events = turns * sum(map(len, period.events))
+    dataset = Dataset(place)
+    started = time.perf_counter()
+    if not dataset.members_path.exists():
         say(f"writing {turns * period.deliveries:,} deliveries")
-        dataset = write_dataset(Path(place), period, turns)
-        delivers = [e for events in period.events for e in events if e.kind is Kind.DELIVER]
-        mean_run = sum(e.count for e in delivers) / len(delivers)
-        events = turns * sum(map(len, period.events))
-        result = Result(turns * period.deliveries, events, _megabytes(dataset), mean_run)
-        with spark_session(master) as spark:
-            _measure(spark, dataset, result, each_rule, say)
-        say("DuckDB on the same files")
-        result.duckdb_seconds = duckdb_seconds(dataset)
-    return result
+        write_dataset(place, period, turns)
+    elif sum(row["events"] for row in dataset.members()) != events:
+        raise UsageError(f"{place} holds another history than one of {deliveries} deliveries")
+    delivers = [e for told in period.events for e in told if e.kind is Kind.DELIVER]
+    mean_run = sum(e.count for e in delivers) / len(delivers)
+    result = Result(turns * period.deliveries, events, _megabytes(dataset), mean_run)
+    result.write_seconds = time.perf_counter() - started
+    return result, dataset
+
+
+def _judge(dataset: Dataset, result: Result, each_rule: bool, master: str | None, say: Callable[[str], None]) -> None:
+    from ringcast.pipeline import spark_session
+
+    with spark_session(master) as spark, TreeMemory() as memory:
+        _measure(spark, dataset, result, each_rule, say)
+    result.rss_megabytes_max = memory.highest_megabytes
+    say("DuckDB on the same files")
+    result.duckdb_seconds = duckdb_seconds(dataset)
 
 
 def _measure(spark: Any, dataset: Dataset, result: Result, each_rule: bool, say: Callable[[str], None]) -> None:
     from ringcast.pipeline import judge_dataset
 
     say("starting Spark and its workers")
-    judge_dataset(spark, dataset, chosen=("G4",))
+    for _ in range(2):  # the second time every worker has loaded what it needs
+        judge_dataset(spark, dataset, chosen=("G4", "G8"))
     say("judging all guarantees")
     started = time.perf_counter()
     result.verdict = judge_dataset(spark, dataset).verdict

@@ -22,7 +22,7 @@ from ringcast.bus.message import Message, Payload, PeerLeft, Policy, Run, messag
 from ringcast.bus.peer import Patience, Peer
 from ringcast.errors import UsageError
 from ringcast.model import Address, Event, Kind, check_name
-from ringcast.trace import Header, Recorder, ThreadedRecorder
+from ringcast.trace import Header, Recorder, ThreadedRecorder, host_clock
 
 Record: TypeAlias = Callable[[Header], Recorder]
 
@@ -46,7 +46,7 @@ class RecordedPeer(Peer):
         self._inner, self._ring_bytes, self._endpoint = inner, ring_bytes, f"bus:{bus}"
         self._step = threading.Lock()
         self._dequeued = 0
-        header = Header(self._address(inner.name, inner._place()), bus, {"ring_bytes": ring_bytes}, clock="monotonic")
+        header = Header(self._address(inner.name, inner._place()), bus, {"ring_bytes": ring_bytes}, clock=host_clock())
         self._recorder = record(header)
 
     def queue(

@@ -2,7 +2,8 @@
 
 Judged company by company, on the seqs (G12 shows that they are the order): a message's seq is above that of everything
 that was dequeued, or whose queueing was finished, before its own queueing started; at the same member by the place in
-its recording, at the others by time, if all recordings are on one clock. "Everything before" is a running maximum.
+its recording, at others by time, if they are on the same clock. "Everything before" is a running maximum. A real
+member stamps an event with the begin of the turn in which it happened, so by time it counts from the next stamp on.
 Between views: what was started in a view started before anybody of the company had a place in the next one.
 """
 
@@ -14,7 +15,9 @@ from dataclasses import dataclass, field
 from ringcast.checkers.passages import PASSAGE_KINDS, Company, Passages, Stay
 from ringcast.checkers.shape import Closed, Evidence, Finding, Report
 from ringcast.model import Address, Event, Kind, ViewId
-from ringcast.trace import detail_of
+from ringcast.trace import SIMULATED_CLOCK, detail_of
+
+_NEVER_NS = 1 << 62
 
 
 @dataclass(slots=True)
@@ -26,12 +29,14 @@ class _Known:
     highest: list[int] = field(default_factory=list)
 
     @classmethod
-    def of(cls, stay: Stay) -> _Known:
+    def of(cls, stay: Stay, is_exact: bool) -> _Known:
         known = cls()
         for index, event in stay.of(Kind.DEQUEUE, Kind.QUEUE_FINISH):
             known.indexes.append(index)
             known.times.append(max(event.t_ns, known.times[-1]) if known.times else event.t_ns)
             known.highest.append(max(event.value, known.highest[-1]) if known.highest else event.value)
+        if not is_exact:
+            known.times = _next_stamps(known.times)
         return known
 
     def before_index(self, index: int) -> int:
@@ -43,6 +48,16 @@ class _Known:
         return self.highest[at - 1] if at else -1
 
 
+def _next_stamps(times: list[int]) -> list[int]:
+    """For each the first later one; the last has none, so nobody can say by when it had happened."""
+    later, next_ns = [], _NEVER_NS
+    for at in range(len(times) - 1, -1, -1):
+        if at + 1 < len(times) and times[at + 1] > times[at]:
+            next_ns = times[at + 1]
+        later.append(next_ns)
+    return later[::-1]
+
+
 class CausalityChecker:
     guarantee = "G13"
     kinds = (Kind.START, *PASSAGE_KINDS)
@@ -50,11 +65,11 @@ class CausalityChecker:
     def __init__(self) -> None:
         self._report = Report(self.guarantee)
         self._passages = Passages()
-        self._clocks: dict[str, None] = {}
+        self._clocks: dict[Address, str] = {}
 
     def on_event(self, member: Address, index: int, event: Event) -> None:
         if event.kind is Kind.START:
-            self._clocks[str(detail_of(event.detail).get("clock"))] = None
+            self._clocks[member] = str(detail_of(event.detail).get("clock"))
         else:
             self._passages.on_event(member, index, event)
 
@@ -62,12 +77,11 @@ class CausalityChecker:
         companies = self._passages.companies(closed)
         for company in companies:
             self._judge(company)
-        if len(self._clocks) == 1:
-            self._judge_between(companies)
+        self._judge_between(companies)
         return self._report.finding()
 
     def _judge(self, company: Company) -> None:
-        known = {stay.member: _Known.of(stay) for stay in company.stays}
+        known = {stay.member: self._known(stay) for stay in company.stays}
         for stay in company.stays:
             places = {event.first: event.value for _, event in stay.of(Kind.QUEUE_FINISH)}
             for index, event in stay.of(Kind.QUEUE_START):
@@ -82,7 +96,7 @@ class CausalityChecker:
         for other, marks in known.items():
             if other == member:
                 before = marks.before_index(index)
-            elif len(self._clocks) == 1:
+            elif self._clocks.get(other) == self._clocks.get(member):
                 before = marks.before_time(event.t_ns)
             else:
                 continue
@@ -92,12 +106,17 @@ class CausalityChecker:
                 self._report.violated((member, other), index, sentence, Evidence.of(member, index, event))
                 return
 
+    def _known(self, stay: Stay) -> _Known:
+        # On a bus (no view) and in a simulated world stamps are exact.
+        return _Known.of(stay, stay.view is None or self._clocks.get(stay.member) == SIMULATED_CLOCK)
+
     def _judge_between(self, companies: list[Company]) -> None:
         earliest: dict[tuple[ViewId | None, Address], int] = {}
         for company in companies:
             for stay in company.stays:
-                for _, event in stay.of(Kind.DEQUEUE, Kind.QUEUE_FINISH):
-                    earliest.setdefault((company.view, stay.member), event.t_ns)
+                times = self._known(stay).times
+                if times:
+                    earliest[company.view, stay.member] = times[0]
         for company in companies:
             if company.next is not None:
                 self._started_too_late(company, earliest)
@@ -106,10 +125,12 @@ class CausalityChecker:
         times = {
             s.member: earliest[company.next, s.member] for s in company.stays if (company.next, s.member) in earliest
         }
-        if not times:
-            return
-        first = min(times, key=lambda member: times[member])
         for stay in company.stays:
+            mine = self._clocks.get(stay.member)
+            comparable = [member for member in times if self._clocks.get(member) == mine]
+            if not comparable:
+                continue
+            first = min(comparable, key=lambda member: times[member])
             for index, event in stay.of(Kind.QUEUE_START):
                 if event.t_ns > times[first]:
                     what = f"{stay.member} began to queue its {event.first} {company.where}"

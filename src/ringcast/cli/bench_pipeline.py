@@ -2,14 +2,18 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+
 import click
 
 from ringcast.cli.output import emit_json, json_option, say_progress
+from ringcast.errors import UsageError
 
 _EPILOG = """\b
 Examples:
   ringcast bench pipeline --deliveries 1000000
-  ringcast bench pipeline --deliveries 100000000 --together --json
+  ringcast bench pipeline --deliveries 100000000 --history /tmp/h --write-only
+  ringcast bench pipeline --deliveries 100000000 --history /tmp/h --together --json
 """
 
 
@@ -19,13 +23,22 @@ Examples:
 )
 @click.option("--together", is_flag=True, help="Only all rules together, not each alone.")
 @click.option("--master", metavar="M", help="The Spark master; default: this machine.")
+@click.option("--history", type=click.Path(path_type=Path), help="Keep the history there, and take it if it is there.")
+@click.option("--write-only", is_flag=True, help="Only write the history; needs --history.")
 @json_option
-def command(deliveries: int, together: bool, master: str | None, as_json: bool) -> int:
+def command(
+    deliveries: int, together: bool, master: str | None, history: Path | None, write_only: bool, as_json: bool
+) -> int:
     """Judge a generated history with every rule, and beside it DuckDB on the same files."""
     from ringcast.bench import run_pipeline
 
-    result = run_pipeline(deliveries, not together, master, say_progress)
+    if write_only and history is None:
+        raise UsageError("--write-only needs --history DIR, or nothing would be left of it")
+    result = run_pipeline(deliveries, not together, master, say_progress, history, write_only)
     figures = result.to_json()
+    if write_only:
+        emit_json(figures) if as_json else click.echo(f"{result.deliveries:,} deliveries in {history}")
+        return 0
     if as_json:
         emit_json(figures)
     else:

@@ -66,7 +66,7 @@ def scan_unit(dataset: Dataset, span: Span, chosen: Sequence[str]) -> pa.RecordB
     rows = dataset.members()
     names = [name_of(row) for row in rows]
     order = Order(names, facts)
-    causality = Causality(names, facts, len({row["clock"] for row in rows}) == 1)
+    causality = Causality(names, facts, [row["clock"] for row in rows])
     views: dict[tuple[int, int], dict[int, Batch]] = {}
     for code, batch in enumerate(load_unit(dataset, span, len(rows), _UNIT_COLUMNS)):
         for view, part in split_by_view(batch, _UNIT_COLUMNS).items():

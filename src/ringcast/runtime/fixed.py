@@ -15,7 +15,7 @@ from ringcast.errors import ConfigError
 from ringcast.model import Address, Config, View, ViewId, check_name, profile
 from ringcast.runtime.driver import Driver
 from ringcast.runtime.group import Group
-from ringcast.trace import Header, ThreadedRecorder
+from ringcast.trace import Header, ThreadedRecorder, host_clock
 from ringcast.transport import Transport, resolve
 from ringcast.wire import Codec
 
@@ -38,7 +38,7 @@ async def open_fixed(
     config = within_transport(config, transport)
     recorder = None
     if record is not None:
-        header = Header.of(mine, group, config, clock="monotonic")
+        header = Header.of(mine, group, config, clock=host_clock())
         recorder = ThreadedRecorder(Path(record), header, time.monotonic_ns())
     driver = Driver(
         Node(mine, config, view, {}, multicasts=transport.multicasts), Codec(group, mine), transport, recorder

@@ -12,7 +12,7 @@ from random import Random
 from typing import Protocol
 
 from ringcast.model import Address, Config
-from ringcast.trace import Header, Recorder, ThreadedRecorder
+from ringcast.trace import Header, Recorder, ThreadedRecorder, host_clock
 
 
 class Host(Protocol):
@@ -43,4 +43,4 @@ class RealHost:
     def recorder(self, me: Address, group: str, config: Config, to: Path | None) -> Recorder | None:
         if to is None:
             return None
-        return ThreadedRecorder(to, Header.of(me, group, config, clock="monotonic"), self.now_ns())
+        return ThreadedRecorder(to, Header.of(me, group, config, clock=host_clock()), self.now_ns())

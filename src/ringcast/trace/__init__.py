@@ -4,12 +4,13 @@ from ringcast.trace.block import Columns
 from ringcast.trace.details import as_address, as_addresses, as_digest, as_view_id, detail_of, digest_rows
 from ringcast.trace.errors import TraceError
 from ringcast.trace.fingerprint import run_hash, trace_hash
-from ringcast.trace.header import Header
+from ringcast.trace.header import SIMULATED_CLOCK, Header, host_clock
 from ringcast.trace.reader import Recording, read_recording, read_run
 from ringcast.trace.recorder import FileRecorder, MemoryRecorder, Recorder, RecorderLimits, directory_for
 from ringcast.trace.threaded import ThreadedRecorder
 
 __all__ = [
+    "SIMULATED_CLOCK",
     "Columns",
     "FileRecorder",
     "Header",
@@ -26,6 +27,7 @@ __all__ = [
     "detail_of",
     "digest_rows",
     "directory_for",
+    "host_clock",
     "read_recording",
     "read_run",
     "run_hash",

@@ -6,14 +6,28 @@ Not the protocol's config: it is kept as plain values, readable without the code
 
 from __future__ import annotations
 
+import platform
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass, field, is_dataclass
+from pathlib import Path
 from typing import Any
 
 from ringcast._version import __version__
 from ringcast.model import SCHEMA_VERSION, Address, Event, Kind
 from ringcast.trace.details import as_address
 from ringcast.trace.errors import TraceError
+
+_BOOT_ID = Path("/proc/sys/kernel/random/boot_id")
+SIMULATED_CLOCK = "virtual"
+
+
+def host_clock() -> str:
+    """The name of this host's monotonic clock: the same in every process of one boot, and nowhere else."""
+    try:
+        boot = _BOOT_ID.read_text(encoding="ascii").strip()
+    except OSError:
+        boot = f"{platform.node()}, whose boots cannot be told apart"
+    return f"monotonic of {boot}"
 
 
 @dataclass(frozen=True, slots=True)
@@ -26,7 +40,7 @@ class Header:
     seed: int | None = None
     version: str = __version__
     schema: int = SCHEMA_VERSION
-    clock: str = "virtual"
+    clock: str = SIMULATED_CLOCK
     labels: Mapping[str, Any] = field(default_factory=dict)
 
     @classmethod

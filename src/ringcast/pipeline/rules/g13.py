@@ -2,9 +2,11 @@
 
 Judged view by view on the seqs that G12 has shown to be the order. A message's seq must be above that of everything
 that was dequeued or whose queueing was finished before its own queueing started: at the same member by the place in
-its recording, at others by time, where all recordings are on one clock. "Everything before" is a running maximum,
-looked up once per queued message and member, so nothing is missed. Messages of different views are ordered by the view
-number; so (joined half) nobody began to queue in a view when somebody who went on with him had a place in the next.
+its recording, at others by time, between members on one clock. "Everything before" is a running maximum, looked up
+once per queued message and member, so nothing is missed. A real member of a group stamps an event with the begin of
+its turn; the event had happened by the next later stamp (`known_by`), and from then on it counts. Messages of
+different views are ordered by the view number; so (joined half) nobody began to queue in a view when somebody who
+went on with him had a place in the next.
 After a violation follow-ups appear: only the first in a view at a member is reported.
 """
 
@@ -20,31 +22,39 @@ from ringcast.model import Kind
 from ringcast.pipeline.rules.facts import Facts
 from ringcast.pipeline.rules.joined import ITS_OWN_ID, NONE, VIEW_ID, Tables, tell
 from ringcast.pipeline.rules.member import Array, Batch, View
+from ringcast.trace import SIMULATED_CLOCK
 
 GUARANTEE = "G13"
+NEVER_NS = 1 << 62
 _AFTER = ["to_epoch", "to_creator"]
 
 
 class Causality:
-    def __init__(self, names: Sequence[str], facts: Facts, has_one_clock: bool) -> None:
+    def __init__(self, names: Sequence[str], facts: Facts, clocks: Sequence[str]) -> None:
         self._names = names
         self._facts = facts
-        self._has_one_clock = has_one_clock
+        self._clocks = clocks
 
     def on_view(self, view: View, parts: Mapping[int, Batch], together: Callable[[], Mapping[int, object]]) -> None:
         known = {member: part.of(Kind.DEQUEUE, Kind.QUEUE_FINISH) for member, part in parts.items()}
-        marks = {member: _Marks(part) for member, part in known.items() if len(part)}
+        times = {member: self._known_by(view, member, part) for member, part in known.items()}
+        marks = {member: _Marks(part, times[member]) for member, part in known.items() if len(part)}
         for member, part in parts.items():
-            self._note_times(view, member, part)
+            self._note_times(view, member, part, times[member])
             starts, seqs = _started(part)
             if len(starts):
                 self._facts.examined(GUARANTEE, len(starts))
                 self._judge(view, member, starts, seqs, marks, together)
 
-    def _note_times(self, view: View, member: int, part: Batch) -> None:
-        places, starts = part.of(Kind.DEQUEUE, Kind.QUEUE_FINISH), part.of(Kind.QUEUE_START)
+    def _known_by(self, view: View, member: int, part: Batch) -> Array:
+        # On a bus (no view) and in a simulated world stamps are exact.
+        is_exact = view[1] < 0 or self._clocks[member] == SIMULATED_CLOCK
+        return np.maximum.accumulate(part.t_ns) if is_exact else known_by(part.t_ns)
+
+    def _note_times(self, view: View, member: int, part: Batch, places: Array) -> None:
+        starts = part.of(Kind.QUEUE_START)
         where = {"member": member, "epoch": view[0], "creator": view[1]}
-        first = int(places.t_ns[0]) if len(places) else None
+        first = int(places[0]) if len(places) else None
         if not len(starts):
             self._facts.add("ordering", first=first, **where)
             return
@@ -63,7 +73,7 @@ class Causality:
         for other, mark in marks.items():
             if other == member:
                 before = mark.by_index(starts.index)
-            elif self._has_one_clock:
+            elif self._clocks[other] == self._clocks[member]:
                 before = mark.by_time(starts.t_ns)
             else:
                 continue
@@ -83,12 +93,19 @@ def _go_together(went: Mapping[int, object], member: int, other: int) -> bool:
     return went.get(member) is not None and went.get(member) == went.get(other)
 
 
+def known_by(stamps: Array) -> Array:
+    """When the events with these stamps had happened at the latest: the next later stamp."""
+    times = np.maximum.accumulate(stamps)
+    bounds: Array = np.r_[times, NEVER_NS][np.searchsorted(times, times, side="right")]
+    return bounds
+
+
 class _Marks:
     """The highest seq that a member had dequeued or finished, by place in its recording and by time."""
 
-    def __init__(self, events: Batch) -> None:
+    def __init__(self, events: Batch, times: Array) -> None:
         self._index = events.index
-        self._times = np.maximum.accumulate(events.t_ns)
+        self._times = times
         self._highest = np.r_[-1, np.maximum.accumulate(events.value)]
 
     def by_index(self, index: Array) -> Array:
