@@ -30,7 +30,7 @@ def command(rate: float, size: int, seconds: float, private: bool, as_json: bool
       ringcast bench latency --rate 5000 --size 1000 --json
       ringcast bench latency --private
 
-    Percentiles in microseconds: idle, under half load, and of a bare asyncio UDP echo in the same run.
+    Percentiles in microseconds, idle and under half load, each beside a bare asyncio UDP echo in the same run.
     """
     result = asyncio.run(run_latency(rate, size, seconds, private, say_progress))
     if as_json:
@@ -43,6 +43,6 @@ def _tell(result: dict[str, Any]) -> None:
     for title, figures in (("idle", result), ("half load", result["half_load"])):
         click.echo(
             f"{title:>10}: p50 {figures['p50_us']:.0f} us, p99 {figures['p99_us']:.0f} us, "
-            f"p99.9 {figures['p999_us']:.0f} us, max {figures['max_us']:.0f} us"
+            f"p99.9 {figures['p999_us']:.0f} us, max {figures['max_us']:.0f} us; "
+            f"{figures['times_echo']:.1f} times a bare echo beside it ({figures['echo_p50_us']:.0f} us)"
         )
-    click.echo(f"{'bare echo':>10}: p50 {result['echo_p50_us']:.0f} us; ours is {result['times_echo']:.1f} times that")

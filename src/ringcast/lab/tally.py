@@ -51,7 +51,9 @@ class Tally:
         seen = self.by_sender.get(name)
         now = time.monotonic_ns()
         if seen is None:
-            seen = self.by_sender[name] = Received(first_ns=now)
+            seen = self.by_sender[name] = Received()
+        if not seen.first_ns:
+            seen.first_ns = now
         payloads = batch.payloads
         if payloads[-1].startswith(END):
             seen.ends += 1
