@@ -14,6 +14,7 @@ from pathlib import Path
 DIRECTORY = Path(__file__).parent / "transcripts"
 
 _VOLATILE = [
+    (re.compile(r"^still looking .*\n", re.M), ""),  # said only when it takes long
     (re.compile(r"\d+\.\d s\b"), "N.N s"),
     (re.compile(r"\|\d+"), "|N"),
     (re.compile(r"#[0-9a-z]{2,}"), ""),

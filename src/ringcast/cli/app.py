@@ -26,9 +26,13 @@ INTERRUPTED = 130
 
 _EPILOG = """\b
 Examples:
+  ringcast demo                         see what it does, in a minute
+  ringcast node chat                    found a group from the shell; others join with --seed
+  ringcast explain 127.0.0.1:7001       why does my send wait, and who is not in the group?
   ringcast check recordings/            is every guarantee kept in this run?
-  ringcast trace ls recordings/         what was recorded
   ringcast COMMAND --help               options and examples of a command
+\b
+Exit codes: 0 it went well and every claim held; 1 it ran and something is wrong; 2 it could not run.
 """
 
 
@@ -57,6 +61,9 @@ def run(arguments: Sequence[str] | None = None) -> int:
     try:
         code = app.main(args=arguments, prog_name="ringcast", standalone_mode=False)
         return code if isinstance(code, int) else 0
+    except click.exceptions.NoArgsIsHelpError as error:
+        click.echo(error.ctx.get_help() if error.ctx else error.format_message(), err=True)
+        return COULD_NOT_RUN
     except click.ClickException as error:
         return _say(error.format_message())
     except (click.Abort, KeyboardInterrupt):
@@ -66,8 +73,10 @@ def run(arguments: Sequence[str] | None = None) -> int:
         return _say(_missing(error))
     except BrokenPipeError:
         return 0  # whoever read our output has seen enough
-    except (RingcastError, OSError) as error:
+    except RingcastError as error:
         return _say(str(error))
+    except OSError as error:
+        return _say(f"{error.filename}: {error.strerror}" if error.filename and error.strerror else str(error))
     except Exception as error:
         logging.getLogger("ringcast").debug("a bug", exc_info=True)
         return _say(f"internal error, a bug in ringcast ({type(error).__name__}: {error}); -vv shows where")

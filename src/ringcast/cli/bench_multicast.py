@@ -15,8 +15,14 @@ from ringcast.lab import namespace
 @click.command(name="multicast")
 @click.option("--members", default=4, show_default=True, help="Processes in the group.")
 @click.option("--senders", default=1, show_default=True, help="How many of them send.")
-@click.option("--size", default=1000, show_default=True, help="Bytes per message.")
-@click.option("--seconds", default=3.0, show_default=True, help="How long they send, for each form.")
+@click.option("--size", type=click.IntRange(1, 1 << 20), default=1000, show_default=True, help="Bytes per message.")
+@click.option(
+    "--seconds",
+    type=click.FloatRange(0, 3600, min_open=True),
+    default=3.0,
+    show_default=True,
+    help="How long they send, for each form.",
+)
 @click.option("--transport", type=click.Choice(["udp", "tcp", "memory"]), default="udp", show_default=True)
 @click.option("--ip-multicast", is_flag=True, help="One packet for all, inside a network namespace of its own.")
 @click.option("--frame-bytes", default=64_000, show_default=True, help="Largest packet; 1400 is what a LAN carries.")

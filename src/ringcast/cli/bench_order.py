@@ -12,8 +12,14 @@ from ringcast.cli.output import emit_json, json_option, say_progress
 
 @click.command(name="order")
 @click.option("--members", default=4, show_default=True, help="Processes in the group; all of them send.")
-@click.option("--size", default=100, show_default=True, help="Bytes per message.")
-@click.option("--seconds", default=3.0, show_default=True, help="How long they send, for each form.")
+@click.option("--size", type=click.IntRange(1, 1 << 20), default=100, show_default=True, help="Bytes per message.")
+@click.option(
+    "--seconds",
+    type=click.FloatRange(0, 3600, min_open=True),
+    default=3.0,
+    show_default=True,
+    help="How long they send, for each form.",
+)
 @click.option("--frame-bytes", default=60_000, show_default=True, help="Largest packet; 1400 is what a LAN carries.")
 @click.option("--record", type=click.Path(), default=None, help="Record the members into this directory.")
 @click.option("--no-raw", is_flag=True, help="Leave out the raw limit of the sockets (needs a C compiler).")

@@ -5,7 +5,10 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import json
+import os
+import stat
 import sys
+from collections.abc import AsyncIterator
 from pathlib import Path
 from typing import Any
 
@@ -15,6 +18,8 @@ from ringcast.cli.output import json_option, say_progress
 from ringcast.errors import GroupClosed
 from ringcast.model import Message, Notice, Rejoin, StatesApart
 from ringcast.runtime import Group, join
+
+PATIENCE_SECONDS = 3.0
 
 
 @click.command(name="node")
@@ -27,10 +32,18 @@ from ringcast.runtime import Group, join
 @click.option("--seed", "seeds", multiple=True, help="Where a member may be found; may be given several times.")
 @click.option("--transport", type=click.Choice(["udp", "tcp"]), default="udp", show_default=True)
 @click.option("--profile", type=click.Choice(["local", "lan", "wan"]), default="local", show_default=True)
-@click.option("--expect", default=0, help="Wait for this many members before founding the group.")
+@click.option(
+    "--expect", default=0, type=click.IntRange(0), help="Wait for this many members before founding the group."
+)
 @click.option("--observer", is_flag=True, help="Be in the view, but never coordinate.")
 @click.option("--record", type=click.Path(path_type=Path), default=None, help="Record into this directory.")
-@click.option("--join-timeout", default=60.0, show_default=True, help="Seconds to wait for the first view.")
+@click.option(
+    "--join-timeout",
+    default=60.0,
+    show_default=True,
+    type=click.FloatRange(0, min_open=True),
+    help="Seconds to wait for the first view.",
+)
 @json_option
 def command(group: str, profile: str, join_timeout: float, as_json: bool, **place: Any) -> None:
     """Join GROUP (or found it) and stay: standard input is sent line by line, what arrives is printed.
@@ -47,10 +60,11 @@ def command(group: str, profile: str, join_timeout: float, as_json: bool, **plac
 
 
 async def _be_a_member(group_name: str, as_json: bool, **place: Any) -> None:
-    seeds = ", ".join(place["seeds"])
-    say_progress(f"looking for group {group_name}" + (f" at {seeds}" if seeds else ", without a seed") + " ...")
     with contextlib.suppress(asyncio.CancelledError):
-        async with join(group_name, **place) as group:
+        joining = join(group_name, **place)
+        patience = asyncio.create_task(_say_if_it_takes_long(group_name, place["seeds"]))
+        async with joining as group:
+            patience.cancel()
             name, here = group.me.name, group.me.endpoint
             say_progress(f"{name} is in group {group_name}, at {here}; ask me with: ringcast explain {here}")
             printing = asyncio.create_task(_print(group, as_json))
@@ -59,12 +73,29 @@ async def _be_a_member(group_name: str, as_json: bool, **place: Any) -> None:
             printing.cancel()
 
 
+async def _say_if_it_takes_long(group_name: str, seeds: tuple[str, ...]) -> None:
+    await asyncio.sleep(PATIENCE_SECONDS)
+    where = f" at {', '.join(seeds)}" if seeds else ", without a seed"
+    say_progress(f"still looking for group {group_name}{where}; `ringcast status` lists whom you can ask why")
+
+
 async def _send_lines(group: Group) -> None:
+    async for line in _typed():
+        with contextlib.suppress(GroupClosed):
+            await group.send(line.rstrip(b"\n"))
+
+
+async def _typed() -> AsyncIterator[bytes]:
+    """Standard input, line by line. A file is read as it is: only pipes, sockets and terminals can be waited for."""
+    mode = os.fstat(sys.stdin.fileno()).st_mode
+    if not (stat.S_ISFIFO(mode) or stat.S_ISSOCK(mode) or sys.stdin.isatty()):
+        while line := await asyncio.to_thread(sys.stdin.buffer.readline):
+            yield line
+        return
     lines = asyncio.StreamReader(limit=1 << 20)
     await asyncio.get_running_loop().connect_read_pipe(lambda: asyncio.StreamReaderProtocol(lines), sys.stdin)
     while line := await lines.readline():
-        with contextlib.suppress(GroupClosed):
-            await group.send(line.rstrip(b"\n"))
+        yield line
 
 
 async def _print(group: Group, as_json: bool) -> None:

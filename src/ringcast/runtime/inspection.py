@@ -105,8 +105,10 @@ def ask(address: str, question: str) -> dict[str, Any]:
             line.connect(str(path))
             line.sendall(msgspec.json.encode({"ask": question}) + b"\n")
             answer: dict[str, Any] = msgspec.json.decode(_read_all(line), type=dict[str, Any])
-    except (OSError, msgspec.DecodeError) as error:
-        raise TransportError(f"{address} does not answer: {error}") from None
+    except OSError as error:
+        raise TransportError(f"{address} does not answer: {error.strerror or error}") from None
+    except msgspec.DecodeError as error:
+        raise TransportError(f"{address} does not answer in JSON: {error}") from None
     if "error" in answer:
         raise TransportError(f"{address} answers: {answer['error']}")
     return answer
