@@ -24,6 +24,7 @@ from ringcast.core.control import (
     MergeReq,
     MergeRsp,
     MergeView,
+    PrimaryElsewhere,
     Sighted,
     ViewAnswer,
 )
@@ -45,6 +46,7 @@ from ringcast.core.membership import (
 from ringcast.core.merge import (
     AnnounceTo,
     BringUp,
+    GoToPrimary,
     HoldRollCall,
     LeftBehind,
     MergeDetector,
@@ -146,7 +148,9 @@ class Merging:
         """Our subgroup's roll call is over: each entry was said by the member itself (G8)."""
         told = {member: Told(member, entry) for member, entry in outcome.entries.items()}
         limits = (outcome.capacity, outcome.window_bytes)
-        ended = self.participant.on_roll_call_ended(now_ns, outcome.merge_id, told, outcome.number, limits)
+        ended = self.participant.on_roll_call_ended(
+            now_ns, outcome.merge_id, told, outcome.number, limits, mark=outcome.mark
+        )
         return self._carry(now_ns, ended)
 
     def _on_merge_view(self, now_ns: int, sender: Address, outcome: MergeView) -> Steps:
@@ -219,6 +223,9 @@ class Merging:
                 return self._membership.suspect(now_ns, decision.peer, "has another view")
             case LeftBehind():
                 return self._left_behind(now_ns, decision.view)
+            case GoToPrimary():
+                members = () if self._view is None else self._view.members
+                return [Say(member, PrimaryElsewhere(decision.view.id)) for member in members]
             case Overlap():
                 return [Drop(f"digests of {', '.join(map(str, decision.members))} from more than one side", None)]
             case Propose() | MergeEnded() | MergeOver():

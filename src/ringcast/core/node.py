@@ -83,12 +83,15 @@ class Node:
         observer: bool = False,
         with_state: bool = False,
         reunites: bool = False,
+        primary: bool = False,
+        founds: bool = True,
         multicasts: bool = False,
         beats: bool = True,
     ) -> Node:
         """A process without a group. `beats`: it sends its heartbeats itself; else the driver does, as `Beat` says.
 
         `with_state`: it joins with the others' state. `reunites`: its application merges states after a MergeView.
+        `primary`: of a partition's sides only the primary one goes on. `founds`: it may begin a group.
         """
         node = cls(me, config, multicasts=multicasts)
         line = ControlLine(me, config, node._budget, encode, decode)
@@ -100,6 +103,8 @@ class Node:
             observer=observer,
             with_state=with_state,
             reunites=reunites,
+            primary=primary,
+            founds=founds,
             beats=beats,
         )
         return node

@@ -93,13 +93,23 @@ class Society:
         observer: bool,
         with_state: bool,
         reunites: bool,
+        primary: bool,
+        founds: bool,
         beats: bool,
     ) -> None:
         self.me = body.me
         self.config = body.config
         self.line = line
         self.membership = Membership(
-            self.me, self.config, chance, expect=expect, observer=observer, with_state=with_state, reunites=reunites
+            self.me,
+            self.config,
+            chance,
+            expect=expect,
+            observer=observer,
+            with_state=with_state,
+            reunites=reunites,
+            primary=primary,
+            founds=founds,
         )
         self.merging = Merging(self.me, self.config, chance, self.membership)
         self.vigilance = Vigilance(self.me, self.config, self.membership, self.merging, beats=beats)
@@ -279,6 +289,8 @@ class Society:
         notes: dict[str, object] = {"digest": [[list(m), *entry] for m, entry in message.digest.items()]}
         if message.merge_id is not None:
             notes["merge_id"] = str(message.merge_id)
+        if message.mark is not None:
+            notes["primary"] = message.mark.is_primary
         out = self._body.on_view(now_ns, view, offsets, notes, message.settlement)
         behind_view = next(at for at, effect in enumerate(out, 1) if isinstance(effect, Install))
         states, said = self.custody.on_view(now_ns, message)

@@ -5,6 +5,7 @@ from ringcast.model.config import MIB, MS, SECOND, Config, Profile, profile
 from ringcast.model.digest import Digest, Entry
 from ringcast.model.event import SCHEMA_VERSION, Event, Kind
 from ringcast.model.message import Batch, Message, Notice, Rejoin, StatesApart, ViewChange
+from ringcast.model.primary import Electorate, Mark, combined, first_mark
 from ringcast.model.view import View, ViewId
 
 __all__ = [
@@ -19,9 +20,11 @@ __all__ = [
     "Batch",
     "Config",
     "Digest",
+    "Electorate",
     "Entry",
     "Event",
     "Kind",
+    "Mark",
     "Message",
     "Notice",
     "Profile",
@@ -31,5 +34,7 @@ __all__ = [
     "ViewChange",
     "ViewId",
     "check_name",
+    "combined",
+    "first_mark",
     "profile",
 ]

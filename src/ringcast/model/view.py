@@ -8,22 +8,12 @@ Not a decision: which view comes next is decided in core/membership and core/mer
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from typing import NamedTuple
 
 from ringcast.model.address import Address
+from ringcast.model.primary import Mark
+from ringcast.model.view_id import ViewId
 
-
-class ViewId(NamedTuple):
-    """Ordered by number, then creator. Ids only grow at a member (G4)."""
-
-    number: int
-    creator: Address
-
-    def __str__(self) -> str:
-        return f"{self.creator}|{self.number}"
-
-    def __repr__(self) -> str:
-        return str(self)
+__all__ = ["View", "ViewId"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -36,6 +26,7 @@ class View:
     subgroups: tuple[tuple[Address, ...], ...] = ()
     capacity: int = 0
     window_bytes: int = 0
+    mark: Mark | None = None  # of primary views, with `partition="primary"`
     _index: dict[Address, int] = field(init=False, repr=False, compare=False)
 
     def __post_init__(self) -> None:
@@ -54,6 +45,16 @@ class View:
     def coordinator(self) -> Address | None:
         """The first member that may coordinate, or None if only observers are left."""
         return next((m for m in self.members if m not in self.observers), None)
+
+    @property
+    def voters(self) -> tuple[Address, ...]:
+        """The members that count for a primary partition."""
+        return tuple(member for member in self.members if member not in self.observers)
+
+    @property
+    def is_primary(self) -> bool:
+        """May this side go on? Always, unless only the primary one may."""
+        return self.mark is None or self.mark.is_primary
 
     @property
     def is_merge(self) -> bool:

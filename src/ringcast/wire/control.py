@@ -25,8 +25,10 @@ from ringcast.core import (
     Elsewhere,
     Fill,
     Filled,
+    Formed,
     Heartbeat,
     Hello,
+    Installed,
     Join,
     Leave,
     MergeCall,
@@ -35,6 +37,7 @@ from ringcast.core import (
     MergeRsp,
     MergeView,
     NewView,
+    PrimaryElsewhere,
     Refusal,
     ReunionFailed,
     Sighted,
@@ -83,6 +86,9 @@ _NUMBERS: dict[int, type] = {
     38: MergeDigest,
     39: MergeView,
     40: CancelMerge,
+    41: Installed,
+    42: Formed,
+    43: PrimaryElsewhere,
     48: Staged,
 }
 _TYPES = {kind: bytes([number]) for number, kind in _NUMBERS.items()}

@@ -49,6 +49,11 @@ from ringcast.core.control.presence import (
     Stranger,
     Suspicion,
 )
+from ringcast.core.control.primary import (
+    Formed,
+    Installed,
+    PrimaryElsewhere,
+)
 from ringcast.core.control.roll_call import (
     Answer,
     Ask,
@@ -96,6 +101,9 @@ Control = (
     | MergeDigest
     | MergeView
     | CancelMerge
+    | Installed
+    | Formed
+    | PrimaryElsewhere
 )
 
 __all__ = [
@@ -115,9 +123,11 @@ __all__ = [
     "Elsewhere",
     "Fill",
     "Filled",
+    "Formed",
     "Heartbeat",
     "Hello",
     "Holding",
+    "Installed",
     "Join",
     "Leave",
     "MergeCall",
@@ -127,6 +137,7 @@ __all__ = [
     "MergeRsp",
     "MergeView",
     "NewView",
+    "PrimaryElsewhere",
     "Refusal",
     "Reunion",
     "ReunionFailed",

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from ringcast.core.control.ids import MergeId
-from ringcast.model import Address, Entry, View, ViewId
+from ringcast.model import Address, Entry, Mark, View, ViewId
 
 
 @dataclass(frozen=True, slots=True)
@@ -21,14 +21,17 @@ class ViewAnswer:
     subgroups: tuple[tuple[Address, ...], ...]
     capacity: int
     window_bytes: int
+    mark: Mark | None = None
 
     @classmethod
     def of(cls, view: View) -> ViewAnswer:
-        return cls(view.id, view.members, view.observers, view.subgroups, view.capacity, view.window_bytes)
+        limits = (view.capacity, view.window_bytes)
+        return cls(view.id, view.members, view.observers, view.subgroups, *limits, view.mark)
 
     @property
     def view(self) -> View:
-        return View(self.id, self.members, self.observers, self.subgroups, self.capacity, self.window_bytes)
+        limits = (self.capacity, self.window_bytes)
+        return View(self.id, self.members, self.observers, self.subgroups, *limits, self.mark)
 
 
 @dataclass(frozen=True, slots=True)
@@ -77,6 +80,7 @@ class MergeDigest:
     number: int  # the highest view number in any answer
     capacity: int
     window_bytes: int
+    mark: Mark | None = None  # what they know of primary views
 
 
 @dataclass(frozen=True, slots=True)
@@ -91,10 +95,12 @@ class MergeView:
     capacity: int
     window_bytes: int
     entries: tuple[Entry, ...]  # aligned with members
+    mark: Mark | None = None
 
     @property
     def view(self) -> View:
-        return View(self.id, self.members, self.observers, self.subgroups, self.capacity, self.window_bytes)
+        limits = (self.capacity, self.window_bytes)
+        return View(self.id, self.members, self.observers, self.subgroups, *limits, self.mark)
 
 
 @dataclass(frozen=True, slots=True)

@@ -17,7 +17,7 @@ from ringcast.core.control.ids import (
     Standing,
     Transfer,
 )
-from ringcast.model import Address, Entry, View, ViewId
+from ringcast.model import Address, Entry, Mark, View, ViewId
 
 
 @dataclass(frozen=True, slots=True)
@@ -42,6 +42,7 @@ class Answer:
     window_bytes: int
     carried: tuple[Carried, ...] = ()
     standing: Standing = NO_STATE
+    mark: Mark | None = None  # what I know of primary views
 
 
 @dataclass(frozen=True, slots=True)
@@ -100,6 +101,7 @@ class NewView:
     settlement: Settlement = NOTHING_TO_SETTLE
     transfers: tuple[Transfer, ...] = ()
     reunion: Reunion | None = None
+    mark: Mark | None = None
 
     @property
     def digest(self) -> dict[Address, Entry]:
@@ -107,7 +109,8 @@ class NewView:
 
     @property
     def view(self) -> View:
-        return View(self.id, self.members, self.observers, self.subgroups, self.capacity, self.window_bytes)
+        limits = (self.capacity, self.window_bytes)
+        return View(self.id, self.members, self.observers, self.subgroups, *limits, self.mark)
 
 
 @dataclass(frozen=True, slots=True)

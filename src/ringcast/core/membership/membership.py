@@ -24,10 +24,13 @@ from ringcast.core.control import (
     Control,
     Elsewhere,
     Fill,
+    Formed,
     Hello,
+    Installed,
     Join,
     Leave,
     NewView,
+    PrimaryElsewhere,
     Standing,
     Stranger,
     ViewAck,
@@ -39,6 +42,7 @@ from ringcast.core.membership.joining import Chance, Joiner
 from ringcast.core.membership.leading import Leading
 from ringcast.core.membership.leaving import Leaver
 from ringcast.core.membership.pending_states import PendingStates
+from ringcast.core.membership.primacy import Primacy
 from ringcast.core.membership.steps import (
     Adopt,
     Complete,
@@ -67,11 +71,15 @@ class Membership:
         observer: bool = False,
         with_state: bool = False,
         reunites: bool = False,
+        primary: bool = False,
+        founds: bool = True,
     ) -> None:
         self.me = me
         self.config = config
         self.suspicions = Suspicions(me)
         self.states = PendingStates(reunites)
+        self.primacy = Primacy(me, primary, expect)
+        self._founds = founds
         self.standing: Callable[[], Standing] = lambda: NO_STATE  # with the application's state
         self.joiner: Joiner | None = Joiner(me, config, chance, expect=expect, observer=observer, with_state=with_state)
         self.follower: Follower | None = None
@@ -94,6 +102,9 @@ class Membership:
             Fill: self._on_fill,
             Cancel: self._on_cancel,
             NewView: self._on_new_view,
+            Installed: lambda now_ns, sender, message: self.primacy.on_installed(sender, message),
+            Formed: self._on_formed,
+            PrimaryElsewhere: self._on_primary_elsewhere,
         }
 
     @property
@@ -137,9 +148,12 @@ class Membership:
 
     def _found_if_due(self, now_ns: int) -> Steps:
         """The first member: a view of one, told by itself to itself."""
-        if self.joiner is None or not self.joiner.may_found(now_ns):
+        if self.joiner is None or not self._founds or not self.joiner.may_found(now_ns):
             return []
-        return [Say(self.me, self.joiner.founding())]
+        mark = self.primacy.mark
+        return [
+            Say(self.me, replace(self.joiner.founding(), mark=None if mark is None else mark.decided_for([self.me])))
+        ]
 
     def _on_join(self, now_ns: int, sender: Address, join: Join) -> Steps:
         view, leading = self.view, self.leading
@@ -247,9 +261,9 @@ class Membership:
         return [self._with_standing(step) for step in self.follower.on_ask(now_ns, sender, ask)]
 
     def _with_standing(self, step: Step) -> Step:
-        """What we say when the roll is called, we say of the application's state too."""
+        """What we say when the roll is called, we say of the application's state and of primary views too."""
         if isinstance(step, Say) and isinstance(step.message, Answer):
-            return step._replace(message=replace(step.message, standing=self.standing()))
+            return step._replace(message=replace(step.message, standing=self.standing(), mark=self.primacy.mark))
         return step
 
     def would_answer(self, asker: Address, ask: Ask) -> bool:
@@ -289,8 +303,19 @@ class Membership:
         self.suspicions.on_view(view)
         self._excluded = False
         self._gone_to = None
-        out = self.leading.on_view(now_ns, message)
+        out = self.primacy.on_view(view) + self.leading.on_view(now_ns, message)
         return out + ([] if self.leaver is None else self.leave(now_ns))
+
+    def _on_formed(self, now_ns: int, sender: Address, formed: Formed) -> Steps:
+        self.primacy.on_formed(formed)
+        return []
+
+    def _on_primary_elsewhere(self, now_ns: int, sender: Address, message: PrimaryElsewhere) -> Steps:
+        """Our side may not go on: we are to drop our place and come back as a joiner."""
+        view = self.view
+        if view is None or view.is_primary or sender not in view:
+            return []
+        return [Excluded(message.view)]
 
     def may_lead(self, member: Address) -> bool:
         return self.follower is not None and self.suspicions.may_lead(self.follower.view, member)

@@ -27,7 +27,7 @@ from ringcast.core.control import (
 from ringcast.core.effects import Drop
 from ringcast.core.membership.cut import agreed_cut
 from ringcast.core.membership.steps import Complete, Digested, Failed, Say, Steps, Suspect
-from ringcast.model import Address, Config, Entry, Event, Kind, View
+from ringcast.model import Address, Config, Entry, Event, Kind, Mark, View, combined
 
 STRIKES = 2  # silent attempts before a member is suspected
 
@@ -171,7 +171,7 @@ class RollCall:
         self.deadline_ns = None
         limits = self.limits(self.staying or self.asked)
         standings = {member: answer.standing for member, answer in self._answers.items()}
-        return Complete(self.entries(), self._cuts, self.number, *limits, self._settlement(), standings)
+        return Complete(self.entries(), self._cuts, self.number, *limits, self._settlement(), standings, self.mark)
 
     def _settlement(self) -> Settlement:
         survivors = tuple(Survivor(member, self._answers[member].carried) for member in self.staying)
@@ -185,6 +185,11 @@ class RollCall:
     def number(self) -> int:
         return max((answer.number for answer in self._answers.values()), default=self.base.id.number)
 
+    @property
+    def mark(self) -> Mark | None:
+        """What those who answered know together of primary views."""
+        return combined(answer.mark for answer in self._answers.values())
+
     def limits(self, members: list[Address]) -> tuple[int, int]:
         """The smallest windows of these."""
         answers = [self._answers[member] for member in members if member in self._answers]
@@ -196,7 +201,7 @@ class RollCall:
     def digested(self, merge_id: MergeId) -> Digested:
         """The outcome for a merge leader, complete or not: who is filled up, or has at least answered."""
         done = [member for member in self.staying if member not in self.awaited]
-        return Digested(merge_id, self.entries(done), self.number, *self.limits(done))
+        return Digested(merge_id, self.entries(done), self.number, *self.limits(done), self.mark)
 
     # ---- those who do not answer
 

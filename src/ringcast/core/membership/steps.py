@@ -11,7 +11,7 @@ from typing import NamedTuple
 from ringcast.core.control import NOTHING_TO_SETTLE, Control, MergeId, NewView, Settlement, Source, Standing
 from ringcast.core.effects import Beat, Drop, Excluded, Left
 from ringcast.core.membership.decisions import Decision
-from ringcast.model import Address, Entry
+from ringcast.model import Address, Entry, Mark
 
 
 class Say(NamedTuple):
@@ -77,6 +77,7 @@ class Complete:
     window_bytes: int
     settlement: Settlement = NOTHING_TO_SETTLE
     standings: dict[Address, Standing] = field(default_factory=dict)  # how each stands with the application's state
+    mark: Mark | None = None  # what they know of primary views
 
 
 class Failed(NamedTuple):
@@ -93,6 +94,7 @@ class Digested(NamedTuple):
     number: int
     capacity: int
     window_bytes: int
+    mark: Mark | None = None
 
 
 class Spread(NamedTuple):

@@ -72,6 +72,9 @@ class ViewChange:
             settlement=complete.settlement,
             transfers=transfers,
             reunion=reunion,
+            mark=None
+            if complete.mark is None
+            else complete.mark.decided_for([m for m in members if m not in observers]),
         )
 
     def compose_merged(self, complete: Complete, view: View, digest: Digest, states: PendingStates) -> NewView:
@@ -90,6 +93,7 @@ class ViewChange:
             complete.settlement,
             tuple(states.transfers.values()),
             reunion_of(view) if states.reunites else None,
+            view.mark,
         )
 
     def spread(self, now_ns: int, message: NewView) -> Steps:

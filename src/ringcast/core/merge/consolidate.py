@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from typing import NamedTuple
 
 from ringcast.core.control import MergeId
-from ringcast.model import Address, Digest, Entry, Event, Kind, View, ViewId
+from ringcast.model import Address, Digest, Entry, Event, Kind, Mark, View, ViewId, combined
 
 
 class Told(NamedTuple):
@@ -32,6 +32,7 @@ class Aggregate:
     capacity: int
     window_bytes: int
     observers: tuple[Address, ...] = ()
+    mark: Mark | None = None
 
 
 def digest_event(now_ns: int, merge_id: MergeId, member: Address, told: Told) -> Event:
@@ -68,6 +69,7 @@ def merge_view(leader: Address, aggregates: Sequence[Aggregate], above: int = 0)
         if subgroup:
             subgroups.append(subgroup)
     observers = dict.fromkeys(member for aggregate in aggregates for member in aggregate.observers if member in seen)
+    mark = combined(aggregate.mark for aggregate in aggregates)
     return View(
         ViewId(1 + max(above, *(aggregate.number for aggregate in aggregates)), leader),
         tuple(seen),
@@ -75,6 +77,7 @@ def merge_view(leader: Address, aggregates: Sequence[Aggregate], above: int = 0)
         tuple(subgroups),
         min(aggregate.capacity for aggregate in aggregates),
         min(aggregate.window_bytes for aggregate in aggregates),
+        None if mark is None else mark.decided_for([member for member in seen if member not in observers]),
     )
 
 

@@ -66,7 +66,13 @@ class LeftBehind(NamedTuple):
     view: View
 
 
-Detection = AnnounceTo | ReadView | RaiseMerge | BringUp | SuspectDissenter | LeftBehind | Send
+class GoToPrimary(NamedTuple):
+    """Our side may not go on, and the side with this view may: our members are to join it."""
+
+    view: View
+
+
+Detection = AnnounceTo | ReadView | RaiseMerge | BringUp | SuspectDissenter | LeftBehind | GoToPrimary | Send
 
 
 # ---- leading

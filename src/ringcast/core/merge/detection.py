@@ -23,6 +23,7 @@ from ringcast.core.merge.decisions import (
     AnnounceTo,
     BringUp,
     Detection,
+    GoToPrimary,
     LeftBehind,
     RaiseMerge,
     ReadView,
@@ -212,7 +213,22 @@ class MergeDetector:
                     self.outsiders.remember(member.endpoint)
         if not split:
             return []
+        elsewhere = self._primary_elsewhere(mine, split)
+        if elsewhere is not None:
+            return [elsewhere] if self._acting() == self.me else []
+        split = {peer: view for peer, view in split.items() if self._may_merge(mine, view)}
         return self._exclusion(mine, split) + self._raise(now_ns, mine, split, rereading.silent)
+
+    @staticmethod
+    def _primary_elsewhere(mine: View, split: dict[Address, View]) -> GoToPrimary | None:
+        """Ours may not go on, and another side may: we do not merge, we join it."""
+        views = [view for view in split.values() if view.is_primary and not mine.is_primary]
+        return GoToPrimary(max(views, key=lambda view: view.id)) if views else None
+
+    @staticmethod
+    def _may_merge(mine: View, view: View) -> bool:
+        """A side that may not go on comes by itself to one that may."""
+        return view.is_primary or not mine.is_primary
 
     def _exclusion(self, mine: View, split: dict[Address, View]) -> Decisions:
         """Our coordinator in a later view without us; or, if we coordinate, everybody else in such views."""

@@ -225,7 +225,8 @@ def _is_firsthand(sender: Address, answer: MergeDigest) -> bool:
 def _aggregate(party: Party, answer: MergeDigest) -> Aggregate:
     digest = Digest(dict(zip(answer.members, answer.entries, strict=True)))
     observers = tuple(m for m in party.view.observers if m in answer.members)
-    return Aggregate(answer.members, digest, answer.number, answer.capacity, answer.window_bytes, observers)
+    limits = (answer.number, answer.capacity, answer.window_bytes)
+    return Aggregate(answer.members, digest, *limits, observers, answer.mark)
 
 
 def _merge_view(merge_id: MergeId, view: View, digest: Digest) -> MergeView:
@@ -239,4 +240,5 @@ def _merge_view(merge_id: MergeId, view: View, digest: Digest) -> MergeView:
         view.capacity,
         view.window_bytes,
         entries,
+        view.mark,
     )

@@ -14,7 +14,7 @@ from enum import StrEnum
 from ringcast.core.control import MergeCall, MergeDigest, MergeId, MergeReq, MergeRsp, MergeView
 from ringcast.core.merge.consolidate import Told, digest_event
 from ringcast.core.merge.decisions import HoldRollCall, MergeOver, Send, SpreadView, Taking
-from ringcast.model import Address, Config, Digest, Event, Kind, View
+from ringcast.model import Address, Config, Digest, Event, Kind, Mark, View
 
 MAX_LEADERS = 1024
 
@@ -113,6 +113,7 @@ class MergeParticipant:
         number: int,
         limits: tuple[int, int],
         elsewhere: Collection[Address] = (),
+        mark: Mark | None = None,
     ) -> Decisions:
         """What our roll call gave, complete or not; the leader learns who is missing. `limits` = capacity, bytes.
 
@@ -126,7 +127,7 @@ class MergeParticipant:
         said = {m: told[m] for m in merge.members if m in told and told[m].origin == m}
         origins, entries = tuple(t.origin for t in said.values()), tuple(t.entry for t in said.values())
         missing = tuple(member for member in merge.members if member not in said and member not in elsewhere)
-        digest = MergeDigest(merge_id, tuple(said), origins, entries, missing, number, *limits)
+        digest = MergeDigest(merge_id, tuple(said), origins, entries, missing, number, *limits, mark)
         events = [digest_event(now_ns, merge_id, member, entry) for member, entry in said.items()]
         return [*events, self._event(now_ns, merge_id, "answer"), Send(merge_id.leader, digest)]
 
