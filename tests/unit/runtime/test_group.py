@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from ringcast.core import Channel, Reset, Unicast
+from ringcast.core import Channel, Install, Reset, Unicast
 from ringcast.errors import ConfigError, GroupClosed, TransportError, UsageError, WaitExpired, WindowFull
 from ringcast.model import Batch, Message, ViewChange, profile
 from ringcast.runtime import Group, open_fixed
@@ -218,7 +218,7 @@ async def test_without_self_delivery_the_sender_gets_nothing_and_the_peer_everyt
     for number in range(1, 201):
         await a.send(b"%d" % number)
     assert [int(m.payload) for m in await reader] == list(range(1, 201))
-    assert [type(e) for e in map(a._take, list(a._driver.inbox))] == [ViewChange]
+    assert [type(item) for item in a._driver.inbox] == [Install]
 
 
 @in_world
@@ -313,6 +313,15 @@ async def test_private_messages_that_nobody_reads_make_their_sender_wait(world: 
             await a.send(b"x", to=[receiver.me])
         with pytest.raises(WindowFull):
             await a.send(b"x", to=[receiver.me], when_full="raise")
+
+
+@in_world
+async def test_a_private_message_that_no_stream_can_hold_is_refused(world: World) -> None:
+    a, b = await world.open("A", "B", stream_capacity=3)
+    nbytes = 4 * a._node.largest_whole
+    with pytest.raises(UsageError, match=rf"{nbytes} bytes needs 4 packets, stream_capacity is 3"):
+        await a.send(b"x" * nbytes, to=[b.me])
+    await a.send(b"x" * nbytes)  # to everybody there is room
 
 
 @in_world
