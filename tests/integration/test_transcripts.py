@@ -178,13 +178,18 @@ async def _block(company: Company, left: str, right: str) -> None:
 @pytest.mark.needs("namespaces")
 def test_how_do_i_run_it_on_two_machines(tmp_path: Path) -> None:
     transcript = Transcript(
-        "how-do-i-run-it-on-two-machines", "How do I run it on two machines?", "Each machine has one address."
+        "how-do-i-run-it-on-two-machines",
+        "How do I run it on two machines?",
+        "10.77.0.1 and 10.77.0.2 reach each other.",
     )
 
     async def story() -> None:
+        await transcript.run("ringcast node chat --name alice --bind 10.77.0.1:7001 --profile lan")
         async with Network() as network:
-            alice = await Shell.open(network, "alice", "--bind 10.77.0.1:7001 --profile lan")
-            bob = await Shell.open(network, "bob", "--bind 10.77.0.2:7001 --seed 10.77.0.1:7001 --profile lan")
+            alice = await Shell.open(network, "alice", "--bind 10.77.0.1:7001 --profile lan --unencrypted")
+            bob = await Shell.open(
+                network, "bob", "--bind 10.77.0.2:7001 --seed 10.77.0.1:7001 --profile lan --unencrypted"
+            )
             for shell in (alice, bob):
                 await shell.until("alice, bob")
             await alice.say("hello from the first machine")

@@ -28,13 +28,16 @@ PATIENCE_SECONDS = 3.0
 @click.option(
     "--bind", default="127.0.0.1:0", show_default=True, help="Where to listen; loopback unless told otherwise."
 )
-@click.option("--advertise", default=None, help="What others should use instead (containers, NAT).")
+@click.option(
+    "--advertise", default=None, help="What others use to reach it, if that differs (--bind 0.0.0.0:7001, NAT)."
+)
 @click.option("--seed", "seeds", multiple=True, help="Where a member may be found; may be given several times.")
 @click.option("--transport", type=click.Choice(["udp", "tcp"]), default="udp", show_default=True)
 @click.option("--profile", type=click.Choice(["local", "lan", "wan"]), default="local", show_default=True)
 @click.option(
     "--expect", default=0, type=click.IntRange(0), help="Wait for this many members before founding the group."
 )
+@click.option("--unencrypted", is_flag=True, help="Allow --bind beyond loopback: on a network you trust.")
 @click.option("--observer", is_flag=True, help="Be in the view, but never coordinate.")
 @click.option("--record", type=click.Path(path_type=Path), default=None, help="Record into this directory.")
 @click.option(
@@ -52,7 +55,11 @@ def command(group: str, profile: str, join_timeout: float, as_json: bool, **plac
     Examples:
       ringcast node chat --name alice --bind 127.0.0.1:7001
       ringcast node chat --name bob --seed 127.0.0.1:7001
-      ringcast node chat --bind 0.0.0.0:7001 --advertise 10.0.0.1:7001 --seed 10.0.0.2:7001 --profile lan
+
+    \b
+    On two machines, 10.0.0.1 and 10.0.0.2 (UDP port 7001 open between them):
+      ringcast node chat --name alice --bind 10.0.0.1:7001 --profile lan --unencrypted
+      ringcast node chat --name bob --bind 10.0.0.2:7001 --seed 10.0.0.1:7001 --profile lan --unencrypted
 
     It leaves in good order when its input ends, on Ctrl-C and on SIGTERM. With --json each event is one JSON line.
     """

@@ -20,6 +20,7 @@ from ringcast.errors import ConfigError, RingcastError, StateError, WaitExpired
 from ringcast.model import Address, Config, check_name, profile
 from ringcast.runtime.discovery import Discovery, StaticDiscovery
 from ringcast.runtime.driver import Driver
+from ringcast.runtime.exposure import check_exposure
 from ringcast.runtime.fixed import within_transport
 from ringcast.runtime.group import Group
 from ringcast.runtime.heartbeats import Heartbeats
@@ -102,11 +103,13 @@ def join(
     get_state: GetState | None = None,
     set_state: SetState | None = None,
     merge_state: MergeState | None = None,
+    unencrypted: bool = False,
 ) -> Joining:
     """Join the group of this name, or found it if nobody has it.
 
     `seeds` are places where members may be (or give a `discovery`); `bind` is this member's own place, loopback by
-    default, and `advertise` what others should use instead. `expect` waits for that many before founding a group.
+    default, and `advertise` what others should use instead; beyond loopback `unencrypted=True` must be said, because
+    frames are neither encrypted nor authenticated. `expect` waits for that many before founding a group.
     `config` is a profile's name (local, lan, wan, test) or a Config. `record` is a directory for the recording.
     `on_exclusion` says what a member does that runs again after the others went on without it (it was frozen, or cut
     off): "merge" keeps its incarnation, goes on alone and comes back by merge; "rejoin" drops its place and comes back
@@ -127,6 +130,8 @@ def join(
         if wrong is not None:
             raise ConfigError(wrong)
     settings = profile(config) if isinstance(config, str) else config
+    if isinstance(transport, str):
+        check_exposure(bind, unencrypted)
     return Joining(
         Place(
             group,

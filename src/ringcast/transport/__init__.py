@@ -1,7 +1,7 @@
 """Bytes between endpoints: UDP, TCP and an in-process hub behind one Protocol. Knows nothing of messages or members."""
 
 from ringcast.transport.counters import Counters
-from ringcast.transport.endpoint import Endpoint, resolve
+from ringcast.transport.endpoint import Endpoint, resolve, split_host_port
 from ringcast.transport.memory import MemoryHub, MemoryTransport
 from ringcast.transport.multicast import MulticastGroup, group_socket, prepare_sender
 from ringcast.transport.protocol import Frame, OnFrames, OnWritable, Transport
@@ -28,4 +28,5 @@ __all__ = [
     "group_socket",
     "prepare_sender",
     "resolve",
+    "split_host_port",
 ]

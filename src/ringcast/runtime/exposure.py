@@ -1,0 +1,32 @@
+"""Whether a member's place can be reached from other machines, which has to be asked for.
+
+Frames are neither encrypted nor authenticated. On loopback that concerns nobody else; anywhere else whoever reaches the
+port can read and forge them, so nobody gets there by a default or by accident. Not a firewall: it looks once, at join.
+"""
+
+from __future__ import annotations
+
+import ipaddress
+
+from ringcast.errors import ConfigError
+from ringcast.transport import split_host_port
+
+
+def check_exposure(bind: str, unencrypted: bool) -> None:
+    """ConfigError if this place is not on loopback and that was not asked for."""
+    if unencrypted or bind.startswith("mem:"):
+        return
+    host, _ = split_host_port(bind)
+    if not _is_loopback(host):
+        raise ConfigError(
+            f"{bind} is not on loopback, and nothing is encrypted: who reaches the port can read and forge messages; "
+            "on a network you trust, ask for it with unencrypted=True (--unencrypted)"
+        )
+
+
+def _is_loopback(host: str) -> bool:
+    """A name other than localhost may be any address."""
+    try:
+        return ipaddress.ip_address(host).is_loopback
+    except ValueError:
+        return host == "localhost"
