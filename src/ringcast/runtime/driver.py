@@ -46,6 +46,7 @@ from ringcast.model import Address, Event, Kind
 from ringcast.runtime.chronicle import Chronicle
 from ringcast.runtime.coalescing import coalesced
 from ringcast.runtime.heartbeats import Audience, Heartbeats, Receiver
+from ringcast.runtime.unsent import Unsent
 from ringcast.trace import Recorder
 from ringcast.transport import Endpoint, Frame, Transport
 from ringcast.wire import Codec
@@ -89,7 +90,7 @@ class Driver:
         self._heartbeats = heartbeats
         self._frames: list[bytes] = []  # multicasts of the batch in progress
         self._backlog: deque[bytes] = deque()
-        self._unsent: deque[tuple[Endpoint, bytes]] = deque()
+        self._unsent = Unsent(MAX_UNSENT)
         self._others: list[Endpoint] = []
         self._endpoints: dict[str, Endpoint | None] = {}
         self._timer: asyncio.TimerHandle | None = None
@@ -196,6 +197,8 @@ class Driver:
             self._do[type(effect)](effect)
         if self._frames:
             self._flush_frames()
+        if self._unsent:
+            self._unsent.offer(self.transport.send)
         if self.inbox:
             self.on_inbox()
         if self._freed:
@@ -231,11 +234,10 @@ class Driver:
     def _send(self, to: Endpoint | None, frame: bytes) -> None:
         if to is None:
             self.drops["an address without a usable endpoint"] += 1
-        elif self._unsent or not self.transport.send(to, frame):
-            if len(self._unsent) < MAX_UNSENT:
-                self._unsent.append((to, frame))
-            else:
-                self.drops["the socket was busy for too long"] += 1
+            return
+        is_taken = not self._unsent.holds(to) and self.transport.send(to, frame)
+        if not is_taken and not self._unsent.put(to, frame):
+            self.drops["the socket was busy for too long"] += 1
 
     def _endpoint(self, text: str) -> Endpoint | None:
         """Where this text points; None if it points nowhere, for it may come from a peer."""
@@ -317,11 +319,7 @@ class Driver:
             self._backlog.extend(frames[taken:])
 
     def _on_writable(self) -> None:
-        while self._unsent:
-            to, frame = self._unsent[0]
-            if not self.transport.send(to, frame):
-                return
-            self._unsent.popleft()
+        self._unsent.offer(self.transport.send)
         if self._backlog:
             frames = list(self._backlog)
             taken = self.transport.cast(self._others, frames)
