@@ -15,6 +15,7 @@ from ringcast._version import __version__
 from ringcast.errors import (
     ConfigError,
     GroupClosed,
+    NotPrimary,
     PeerError,
     PlaceLost,
     RingcastError,
@@ -57,6 +58,7 @@ __all__ = [
     "Joining",
     "Message",
     "MulticastDiscovery",
+    "NotPrimary",
     "Order",
     "PeerError",
     "PlaceLost",

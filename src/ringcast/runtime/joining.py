@@ -12,6 +12,7 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Generator, Iterable
 from dataclasses import dataclass, field
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -25,7 +26,7 @@ from ringcast.runtime.fixed import within_transport
 from ringcast.runtime.group import Group
 from ringcast.runtime.heartbeats import Heartbeats
 from ringcast.runtime.host import Host, RealHost
-from ringcast.runtime.rejoin import Comeback, Entry, OnExclusion
+from ringcast.runtime.rejoin import Comeback, Entry, OnExclusion, Partition
 from ringcast.runtime.reunion import MergeState
 from ringcast.runtime.sigterm import SigtermLeaves
 from ringcast.runtime.state_giving import GetState
@@ -55,6 +56,7 @@ class Place:
     get_state: GetState | None
     set_state: SetState | None
     merge_state: MergeState | None = None
+    partition: Partition = "all"
     host: Host = field(default_factory=RealHost)
     entry: Entry = field(default_factory=Entry)
     searching: asyncio.Task[None] | None = field(default=None)
@@ -103,6 +105,7 @@ def join(
     get_state: GetState | None = None,
     set_state: SetState | None = None,
     merge_state: MergeState | None = None,
+    partition: Partition = "all",
     unencrypted: bool = False,
 ) -> Joining:
     """Join the group of this name, or found it if nobody has it.
@@ -120,7 +123,12 @@ def join(
     With `merge_state` (and both of the others) the states of the sides become one after a partition: at one member it
     is called with the state of each side, by the side's members, and gives one state, which `set_state` of every member
     gets directly behind the MergeView. All members are to be given it, or none.
+    `partition` says which sides of a partition go on: "all", and they merge; or "primary", only the one with a majority
+    of the last primary view. The others get NotPrimary when they send, and come back as new incarnations (as with
+    "rejoin") with the state of the primary side. All members are to be given the same.
     """
+    if partition not in ("all", "primary"):
+        raise ConfigError(f"partition must be 'all' or 'primary', got {partition!r}")
     if merge_state is not None and (get_state is None or set_state is None):
         raise ConfigError("merge_state needs get_state and set_state beside it")
     if on_exclusion not in ("merge", "rejoin"):
@@ -148,6 +156,7 @@ def join(
             get_state,
             set_state,
             merge_state,
+            partition,
         )
     )
 
@@ -177,7 +186,9 @@ async def enter(place: Place) -> Group:
         if place.get_state is not None and place.set_state is not None and place.merge_state is not None:
             group.merge_states_with((place.get_state, place.set_state, place.merge_state))
         group.desk.begin()
-        Comeback(group, driver, place.entry, lambda: make_driver(place, 0), place.on_exclusion)
+        on_exclusion: OnExclusion = "rejoin" if place.partition == "primary" else place.on_exclusion
+        renew = partial(make_driver, place, 0, founds=place.partition == "all")
+        Comeback(group, driver, place.entry, renew, on_exclusion)
         if place.inspect:
             await group.inspect()  # Before the first view: who cannot get in is asked why.
         await place.discovery.open(place.group, place.transport.local)
@@ -201,8 +212,8 @@ async def _give_up(place: Place, group: Group | None) -> None:
     await _stop_searching(place)
 
 
-def make_driver(place: Place, expect: int) -> Driver:
-    """A new incarnation at the transport's endpoint."""
+def make_driver(place: Place, expect: int, founds: bool = True) -> Driver:
+    """A new incarnation at the transport's endpoint. Who comes back to a primary side begins no group of its own."""
     endpoint, host = str(place.transport.local), place.host
     me = Address(place.name or endpoint, host.incarnation(), endpoint)
     config = within_transport(place.config, place.transport)
@@ -216,6 +227,8 @@ def make_driver(place: Place, expect: int) -> Driver:
         observer=place.observer,
         with_state=place.set_state is not None,
         reunites=place.merge_state is not None,
+        primary=place.partition == "primary",
+        founds=founds,
         multicasts=place.transport.multicasts,
         beats=host.beats_itself,
     )

@@ -13,13 +13,13 @@ from collections.abc import Callable, Sequence
 from typing import Literal
 
 from ringcast.core import Dequeue, Finished
-from ringcast.errors import RingcastError, UsageError, WaitExpired, WindowFull
+from ringcast.errors import NotPrimary, RingcastError, UsageError, WaitExpired, WindowFull
 from ringcast.model import Address
 from ringcast.order import Stamp
 from ringcast.runtime.driver import Driver
 from ringcast.runtime.receipts import Receipt, Receipts
 from ringcast.runtime.waiting import Line, Waits
-from ringcast.runtime.words import Why, why_not_placed
+from ringcast.runtime.words import Why, why_not_placed, why_not_primary
 
 BARRIER_SECONDS = 60.0  # only a send may wait without a limit (G14)
 CHUNK = 4_096  # messages of a long list that are looked at together
@@ -114,7 +114,7 @@ class Ordered:
         driver = self._driver()
         if driver.is_busy or self._turn:
             return 0
-        if peers is not None and any(peer not in driver.node.view for peer in peers):
+        if not driver.node.view.is_primary or any(peer not in driver.node.view for peer in peers or ()):
             return 1  # No room will come; the caller is told.
         return driver.node.fit_in_order(sizes, peers)
 
@@ -134,17 +134,25 @@ class Ordered:
 
     def _check_peers(self, peers: list[Address] | None) -> None:
         view = self._driver().node.view
+        if not view.is_primary:
+            raise NotPrimary(f"nothing was queued: {why_not_primary(view)}")
         gone = [peer for peer in peers or () if peer not in view]
         if gone:
             raise UsageError(f"{', '.join(map(str, gone))} not in the view {view}")
 
     # ---- one turn of the loop
 
+    @property
+    def _is_aside(self) -> bool:
+        """On a side that may not go on."""
+        node = self._driver().node
+        return node.has_group and not node.view.is_primary
+
     def _refill(self) -> None:
         """What may join the next turn: at most a frame's worth, and nothing while somebody waits."""
         driver = self._driver()
         self._slots = 0
-        if self._is_closed:
+        if self._is_closed or self._is_aside:
             return
         if not self.line and not self._turn and not driver.is_busy and driver.node.fit_in_order([1], None):
             ordering = driver.node.order.ordering
@@ -237,7 +245,7 @@ class Ordered:
         """Something changed."""
         if self._turn:
             self._flush()
-        elif not self._slots:
+        elif not self._slots or self._is_aside:
             self._refill()
         self.line.look()
         self._look_after()

@@ -19,6 +19,7 @@ from ringcast.runtime.group import Group
 from ringcast.transport import Frame
 
 OnExclusion = Literal["merge", "rejoin"]
+Partition = Literal["all", "primary"]
 
 _log = logging.getLogger("ringcast")
 

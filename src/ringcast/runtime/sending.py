@@ -13,11 +13,11 @@ from collections.abc import Callable, Iterable, Sequence
 from typing import Literal
 
 from ringcast.core import Channel, Deliver, Node
-from ringcast.errors import PlaceLost, RingcastError, UsageError, WindowFull
+from ringcast.errors import NotPrimary, PlaceLost, RingcastError, UsageError, WindowFull
 from ringcast.model import Address
 from ringcast.runtime.driver import Driver
 from ringcast.runtime.waiting import Line, Waits
-from ringcast.runtime.words import why_no_room, why_not_flushed
+from ringcast.runtime.words import why_no_room, why_not_flushed, why_not_primary
 from ringcast.window import largest, lengths_of
 
 WhenFull = Literal["wait", "raise"] | None
@@ -113,10 +113,11 @@ class Sending:
         self.flush_outbox()
 
         def ready() -> bool:
-            return self._may_send(payload, peers)
+            return not self._is_primary or self._may_send(payload, peers)
 
         if self.line or not ready():
             await self._wait_for_room(ready, timeout, when_full)
+        self._check_primary()
         self._send_now(payload, peers)
 
     def checked(self, payload: bytes) -> bytes:
@@ -124,6 +125,7 @@ class Sending:
             raise self._closing
         if not isinstance(payload, bytes | bytearray | memoryview):
             raise UsageError(f"a payload must be bytes, got {type(payload).__name__}")
+        self._check_primary()
         payload, most = bytes(payload), self._node.config.max_message_bytes
         if len(payload) > most:
             raise UsageError(f"a message of {len(payload)} bytes is above max_message_bytes {most}")
@@ -131,6 +133,14 @@ class Sending:
         if pieces > capacity:
             raise UsageError(f"a message of {len(payload)} bytes needs {pieces} packets, the window has {capacity}")
         return payload
+
+    @property
+    def _is_primary(self) -> bool:
+        return not self._node.has_group or self._node.view.is_primary
+
+    def _check_primary(self) -> None:
+        if not self._is_primary:
+            raise NotPrimary(f"nothing was sent: {why_not_primary(self._node.view)}")
 
     def _check_streams(self, nbytes: int) -> None:
         """A private message needs room for all its packets at once, which a smaller window never has."""
@@ -202,10 +212,11 @@ class Sending:
         one = sizes[:1]
 
         def ready() -> bool:
-            return not (self._outbox or self._driver.is_busy) and self._node.fit(one) == 1
+            return not self._is_primary or (not (self._outbox or self._driver.is_busy) and self._node.fit(one) == 1)
 
         if self.line or not ready():
             await self._wait_for_room(ready, timeout, None)
+        self._check_primary()
         count = self._node.fit(sizes)
         if count < len(payloads):
             payloads, sizes = payloads[:count], sizes[:count]
@@ -223,7 +234,8 @@ class Sending:
 
     def _end_turn(self) -> None:
         self._turn_began = False
-        self.flush_outbox()
+        if self._outbox:
+            self.flush_outbox()
 
     async def yield_turn(self) -> None:
         self.is_turn_full = False
@@ -235,15 +247,17 @@ class Sending:
         if self._outbox:
             sizes = lengths_of(self._outbox)
             count = self._node.fit(sizes)
-            payloads, self._outbox = self._outbox[:count], self._outbox[count:]
-            if payloads:
-                self._driver.execute(self._node.send(self._driver.now_ns(), payloads, sizes[:count]))
+            payloads, self._outbox = self._outbox, []
+            if count < len(payloads):
+                payloads, sizes, self._outbox = payloads[:count], sizes[:count], payloads[count:]
+            if count:
+                self._driver.execute(self._node.send(self._driver.now_ns(), payloads, sizes))
         self._refill()
 
     def _refill(self) -> None:
         """What may go through the outbox: at most a frame's worth, and nothing while somebody waits in line."""
         node = self._node
-        is_held = bool(self.line or self._outbox) or self._driver.is_busy
+        is_held = bool(self.line or self._outbox) or self._driver.is_busy or not self._is_primary
         if is_held or self._closing is not None or not node.has_group:
             self._slots = self._bytes = 0
             return

@@ -9,7 +9,7 @@ import re
 from dataclasses import dataclass
 from typing import NamedTuple
 
-from ringcast.model import Address
+from ringcast.model import Address, View
 from ringcast.runtime.driver import Driver
 
 _ADDRESS = re.compile(r"([^\s#|,;(){}\[\]']+)#([0-9a-z]+)")
@@ -228,3 +228,14 @@ def _either(reasons: list[str]) -> str:
 
 def _names(members: list[Address]) -> str:
     return ", ".join(map(str, members))
+
+
+def why_not_primary(view: View) -> str:
+    """Of a view that may not go on (`partition="primary"`)."""
+    assert view.mark is not None
+    last = view.mark.last
+    if last.expect:
+        return f"this side is not primary: {len(view.voters)} of {last.expect} expected members are in view {view.id}"
+    here = sum(voter in view for voter in last.voters)
+    whose = f"{here} of the {len(last.voters)} voters of the primary view {last.view} are in view {view.id}"
+    return f"this side is not primary: {whose}; it may not send, and comes back when it meets the primary side"
