@@ -99,6 +99,7 @@ class PuppetProcess:
             get_state=None if self.holder is None else self.holder.get_state,
             set_state=None if self.holder is None else self.holder.set_state,
             merge_state=self.holder.merge_state if isinstance(self.holder, History) else None,
+            partition=order.get("partition", "all"),
         )
 
     async def leave(self, order: Answer) -> Answer:
