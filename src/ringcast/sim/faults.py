@@ -116,6 +116,7 @@ class Faults:
     def __init__(self, place: Place) -> None:
         self._place = place
         self.active: list[Fault] = []
+        self._leaving: list[Fault] = []  # leaves that were really asked for
         self._lulls: list[Fault] = []  # flapping cuts that are open just now
         self._is_over = False
 
@@ -154,20 +155,27 @@ class Faults:
             self._place.crash(name)
         else:
             self._place.note_fault(fault)
+            self._leaving.append(fault)
             self._place.leave(name)
 
     def end(self, fault: Fault) -> None:
         if fault.kind in LIFE_FAULTS:
-            self._start_again(fault.members[0])
+            self._start_again(fault)
         elif fault in self.active:
             self.active.remove(fault)
             self._lulls = [lull for lull in self._lulls if lull != fault]
             self._place.note_heal(fault)
             self.refresh()
 
-    def _start_again(self, name: str) -> None:
-        if not self._is_over and not self._place.is_alive(name):
+    def _start_again(self, fault: Fault) -> None:
+        """In the place of a process that is gone; one that still leaves is waited for."""
+        name = fault.members[0]
+        if self._is_over:
+            return
+        if not self._place.is_alive(name):
             self._place.start(name)
+        elif fault in self._leaving:
+            self._place.clock.after(100 * MS, self._start_again, fault)
 
     def end_all(self, bound_ns: int = 0) -> None:
         """From now on nothing is wrong any more; what was planned for later does not happen."""

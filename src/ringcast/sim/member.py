@@ -333,6 +333,9 @@ class Member:
 
     def _send_private(self, outbound: Outbound) -> bool:
         peers = list(outbound.to or ())
+        if self.node.society is not None and self.node.has_group:
+            # Whoever left while the message waited cannot be sent to any more; `Group.send` says so (seed 210).
+            peers = [peer for peer in peers if peer in self.node.view]
         if not self.node.may_send_to(peers, len(outbound.payload)):
             return False
         self.application.outbox.popleft()

@@ -25,8 +25,8 @@ from ringcast.sim.storms import storms
 from ringcast.sim.workload import Workload
 
 STABLE_NS = 1 * SECOND  # so long nothing may wait and no view may change before the liveness phase counts as over
-ENOUGH = 500  # deliveries
-MORE_NS = 5 * SECOND
+ENOUGH = 600  # deliveries, of which faults that still hold their effect may take some
+MORE_NS = 7 * SECOND
 _LOAD_AFTER_HEAL_NS = 1 * SECOND
 _LOOK_EVERY_NS = 50 * MS
 
@@ -111,10 +111,11 @@ def _live_through(cluster: Cluster, options: Options, outcome: Outcome) -> None:
     for fault in options.faults:
         cluster.faults.plan(fault)
     cluster.clock.run_until(heal_ns)
-    if (
-        options.bound_ns > 2 * MORE_NS and _deliveries(cluster) < ENOUGH
-    ):  # the faults let little through: more of it while all is well
-        workload.until_ns += MORE_NS
+    for name in cluster.names:
+        if not cluster.is_alive(name):
+            cluster.start(name)  # its join must end too
+    if options.bound_ns > 2 * MORE_NS and _deliveries(cluster) < ENOUGH:
+        workload.until_ns += MORE_NS  # the faults let little through
     cluster.heal(options.bound_ns)
     outcome.is_settled = _settle(cluster, options, outcome, workload.until_ns)
     seconds = options.bound_ns / SECOND

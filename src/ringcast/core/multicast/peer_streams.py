@@ -195,7 +195,8 @@ class PeerStreams:
     def on_request(self, now_ns: int, sender: Address, request: Request) -> list[Effect]:
         stream = self.outgoing.get(sender)
         if stream is None or stream.tag != request.tag:
-            return [Drop("a request for a stream that is over", sender)]
+            over = Unrepairable(self.channel, request.tag, request.ranges[-1][1])
+            return [Drop("a request for a stream that is over", sender), Unicast(sender, over)]
         out: list[Effect] = []
         for run in stream.on_request(sender, request.ranges):
             out.append(Event(Kind.REPAIR, now_ns, None, sender, self._stream_id(stream), run.first, len(run.items)))
@@ -236,7 +237,11 @@ class PeerStreams:
         return self.send(now_ns, [sender], items) if items else [Freed()]
 
     def on_unrepairable(self, sender: Address, packet: Unrepairable) -> list[Effect]:
-        return [Drop("a refusal on a stream that retains nothing", sender)]
+        """The sender has given up this stream, and with it what we still miss: stop asking (simulated seed 96)."""
+        incoming = self.incoming.get(sender)
+        if incoming is None or incoming.tag != packet.tag or incoming.is_idle:
+            return [Drop("a refusal that is out of date", sender)]
+        return [Drop("gave up a gap in a stream that its sender has ended", sender, incoming.give_up_gap())]
 
     def forget(self, peer: Address) -> None:
         """The peer is gone for good (a later incarnation of it, or the group, says so)."""

@@ -2,7 +2,22 @@
 
 import pytest
 
-from ringcast.core import Ack, Channel, Deliver, Drop, Effect, Freed, Highest, Node, Piece, Request, Reset, Run, Unicast
+from ringcast.core import (
+    Ack,
+    Channel,
+    Deliver,
+    Drop,
+    Effect,
+    Freed,
+    Highest,
+    Node,
+    Piece,
+    Request,
+    Reset,
+    Run,
+    Unicast,
+    Unrepairable,
+)
 from ringcast.model import View, ViewId, profile
 from unit.core.multicast.nodes import NOW, STRANGER, A, B, C, node, only, stream_run
 
@@ -128,10 +143,24 @@ def test_an_announcement_of_a_stream_that_is_empty_is_not_answered() -> None:
 def test_an_ack_or_request_for_a_stream_that_is_over_is_dropped() -> None:
     alice = node(A)
     alice.send_to(NOW, [B], b"x")
-    for packet in (Ack(PEER, 9, 1), Request(PEER, 9, A, ((1, 1),))):
-        effects = alice.on_packet(NOW, B, packet)
-        assert [type(effect) for effect in effects] == [Drop]
+    assert alice.on_packet(NOW, B, Ack(PEER, 9, 1)) == [Drop("an ack for a stream that is over", B)]
+    refused = alice.on_packet(NOW, B, Request(PEER, 9, A, ((1, 1), (3, 4))))
+    assert refused == [Drop("a request for a stream that is over", B), Unicast(B, Unrepairable(PEER, 9, 4))]
     assert alice.peers.outgoing[B].window.low == 0
+
+
+def test_who_misses_something_of_a_stream_that_its_sender_gave_up_stops_asking() -> None:
+    """Simulated seed 96: the sender forgot the stream while the receiver was outside its view, then they merged."""
+    bob = node(B)
+    bob.on_packet(NOW, A, Run(PEER, 6, A, 1, 0, [b"one"], 3))
+    bob.on_packet(NOW, A, Highest(PEER, 6, 2, 0))
+    assert not bob.peers.incoming[A].is_idle
+    assert bob.on_packet(NOW, A, Unrepairable(PEER, 5, 2)) == [Drop("a refusal that is out of date", A)]
+    assert not bob.peers.incoming[A].is_idle, "that was about another stream"
+    bob.on_taken(NOW, Deliver(A, PEER, [b"one"], 1, 1, 3, 6))
+    bob.peers.on_interval(NOW)
+    bob.on_packet(NOW, A, Unrepairable(PEER, 6, 2))
+    assert bob.peers.incoming[A].is_idle
 
 
 def test_what_was_read_of_a_stream_that_began_anew_meanwhile_acks_nothing_of_the_new_one() -> None:
