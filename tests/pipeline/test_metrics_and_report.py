@@ -8,16 +8,17 @@ import pytest
 pytest.importorskip("pyarrow", reason="the pipeline needs pyarrow: pip install 'ringcast[pipeline]'")
 
 import numpy as np
-import pyarrow.parquet as pq
 
 from ringcast.checkers import judge
 from ringcast.model import Kind
 from ringcast.pipeline.ingest import ingest_here
-from ringcast.pipeline.metrics import Metrics, bucket_of, lower_bound, percentile
+from ringcast.pipeline.metrics import bucket_of, lower_bound, percentile
+from ringcast.pipeline.metrics.changes import COLUMNS as CONTROL_COLUMNS
+from ringcast.pipeline.metrics.changes import Changes
 from ringcast.pipeline.metrics.kernel import COLUMNS, TimeSlots, measure_unit
-from ringcast.pipeline.metrics.measure import _place
-from ringcast.pipeline.report import Subject, render
+from ringcast.pipeline.report import Subject, gather, render
 from ringcast.pipeline.rules.unit import Span, load_unit
+from ringcast.trace import FileRecorder, read_run
 from ringcast.trace.story import MS, Story
 
 
@@ -37,14 +38,13 @@ def test_percentiles_come_from_counts() -> None:
 @pytest.fixture
 def subject(tmp_path: Path) -> Subject:
     story = Story("ab").view("ab").passed("ab", "a", 4).passed("ab", "a", 8).view("ab", 2).deliver("b", "a", 99, 1)
-    recordings = story.recordings()
-    dataset = ingest_here(recordings, tmp_path)
-    batch = measure_unit(load_unit(dataset, Span(0, 99), 2, COLUMNS, "flow"), TimeSlots(0, MS))
-    metrics = Metrics(0, MS)
-    for row in batch.to_pylist():
-        _place(metrics, row)
-    control = [row for code in (0, 1) for row in pq.read_table(dataset.control(code)).to_pylist()]
-    return Subject("<A run>", judge(recordings), metrics, ["a#1", "b#1"], control, story.now_ns)
+    for recorder in story.recorders.values():
+        recorder.close(story.now_ns)
+        written = FileRecorder(tmp_path / "recordings", recorder.header)
+        written.extend([event for event in recorder.events if event.kind not in (Kind.START, Kind.CLOSED)])
+        written.close(story.now_ns)
+    recordings = read_run([tmp_path / "recordings"])
+    return gather(None, ingest_here(recordings, tmp_path / "tables"), judge(recordings), "<A run>")
 
 
 def test_what_is_measured_is_what_happened(subject: Subject) -> None:
@@ -52,6 +52,7 @@ def test_what_is_measured_is_what_happened(subject: Subject) -> None:
     assert metrics.total(Kind.SEND) == 12 and metrics.total(Kind.DELIVER) == 25
     assert sum(metrics.latency[0, 1].values()) == 12
     assert sum(sum(by_slot.values()) for by_slot in metrics.delivered.values()) == 25
+    assert sum(sum(by_bucket.values()) for by_bucket in metrics.pace.values()) == 12
     # In this story b delivers three events, so three milliseconds, after a has sent.
     assert metrics.latency[0, 1].keys() == {int(bucket_of(np.array([3 * MS]))[0])}
     assert max(metrics.occupancy[0].values()) == 8
@@ -79,4 +80,43 @@ def test_the_page_stands_alone_and_tells_the_verdict(subject: Subject) -> None:
     page.feed(text)
     assert page.open == [] and page.links == [] and "<script" not in text
     assert "&lt;A run&gt;" in text and "violated" in text and "delivered 99 from a#1 after 12" in text
-    assert text.count("<svg") == 4 and "a#1|2" in text
+    assert text.count("<svg") == 5 and "view 2 of a" in text
+
+
+def test_latency_between_two_clocks_is_left_out(tmp_path: Path) -> None:
+    story = Story("ab").view("ab").passed("ab", "a", 4)
+    dataset = ingest_here(story.recordings(), tmp_path)
+    batches = load_unit(dataset, Span(0, 99), 2, COLUMNS, "flow")
+    rows = measure_unit(batches, TimeSlots(0, MS), ["x", "y"]).to_pylist()
+    assert {(row["peer"], row["member"]) for row in rows if row["metric"] == "latency"} == {(0, 0)}
+
+
+def test_phases_of_a_view_change_and_waits_are_told_apart() -> None:
+    """Suspended at 0, asked at 2, filled at 5, ended at 9, resumed at 10."""
+    rows = [
+        _row(Kind.SUSPEND, 0, value=1, cause="view"),
+        _row(Kind.ROLL_CALL, 2, step="start", purpose="view", asked=[0, 1]),
+        _row(Kind.ROLL_CALL, 5, step="fill"),
+        _row(Kind.ROLL_CALL, 9, step="end", outcome="installed"),
+        _row(Kind.RESUME, 10, value=1, cause="view-installed"),
+        _row(Kind.WAIT_START, 11, value=7, what="send"),
+        _row(Kind.WAIT_END, 14, value=7, how="done"),
+        _row(Kind.WAIT_START, 15, value=8, what="send"),
+        _row(Kind.DROP, 16, count=3, reason="duplicate"),
+    ]
+    changes = Changes()
+    changes.add(rows)
+    assert changes.views == {"gathering": [2], "asking": [3], "filling": [4], "installing": [1], "in all": [10]}
+    assert (changes.waits, changes.unended) == ({"send": [3]}, {"send": 1})
+    assert (changes.drops, changes.asked) == ({"duplicate": 3}, [2])
+
+
+def test_phases_of_a_merge_are_told_apart() -> None:
+    steps = (("start", 0), ("accept", 1), ("call", 4), ("answer", 6), ("view", 9), ("end", 11))
+    changes = Changes()
+    changes.add([_row(Kind.MERGE, t, step=step, merge_id="m", outcome="installed") for step, t in steps])
+    assert changes.merges == {"asking": [4], "calling": [5], "installing": [2], "in all": [11]}
+
+
+def _row(kind: Kind, t_ns: int, **fields: object) -> dict[str, object]:
+    return {**dict.fromkeys(CONTROL_COLUMNS), "kind": int(kind), "t_ns": t_ns, **fields}

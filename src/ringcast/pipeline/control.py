@@ -13,7 +13,7 @@ from ringcast.model import ViewId
 from ringcast.pipeline.codes import Codes
 from ringcast.trace import as_digest, as_view_id
 
-_TEXTS = ("step", "cause", "purpose", "outcome", "merge_id", "about", "what", "how")
+_TEXTS = ("step", "cause", "purpose", "outcome", "merge_id", "about", "what", "how", "reason")
 _LISTS = ("members", "observers", "asked", "cancelled")
 _FLAGS = ("synchrony", "has_view")
 

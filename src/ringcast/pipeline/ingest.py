@@ -41,7 +41,7 @@ FLOW_KINDS = (
 )
 ORDER_KINDS = (Kind.QUEUE_START, Kind.QUEUE_FINISH, Kind.DEQUEUE, Kind.ABORTED)
 _MOVES = (Kind.SEND, Kind.DELIVER, Kind.TAKEN)
-_NOT_CONTROL = {kind for kind in (*FLOW_KINDS, *ORDER_KINDS) if kind not in (Kind.OFFSET, Kind.VIEW)}
+_NOT_CONTROL = {kind for kind in (*FLOW_KINDS, *ORDER_KINDS) if kind not in (Kind.OFFSET, Kind.VIEW, Kind.DROP)}
 
 Array = np.ndarray[Any, np.dtype[Any]]
 
@@ -163,7 +163,7 @@ def _chosen(columns: dict[str, Array], mask: Array) -> dict[str, Array]:
 def _control_row(
     block: Columns, columns: dict[str, Array], i: int, code: int, codes: Codes, moved: int
 ) -> dict[str, Any]:
-    names = ("index", "kind", "t_ns", "epoch", "creator", "peer", "stream", "first", "value", "other")
+    names = ("index", "kind", "t_ns", "epoch", "creator", "peer", "stream", "first", "count", "value", "other")
     row: dict[str, Any] = {"member": code, "moved": moved, **{name: int(columns[name][i]) for name in names}}
     view = block.numbers["view"][i]
     row |= view_columns(block.views[view] if view >= 0 else None, codes)

@@ -75,6 +75,7 @@ CONTROL = pa.schema(
         ("peer", _I32),
         ("stream", _I64),
         ("first", _I64),
+        ("count", _I32),
         ("value", _I64),
         ("other", _I64),
         ("members", _CODES),
@@ -97,6 +98,7 @@ CONTROL = pa.schema(
         ("about", pa.string()),
         ("what", pa.string()),
         ("how", pa.string()),
+        ("reason", pa.string()),  # of a DROP
         ("malformed", pa.string()),
     ]
 )

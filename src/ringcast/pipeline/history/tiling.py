@@ -190,7 +190,7 @@ def _write_member(
 def _control_rows(
     tile: Tile, arrays: _Arrays, codes: Codes, turn: int, shift: int, moved: int
 ) -> Iterator[dict[str, Any]]:
-    names = ("index", "kind", "t_ns", "epoch", "creator", "peer", "stream", "first", "value", "other")
+    names = ("index", "kind", "t_ns", "epoch", "creator", "peer", "stream", "first", "count", "value", "other")
     wanted = np.array([e.detail is not None or e.kind is Kind.OFFSET for e in tile.events], dtype=bool)
     part = arrays.at(turn, wanted)
     for row, i in enumerate(np.flatnonzero(wanted).tolist()):

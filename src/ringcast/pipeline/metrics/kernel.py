@@ -1,14 +1,14 @@
 """What is measured in one unit of a run (all members, some consecutive views), as small additive rows.
 
     latency      member = receiver, peer = sender, bin = histogram bucket of ns from SEND to DELIVER, value = messages
+    pace         peer = time slot of the DELIVER, bin = the same bucket, value = messages, of all pairs
     delivered    member, bin = time slot, value = messages        sent   likewise
     occupancy    member, bin = time slot, value = highest occupancy of the send window
     events       member, bin = kind, value = events
     messages     member, bin = kind, value = messages in them
 
-Latency is that of the last message of a run, counted for all of it. Clocks: on one host all members read the same
-monotonic clock. Between hosts the smallest latency of a pair may be negative by their skew; the report shows raw
-figures and says so.
+Latency is that of the last message of a run, counted for all of it. Only members on one clock are compared (on one
+host all read the same monotonic clock, `Header.clock` names it): a difference of two clocks is not a latency.
 """
 
 from __future__ import annotations
@@ -68,7 +68,7 @@ class _Rows:
             self.rows.append(row)
 
 
-def measure_unit(members: Sequence[Batch], slots: TimeSlots) -> pa.RecordBatch:
+def measure_unit(members: Sequence[Batch], slots: TimeSlots, clocks: Sequence[str] = ()) -> pa.RecordBatch:
     out = _Rows()
     sends = [batch.where((batch.kind == Kind.SEND) & (batch.stream == 0)) for batch in members]
     for code, batch in enumerate(members):
@@ -80,16 +80,23 @@ def measure_unit(members: Sequence[Batch], slots: TimeSlots) -> pa.RecordBatch:
         out.sums("sent", code, slots.of(sends[code].t_ns), sends[code].count)
         out.highest("occupancy", code, slots.of(sends[code].t_ns), sends[code].value)
         for sender, sent in enumerate(sends):
-            _latency(out, code, sender, sent, delivered.where(delivered.peer == sender))
+            if clocks and clocks[sender] != clocks[code]:
+                continue
+            _latency(out, slots, (sender, code), sent, delivered.where(delivered.peer == sender))
     return pa.RecordBatch.from_pylist(out.rows, METRICS)
 
 
-def _latency(out: _Rows, receiver: int, sender: int, sent: Batch, delivered: Batch) -> None:
+def _latency(out: _Rows, slots: TimeSlots, pair: tuple[int, int], sent: Batch, delivered: Batch) -> None:
     if not len(sent) or not len(delivered):
         return
     ends = sent.first + sent.count - 1
     last = delivered.first + delivered.count - 1
     at = np.searchsorted(ends, last)
     known = (at < len(ends)) & (last >= sent.first[0])
-    took = delivered.t_ns[known] - sent.t_ns[at[known]]
-    out.sums("latency", receiver, bucket_of(took), delivered.count[known], sender)
+    buckets = bucket_of(delivered.t_ns[known] - sent.t_ns[at[known]])
+    counts = delivered.count[known]
+    sender, receiver = pair
+    out.sums("latency", receiver, buckets, counts, sender)
+    when = slots.of(delivered.t_ns[known])
+    for slot in np.unique(when).tolist() if sender != receiver else ():
+        out.sums("pace", -1, buckets[when == slot], counts[when == slot], slot)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -15,6 +15,7 @@ from ringcast.model import Kind
 from ringcast.pipeline.metrics.histogram import percentile
 from ringcast.pipeline.metrics.kernel import COLUMNS, METRICS, TimeSlots, measure_unit
 from ringcast.pipeline.rules.unit import Span, load_unit, plan_units
+from ringcast.pipeline.scan import slots_of
 from ringcast.pipeline.tables import Dataset
 
 if TYPE_CHECKING:
@@ -30,6 +31,7 @@ class Metrics:
     start_ns: int
     slot_ns: int
     latency: dict[tuple[int, int], dict[int, int]] = field(default_factory=dict)  # (sender, receiver) -> histogram
+    pace: dict[int, dict[int, int]] = field(default_factory=dict)  # slot -> histogram of latencies
     delivered: dict[int, dict[int, int]] = field(default_factory=dict)  # member -> slot -> messages
     sent: dict[int, dict[int, int]] = field(default_factory=dict)
     occupancy: dict[int, dict[int, int]] = field(default_factory=dict)
@@ -52,9 +54,10 @@ class Metrics:
         return self.total(Kind.REPAIR) / max(1, self.total(Kind.SEND))
 
     def all_latencies(self) -> dict[int, int]:
+        """Of all pairs; a member's own copies would only hide what the others waited."""
         together: defaultdict[int, int] = defaultdict(int)
-        for histogram in self.latency.values():
-            for bucket, count in histogram.items():
+        for (sender, receiver), histogram in self.latency.items():
+            for bucket, count in histogram.items() if sender != receiver else ():
                 together[bucket] += count
         return dict(together)
 
@@ -67,24 +70,40 @@ def measure(spark: SparkSession, dataset: Dataset) -> Metrics:
     from pyspark.sql.pandas.types import from_arrow_schema
 
     slots = _slots(dataset)
-    members = len(dataset.members())
-    spans = [(i, span.first, span.end) for i, span in enumerate(plan_units(dataset, members, "flow"))]
+    clocks = [row["clock"] for row in dataset.members()]
+    spans = plan_units(dataset, len(clocks), "flow")
     metrics = Metrics(slots.start_ns, slots.width_ns)
     if not spans:
         return metrics
-    work = spark.createDataFrame(spans, "slot int, first long, end long").repartition(len(spans), "slot")
-    rows = work.mapInArrow(_task(str(dataset.root), members, slots), from_arrow_schema(METRICS))
+    tasks = spark.range(0, len(spans), 1, min(len(spans), slots_of(spark)))
+    rows = tasks.mapInArrow(_task(str(dataset.root), clocks, slots, spans), from_arrow_schema(METRICS))
     merged = F.when(F.col("metric") == "occupancy", F.max("value")).otherwise(F.sum("value"))
     for row in rows.groupBy("metric", "member", "peer", "bin").agg(merged.alias("value")).collect():
         _place(metrics, row)
     return metrics
 
 
+def measure_here(dataset: Dataset) -> Metrics:
+    """The same in this process, without Spark: for what is small."""
+    slots = _slots(dataset)
+    clocks = [row["clock"] for row in dataset.members()]
+    metrics = Metrics(slots.start_ns, slots.width_ns)
+    for span in plan_units(dataset, len(clocks), "flow"):
+        batches = load_unit(dataset, span, len(clocks), COLUMNS, "flow")
+        for row in measure_unit(batches, slots, clocks).to_pylist():
+            _place(metrics, row)
+    return metrics
+
+
 def _place(metrics: Metrics, row: Any) -> None:
     if row["metric"] == "latency":
-        metrics.latency.setdefault((row["peer"], row["member"]), {})[row["bin"]] = row["value"]
+        figures = metrics.latency.setdefault((row["peer"], row["member"]), {})
+    elif row["metric"] == "pace":
+        figures = metrics.pace.setdefault(row["peer"], {})
     else:
-        getattr(metrics, row["metric"]).setdefault(row["member"], {})[row["bin"]] = row["value"]
+        figures = getattr(metrics, row["metric"]).setdefault(row["member"], {})
+    before = figures.get(row["bin"], 0)
+    figures[row["bin"]] = max(before, row["value"]) if row["metric"] == "occupancy" else before + row["value"]
 
 
 def _slots(dataset: Dataset) -> TimeSlots:
@@ -100,11 +119,11 @@ def _first_ns(path: Path) -> int | None:
     return times[0].as_py() if len(times) else None
 
 
-def _task(root: str, members: int, slots: TimeSlots) -> Any:
+def _task(root: str, clocks: Sequence[str], slots: TimeSlots, spans: Sequence[Span]) -> Any:
     def run(rows: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
         for batch in rows:
-            for item in batch.to_pylist():
-                span = Span(item["first"], item["end"])
-                yield measure_unit(load_unit(Dataset(Path(root)), span, members, COLUMNS, "flow"), slots)
+            for number in batch.column("id").to_pylist():
+                batches = load_unit(Dataset(Path(root)), spans[number], len(clocks), COLUMNS, "flow")
+                yield measure_unit(batches, slots, clocks)
 
     return run
