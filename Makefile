@@ -4,10 +4,10 @@ PYTHON_IN_VENV := .venv/bin/python
 CHECKED := src tests tools setup.py $(wildcard benchmarks examples)
 
 .DEFAULT_GOAL := help
-.PHONY: help setup demo test long lint format native lock clean
+.PHONY: help setup demo test long bus-kills bus-records bus-model tsan lint format native lock clean
 
 help: ## List these targets
-	@awk -F ':.*## ' '/^[a-z]+:.*## / { printf "  make %-8s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
+	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-11s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
 
 setup: ## Create or refresh .venv from the locks, with the native parts if there is a compiler
 	@python=$$(tools/find_python) && "$$python" tools/set_up.py
@@ -29,6 +29,19 @@ test: lint ## Lint, then every tier of tests; ends with what did not run and why
 
 long: setup ## The stories with real processes at full length: more cuts, a state of 1 GB
 	@RINGCAST_LONG=1 $(PYTHON_IN_VENV) -m pytest -s tests/integration/membership tests/integration/merge
+
+bus-kills: setup ## 1,000 runs that kill a random process of a bus at a random moment (about 4 minutes)
+	@$(PYTHON_IN_VENV) tests/integration/bus/kill_runs.py --runs 1000
+
+bus-records: setup ## Millions of recorded bus messages, one peer killed, judged by the checkers of order
+	@$(PYTHON_IN_VENV) tests/integration/bus/recorded_load.py --messages 5000000
+
+bus-model: setup ## The steps of the bus in every interleaving, one message or party more than in `make test`
+	@RINGCAST_LONG=1 $(PYTHON_IN_VENV) -m pytest tests/property/test_bus_model.py tests/property/test_bus_model_bell.py \
+		tests/property/test_bus_model_reuse.py
+
+tsan: setup ## The C functions of the bus under ThreadSanitizer, five seeds of a minute each
+	@RINGCAST_LONG=1 $(PYTHON_IN_VENV) -m pytest tests/integration/bus/test_thread_sanitizer.py
 
 lint: setup ## ruff (rules and format) and mypy --strict
 	@$(PYTHON_IN_VENV) -m ruff check --quiet $(CHECKED)

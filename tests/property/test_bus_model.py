@@ -10,6 +10,7 @@ from typing import Any
 
 import pytest
 
+from integration.long import IS_LONG
 from property.bus_model.bus import FAREWELL, Delivered, Inlet, Reading, Rules, Shape, consumer, producer, reaper
 from property.bus_model.explore import Explorer, Program, Thread
 from property.bus_model.memory import Memory, Order
@@ -109,6 +110,15 @@ STALE = [
     Shape(sends=(1,), consumers=1, reaped=0),
     Shape(sends=(0, 1), consumers=1, reaped=0),
 ]
+
+# With RINGCAST_LONG=1 (`make bus-model`): one message or one party more.
+if IS_LONG:
+    INTERLEAVED += [
+        Shape(sends=(2, 1), consumers=2),
+        Shape(sends=(3, 2), consumers=1),
+        Shape(sends=(2, 1), consumers=1, reaped=0),
+    ]
+    STALE += [Shape(sends=(2, 2), consumers=1)]
 
 
 @pytest.mark.parametrize("shape", INTERLEAVED, ids=str)

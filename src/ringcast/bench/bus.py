@@ -106,5 +106,6 @@ def run_bus(shape: BusShape, *, peers: bool, say: Say) -> dict[str, Any]:
     )
     if peers:
         say("other ways from process to process")
-    found = measure_channels(shape.producers, shape.consumers, shape.size, shape.seconds) if peers else {}
-    return result | {"peers": found}
+        rates, losses = measure_channels(shape.producers, shape.consumers, shape.size, shape.seconds)
+        return result | {"peers": rates, "peers_lost": losses}
+    return result | {"peers": {}, "peers_lost": {}}

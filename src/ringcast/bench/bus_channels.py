@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import multiprocessing as mp
 import os
-import select
 import socket
 import tempfile
 import time
@@ -20,6 +19,7 @@ from typing import Any
 
 DATAGRAM_BYTES_MAX = 200_000
 RAW_PIECE = 1 << 16
+RAW_END = b"\1"  # pieces are zeros
 
 
 class Channel(ABC):
@@ -240,10 +240,6 @@ class RawPipeChannel(Channel):
     def receiver(self, consumer: int) -> Callable[[], list[bytes]]:
         read_end = self._pipes[consumer][0]
         return lambda: [os.read(read_end, RAW_PIECE)]
-
-    def has_more(self, consumer: int) -> bool:
-        """Whether more comes within a moment."""
-        return bool(select.select([self._pipes[consumer][0]], [], [], 0.5)[0])
 
     def close(self) -> None:
         for pair in self._pipes:

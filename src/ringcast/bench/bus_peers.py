@@ -6,24 +6,28 @@ import time
 from functools import partial
 from typing import Any
 
-from ringcast.bench.bus_channels import RAW_PIECE, Channel, RawPipeChannel, available
+from ringcast.bench.bus_channels import RAW_END, RAW_PIECE, Channel, RawPipeChannel, available
 from ringcast.bench.bus_load import END
 from ringcast.bench.forked import LIMIT_S, run_all
 
 CLOCK_EVERY = 64  # sends between two looks at the clock
 
 
-def measure_channels(producers: int, consumers: int, size: int, seconds: float) -> dict[str, float]:
-    """Messages per second at each consumer, by channel; a name says so if something was lost."""
-    found: dict[str, float] = {}
+def measure_channels(
+    producers: int, consumers: int, size: int, seconds: float
+) -> tuple[dict[str, float], dict[str, int]]:
+    """Messages per second at each consumer, by channel; and how many messages were lost by those that lost any."""
+    rates: dict[str, float] = {}
+    losses: dict[str, int] = {}
     for kind in available():
         channel = kind(producers, consumers)
         try:
-            rate, lost = measure(channel, bytes(size) or b"x", seconds)
+            rates[channel.name], lost = measure(channel, bytes(size), seconds)
         finally:
             channel.close()
-        found[channel.name if not lost else f"{channel.name} (incomplete: {lost} lost)"] = rate
-    return found
+        if lost:
+            losses[channel.name] = lost
+    return rates, losses
 
 
 def raw_megabytes_per_second(producers: int, consumers: int, seconds: float) -> float:
@@ -31,8 +35,8 @@ def raw_megabytes_per_second(producers: int, consumers: int, seconds: float) -> 
     channel = RawPipeChannel(producers, consumers)
     try:
         answers = run_all(
-            {f"p{i}": partial(_send, channel, i, bytes(RAW_PIECE), seconds, b"") for i in range(producers)}
-            | {f"c{i}": partial(_count_bytes, channel, i, seconds) for i in range(consumers)},
+            {f"p{i}": partial(_send, channel, i, bytes(RAW_PIECE), seconds, RAW_END) for i in range(producers)}
+            | {f"c{i}": partial(_count_bytes, channel, i) for i in range(consumers)},
             LIMIT_S + seconds,
         )
     finally:
@@ -60,8 +64,7 @@ def _send(channel: Channel, index: int, payload: bytes, seconds: float, end: byt
         for _ in range(CLOCK_EVERY):
             send(payload)
         sent += CLOCK_EVERY * channel.weight
-    if end:
-        send(end)
+    send(end)
     channel.flush()
     return sent
 
@@ -79,12 +82,13 @@ def _receive(channel: Channel, index: int) -> tuple[int, float]:
     return count, count * 1e9 / max(1, time.monotonic_ns() - first)
 
 
-def _count_bytes(channel: RawPipeChannel, index: int, seconds: float) -> float:
+def _count_bytes(channel: RawPipeChannel, index: int) -> float:
+    """Bytes per second until every producer has sent its end mark."""
     receive, count, first = channel.receiver(index), 0, 0
-    while not first or time.monotonic_ns() - first < seconds * 0.9e9:
-        count += len(receive()[0])
+    ended = 0
+    while ended < channel.producers:
+        (piece,) = receive()
+        count += len(piece)
+        ended += piece.count(RAW_END)
         first = first or time.monotonic_ns()
-    rate = count / (time.monotonic_ns() - first) * 1e9
-    while channel.has_more(index):
-        receive()  # Who writes must come to its end.
-    return rate
+    return count / max(1, time.monotonic_ns() - first) * 1e9

@@ -13,6 +13,7 @@ from ringcast.bus import Message, Peer, PeerLeft, SharedBus, to_directory
 
 Form = Literal["batch", "single"]
 PATIENCE_S = 60.0
+READY = b"ready"
 CHECK_EVERY = 1024  # single messages between two checks
 
 
@@ -33,12 +34,22 @@ class Part:
         bus = SharedBus.open(self.bus)
         peer = bus.attach(self.name, record=to_directory(self.record)) if self.record else bus.attach(self.name)
         bus.close()
-        peer.wait_for(*self.producers, *self.consumers, timeout=PATIENCE_S)
         return peer
+
+    def wait_for_consumers(self, peer: Peer) -> None:
+        """Each says that it has seen everybody; before that a short run could be over, and a producer gone again."""
+        heard: set[str] = set()
+        while not heard >= set(self.consumers):
+            heard.add(peer.dequeue(timeout=PATIENCE_S)[0])
+
+    def tell_producers(self, peer: Peer) -> None:
+        peer.wait_for(*self.producers, *self.consumers, timeout=PATIENCE_S)
+        peer.queue(READY, to=self.producers)
 
 
 def produce(part: Part) -> dict[str, Any]:
     with part.attach() as peer:
+        part.wait_for_consumers(peer)
         pool = pool_of(part.size)
         send = _send_batches if part.form == "batch" else _send_singles
         sent = send(peer, pool, part)
@@ -67,6 +78,7 @@ def _send_singles(peer: Peer, pool: list[bytes], part: Part) -> int:
 
 def consume(part: Part) -> dict[str, Any]:
     with part.attach() as peer:
+        part.tell_producers(peer)
         tally = Tally(pool_of(part.size))
         read = _read_batches if part.form == "batch" else _read_singles
         read(peer, tally, len(part.producers))

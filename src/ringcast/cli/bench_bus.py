@@ -23,9 +23,21 @@ def command(as_json: bool, peers: bool, **shape: Any) -> None:
 
     \b
     Examples:
-      ringcast bench bus --peers
-      ringcast bench bus --producers 3 --consumers 3 --json
+      ringcast bench bus --peers                           1 to 1, beside other ways
+      ringcast bench bus --producers 3 --consumers 3       every message to all, in one order
+      ringcast bench bus --size 10000 --seconds 1 --json
+      ringcast bench bus --record out && ringcast check out
 
+    \b
+    What is measured, one after the other:
+      batch form       queue_many and dequeue_runs, batches of up to 256 messages
+      single form      queue and dequeue, one message per call
+      round trip       there and back between two processes that wait in asyncio, and the same over two pipes
+      raw              what pipes of the kernel move in this shape, in pieces of 64 KiB
+      --peers          the same shape and size with each other way, one message per call, every receiver counting
+                       everything; `pyzmq ipc multipart` sends 256 messages as the parts of one
+
+    None of the other ways gives one order. Compare figures of one run only: machines differ more than libraries.
     Exit code 1 if anything was lost, or if two consumers read in different orders.
     """
     result = run_bus(BusShape(**shape), peers=peers, say=say_progress)
@@ -47,7 +59,9 @@ def _tell(result: dict[str, Any]) -> None:
     for name, words in (("round_trip", "over the bus"), ("pipe_round_trip", "over a pipe")):
         p50, p99 = result[f"{name}_p50_us"], result[f"{name}_p99_us"]
         click.echo(f"{p50:>12,.0f} µs there and back {words} in asyncio (median; p99 {p99:,.0f} µs)")
+    losses = result["peers_lost"]
     for name, rate in result["peers"].items():
-        click.echo(f"{rate:>12,.0f} messages/s with {name}")
+        lost = f" (incomplete: {losses[name]} lost)" if name in losses else ""
+        click.echo(f"{rate:>12,.0f} messages/s with {name}{lost}")
     complete = "everything was read, in one order" if result["complete"] else "NOT everything was read in one order"
     click.echo(f"{complete}; largest process {result['rss_megabytes_max']:.0f} MB")

@@ -3,13 +3,19 @@
 import json
 import subprocess
 import sys
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
+from click.testing import CliRunner
 
+from ringcast.bench import bus_workers
 from ringcast.bench.bus_channels import available
 from ringcast.bench.bus_peers import measure
+from ringcast.bench.bus_workers import Part
+from ringcast.bus import Peer
 from ringcast.checkers import judge
+from ringcast.cli.bench_bus import command
 from ringcast.trace import read_run
 
 pytestmark = pytest.mark.needs("native")
@@ -39,7 +45,36 @@ def test_two_producers_and_two_consumers_are_complete_and_the_recording_holds(tm
     assert set(told) >= KEYS and told["complete"] and told["messages_per_second_per_receiver"] > 0
     judged = judge(read_run([tmp_path]), require=["G11,G12,G13"])
     assert [judged.findings[name].verdict for name in ("G11", "G12", "G13")] == ["held"] * 3
-    assert judged.findings["G12"].examined == 2 * sum(told["sent"].values()) + 4  # and the end mark of each
+    assert judged.findings["G12"].examined == 2 * sum(told["sent"].values()) + 4 + 4  # and an end mark and a word each
+
+
+def test_the_other_ways_have_the_names_that_others_rely_on() -> None:
+    run = bench("--seconds", "0.1", "--peers", "--json")
+    assert run.returncode == 0, run.stderr
+    told = json.loads(run.stdout)
+    assert set(told["peers"]) >= {"multiprocessing.Queue", "multiprocessing.Pipe", "unix datagram", "pyzmq ipc"}
+    assert all(rate > 0 for rate in told["peers"].values()) and told["peers_lost"] == {}
+
+
+def lose_one(peer: Peer, pool: list[bytes], part: Part) -> int:
+    peer.queue_many(pool[:9], to=part.consumers)
+    return 10
+
+
+def damage_one(peer: Peer, pool: list[bytes], part: Part) -> int:
+    peer.queue_many([*pool[:9], pool[0]], to=part.consumers)
+    return 10
+
+
+@pytest.mark.parametrize("send", [lose_one, damage_one])
+@pytest.mark.parametrize("form", ["_send_batches", "_send_singles"])
+def test_a_message_lost_or_damaged_in_either_form_is_incomplete_and_exit_code_1(
+    monkeypatch: pytest.MonkeyPatch, send: Callable[[Peer, list[bytes], Part], int], form: str
+) -> None:
+    monkeypatch.setattr(bus_workers, form, send)  # The processes are forked from this one.
+    run = CliRunner().invoke(command, ["--seconds", "0.05", "--json"])
+    assert run.exit_code == 1
+    assert json.loads(run.stdout)["complete"] is False
 
 
 def test_arguments_that_cannot_be_are_one_sentence_and_exit_code_2() -> None:

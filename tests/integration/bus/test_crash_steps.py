@@ -1,6 +1,7 @@
 """A process killed at every step of everything it does on a bus, for real; the others agree and go on."""
 
 import signal
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import pytest
@@ -112,6 +113,31 @@ def test_a_consumer_killed_while_dequeueing_frees_who_waits_for_it(
         assert survivors.c.dequeue(timeout=PATIENCE_S).seq, number
     assert child.running.wait(PATIENCE_S) == -signal.SIGKILL
     assert isinstance(notice := survivors.b.dequeue(timeout=PATIENCE_S), PeerLeft) and notice.cause == "died"
+
+
+@pytest.mark.parametrize("ends", ["commits", "dies"])
+@pytest.mark.parametrize(("step", "nth"), [("queue: published", 2), ("queue: staged", 1)])
+def test_a_staged_message_hides_a_committed_one_until_it_moves_behind_it_or_goes_o08(
+    start: Start, tmp_path: Path, step: str, nth: int, ends: str
+) -> None:
+    """O08: X staged before Y was committed. X gets a later seq, or is removed: Y becomes readable, the waiter wakes."""
+    with (
+        SharedBus.open("crash", directory=tmp_path, stall_limit=600, max_peers=6, ring_bytes=1 << 14) as bus,
+        bus.attach("b") as b,
+        bus.attach("c") as c,
+        ThreadPoolExecutor() as threads,
+    ):
+        child = start("queue", step, nth, signal.SIGSTOP)
+        assert child.hear() == "ready"
+        child.wait_until_stopped()
+        assert payloads([c.dequeue(timeout=PATIENCE_S) for _ in range(3)]) == [b"0", b"1", b"2"]
+        b.queue(b"y", to="c")
+        assert c.dequeue_many(timeout=0) == []
+        waiter = threads.submit(c.dequeue, timeout=PATIENCE_S)
+        child.running.send_signal(signal.SIGCONT if ends == "commits" else signal.SIGKILL)
+        assert payloads([waiter.result()]) == [b"y"]
+        behind = c.dequeue(timeout=PATIENCE_S)
+        assert payloads([behind]) == [b"3"] if ends == "commits" else isinstance(behind, PeerLeft)
 
 
 @pytest.mark.parametrize("blow", [signal.SIGKILL, signal.SIGSTOP], ids=str)
