@@ -9,6 +9,7 @@ from pathlib import Path
 import click
 import pytest
 
+import ringcast
 from ringcast.cli.app import app
 
 ROOT = Path(__file__).resolve().parents[3]
@@ -56,3 +57,9 @@ def test_every_link_to_a_page_of_ours_leads_somewhere(page: Path) -> None:
     links = re.findall(r"\]\(([^)#\s]+)[^)]*\)", page.read_text())
     ours = [link for link in links if not link.startswith("http")]
     assert [link for link in ours if not (page.parent / link).exists()] == []
+
+
+@pytest.mark.parametrize("page", PAGES, ids=lambda page: page.name)
+def test_every_name_of_the_package_that_is_shown_exists(page: Path) -> None:
+    names = {name for _, text in blocks(page) for name in re.findall(r"\bringcast\.([A-Za-z_]+)\(", text)}
+    assert sorted(name for name in names if not hasattr(ringcast, name)) == []
