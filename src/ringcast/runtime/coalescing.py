@@ -14,6 +14,7 @@ from ringcast.core import Channel, Drop, Packet, Piece, Run
 from ringcast.model import Address
 from ringcast.transport import Frame
 
+_GROUP = Channel.GROUP
 Decoded = tuple[Address, Packet] | Drop
 
 
@@ -23,7 +24,7 @@ def coalesced(decode: Callable[[Frame], Decoded], frames: Iterable[Frame]) -> li
     open_runs: dict[Address, Run] = {}  # by sender: the last that was handed on, if another may continue it
     for frame in frames:
         decoded = decode(frame)
-        if isinstance(decoded, Drop) or not _is_multicast(decoded[1]):
+        if type(decoded) is Drop or not _is_multicast(cast(tuple[Address, Packet], decoded)[1]):
             open_runs.clear()
             out.append(decoded)
             continue
@@ -33,6 +34,8 @@ def coalesced(decode: Callable[[Frame], Decoded], frames: Iterable[Frame]) -> li
             before.items += run.items
             before.nbytes += run.nbytes
             before.low = run.low
+            if before.each != run.each:
+                before.each = 0
         else:
             open_runs[sender] = run
             out.append(decoded)
@@ -40,7 +43,7 @@ def coalesced(decode: Callable[[Frame], Decoded], frames: Iterable[Frame]) -> li
 
 
 def _is_multicast(packet: Packet) -> bool:
-    return isinstance(packet, Run) and packet.channel is Channel.GROUP
+    return type(packet) is Run and packet.channel is _GROUP
 
 
 def _continues(before: Run, run: Run) -> bool:
@@ -50,7 +53,7 @@ def _continues(before: Run, run: Run) -> bool:
         run.first == before.first + len(before.items)
         and kind is type(before.items[0])
         and kind is not Piece
-        and run.origin == before.origin
-        and run.tag == before.tag
+        and (run.origin is before.origin or run.origin == before.origin)
+        and (run.tag is before.tag or run.tag == before.tag)
         and run.low >= before.low
     )

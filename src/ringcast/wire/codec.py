@@ -25,7 +25,7 @@ from ringcast.wire.header import (
     remember,
 )
 from ringcast.wire.limits import MAX_RANGES, MAX_SEQNO
-from ringcast.wire.runs import pack_run, pack_tag, read_run, read_tag
+from ringcast.wire.runs import Source, pack_run, pack_tag, read_tag
 
 _RUN, _ACK, _REQUEST, _HIGHEST, _UNREPAIRABLE, _RESET, _LOOSE = range(1, 8)
 _KINDS: dict[type, int] = {
@@ -53,7 +53,7 @@ class Codec:
         self._my_tag = address_tag(me)
         self._heads = {kind: pack_head(number, self._group, me) for kind, number in _KINDS.items()}
         self._heads_to: dict[tuple[type, Address], bytes] = {}
-        self._heads_read: dict[bytes, tuple[int, Address]] = {}
+        self._sources: dict[bytes, Source] = {}
         self._book = AddressBook()
         self._tag: Tag = 0
         self._packed_tag = pack_tag(0)
@@ -106,27 +106,28 @@ class Codec:
         """Nothing of what it gives refers to the frame: that may be a buffer which is written again at once."""
         sender: Address | None = None
         try:
-            kind, sender, at = self._read_head(frame)
+            source = self._read_head(frame)
+            kind, sender, at = source.kind, source.sender, source.end
             if kind == _RUN:
-                return sender, read_run(self._book, sender, frame, at)
+                return sender, source.read_run(self._book, frame)
             if kind == _LOOSE:
                 return _read_loose(sender, bytes(frame[at:]))
             return sender, self._read(kind, frame, at)
         except Malformed as why:
             return Drop(str(why), sender)
 
-    def _read_head(self, frame: bytes | memoryview) -> tuple[int, Address, int]:
-        """(kind, sender, where the head ends). A head that was right before is right again."""
+    def _read_head(self, frame: bytes | memoryview) -> Source:
+        """A head that was right before is right again."""
         if len(frame) < HEAD_BYTES + 2:
             raise Malformed("shorter than a head")
         end = address_end(frame, HEAD_BYTES)
         head = bytes(frame[:end])
-        known = self._heads_read.get(head)
-        if known is None:
+        source = self._sources.get(head)
+        if source is None:
             kind = read_head(head, self._group, self._my_tag)
-            known = kind, self._book.read_address(head, HEAD_BYTES)[0]
-            remember(self._heads_read, head, known)
-        return *known, end
+            source = Source(kind, self._book.read_address(head, HEAD_BYTES)[0], end)
+            remember(self._sources, head, source)
+        return source
 
     def _read(self, kind: int, frame: bytes | memoryview, at: int) -> Packet:
         if at >= len(frame) or frame[at] > Channel.STATE:
