@@ -31,9 +31,12 @@ from ringcast.lab import namespace
 )
 @click.option("--peers", is_flag=True, help="Measure pyzmq PUB/SUB (tcp, ipc) in the same shape too.")
 @click.option("--no-raw", is_flag=True, help="Leave out the raw limit of the sockets (needs a C compiler).")
+@click.option(
+    "--batch-scheduling", is_flag=True, help="Every process of the run, also raw and pyzmq, under SCHED_BATCH."
+)
 @click.option("--record", type=click.Path(), default=None, help="Record the members into this directory.")
 @json_option
-def command(as_json: bool, peers: bool, no_raw: bool, **shape: Any) -> None:
+def command(as_json: bool, peers: bool, no_raw: bool, batch_scheduling: bool, **shape: Any) -> None:
     """Real processes send as fast as they can; every receiver checks every message.
 
     \b
@@ -53,7 +56,7 @@ def command(as_json: bool, peers: bool, no_raw: bool, **shape: Any) -> None:
         if why is not None:
             raise UsageError(f"--ip-multicast and --loss-percent need a network namespace: {why}")
         namespace.enter()
-    result = run_multicast(wanted, peers=peers, raw=not no_raw, say=say_progress)
+    result = run_multicast(wanted, peers=peers, raw=not no_raw, say=say_progress, in_batches=batch_scheduling)
     if as_json:
         emit_json(result)
     else:
