@@ -14,10 +14,12 @@ import numpy as np
 from ringcast.checkers import GUARANTEES
 from ringcast.pipeline.history import PLANTED, Period, Planted, Shape, make_period, write_dataset, write_recordings
 from ringcast.pipeline.ingest import ingest_here
+from ringcast.pipeline.judge import JOINED_RULES, join_rules
 from ringcast.pipeline.rules.cycles import cycle_in
 from ringcast.pipeline.rules.g13 import NEVER_NS, known_by
+from ringcast.pipeline.rules.joined import load_tables
 from ringcast.pipeline.rules.unit import plan_units
-from ringcast.pipeline.scan import scan_member, scan_unit
+from ringcast.pipeline.scan import scan_here, scan_member, scan_unit
 from ringcast.pipeline.tables import Dataset
 from ringcast.trace import read_run
 from ringcast.trace.story import Story, address, digest
@@ -85,6 +87,14 @@ def test_who_comes_from_another_side_of_a_merge_counts_from_the_digest(tmp_path:
         story.send("a", 1).purge("a", upto)
         rows = facts(ingest_here(story.recordings(), tmp_path / str(upto)))
         assert any(row["what"] == "early" for row in rows) == is_early
+
+
+@pytest.mark.parametrize("name", JOINED_RULES)
+def test_a_joined_half_copes_with_a_run_in_which_little_happened(name: str, tmp_path: Path) -> None:
+    for number, story in enumerate((Story("ab"), Story("ab").view("ab"), Story("ab").view("ab").passed("ab", "a", 3))):
+        dataset = ingest_here(story.recordings(), tmp_path / str(number))
+        rows = join_rules(load_tables(dataset, scan_here(dataset, GUARANTEES)), [name]).to_pylist()
+        assert not violations(rows)
 
 
 def test_a_history_is_the_same_for_the_same_seed() -> None:

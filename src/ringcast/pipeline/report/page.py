@@ -33,11 +33,11 @@ def _top(subject: Subject) -> str:
     shown = {
         "guarantees held": f"{counts.count('held')} of {len(counts)}",
         "violated": str(counts.count("violated")),
-        "members": f"{len(subject.names):,}",
+        "recordings": f"{len(subject.names):,}",
         "events judged": f"{judgement.events:,}",
         "events dropped": f"{judgement.dropped_events:,}",
     }
-    where = f"{len(subject.names)} recordings over {subject.seconds(subject.end_ns):,.3g} s"
+    where = f"What happened in {subject.seconds(subject.end_ns):,.3g} s, and whether every promise was kept"
     return f'<h1>{escape(subject.title)}</h1><p class="soft">{where}</p>{box}{tiles(shown)}'
 
 

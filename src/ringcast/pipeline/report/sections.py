@@ -60,7 +60,7 @@ def latency(subject: Subject) -> str:
         return ""
     shares = {"median": 0.5, "99 % within": 0.99, "99.9 % within": 0.999}
     shown = {name: duration(percentile(histogram, share) or 0) for name, share in shares.items()}
-    note = "From SEND at the sender to DELIVER at another member, of the last message of each run."
+    note = "From SEND at the sender to DELIVER at another member, of the last message of each run, to a turn."
     bars = svg.bars([(duration(lower_bound(b)), count) for b, count in sorted(histogram.items())], "messages")
     head = f"<tr><th>Sender</th><th>Receiver</th>{headings('messages', 'median', '99 %', '99.9 %')}</tr>"
     rows = "".join(_pair(subject, pair) for pair in sorted(subject.metrics.latency)[:KEPT_PAIRS] if pair[0] != pair[1])

@@ -4,14 +4,14 @@ STYLE = """
 :root {
   color-scheme: light; --paper: #fbfbf9; --card: #ffffff; --ink: #1b2430; --soft: #5a6675; --line: #e1e4e8;
   --held: #1d7a46; --held-back: #e6f4ec; --violated: #b42318; --violated-back: #fdecea;
-  --unjudged: #6b7280; --unjudged-back: #eef0f3; --merge: #1b2430;
+  --unjudged: #6b7280; --unjudged-back: #eef0f3; --merge: #1b2430; --on: #ffffff;
   --c0: #2f6db3; --c1: #c2622d; --c2: #2e8b57; --c3: #8055ad;
   --c4: #b03a74; --c5: #5d7a26; --c6: #24868c; --c7: #97771f;
 }
 @media screen and (prefers-color-scheme: dark) { :root {
   color-scheme: dark; --paper: #14181d; --card: #1b2128; --ink: #e6e9ed; --soft: #9aa5b1; --line: #2c343d;
   --held: #5fca8d; --held-back: #17301f; --violated: #ff8a7a; --violated-back: #3a1a17;
-  --unjudged: #a3adb8; --unjudged-back: #262d35; --merge: #ffffff;
+  --unjudged: #a3adb8; --unjudged-back: #262d35; --merge: #ffffff; --on: #10151a;
   --c0: #6aa8ec; --c1: #e79160; --c2: #63c08b; --c3: #b692e0;
   --c4: #e37eb0; --c5: #a5c463; --c6: #5fc3c9; --c7: #d6b45a;
 } }
@@ -47,7 +47,7 @@ td.id { font-weight: 600; color: var(--soft); white-space: nowrap; }
 figure { margin: .75rem 0 0; background: var(--card); border: 1px solid var(--line); border-radius: 10px;
   padding: .8rem .8rem .4rem; overflow-x: auto; }
 svg { width: 100%; height: auto; display: block; } svg text { font: 11px system-ui, sans-serif; fill: var(--soft); }
-svg .on { fill: #fff; } svg .grid { stroke: var(--line); } svg .axis { stroke: var(--soft); }
+svg .on { fill: var(--on); } svg .grid { stroke: var(--line); } svg .axis { stroke: var(--soft); }
 footer { margin-top: 3rem; border-top: 1px solid var(--line); padding-top: 1rem; font-size: .88rem;
   color: var(--soft); }
 @page { margin: 16mm 14mm; }

@@ -13,7 +13,7 @@ import pandas as pd
 
 from ringcast.model import Kind
 from ringcast.pipeline.rules.facts import Facts
-from ringcast.pipeline.rules.joined import NONE, Tables, tell
+from ringcast.pipeline.rules.joined import NONE, Tables, chosen, tell
 
 GUARANTEE = "G4"
 _CONTENT = ("members", "observers", "subgroups", "capacity")
@@ -27,7 +27,8 @@ def joined(tables: Tables, facts: Facts) -> None:
     before = views.groupby("member", sort=False)[["number", "number_creator"]].shift(1)
     views = views.assign(before=before["number"], before_creator=before["number_creator"]).drop(columns="peer")
     _check_ids(tables, facts, views)
-    outside = views[[member not in members for member, members in zip(views["member"], views["members"], strict=True)]]
+    pairs = zip(views["member"], views["members"], strict=True)
+    outside = chosen(views, (member not in members for member, members in pairs))
     tell(facts, GUARANTEE, outside, lambda row: f"{tables.name(row.member)} is not in view {row.number} it installed")
     _check_contents(tables, facts, views)
 

@@ -14,14 +14,13 @@ import pandas as pd
 
 from ringcast.model import Kind
 from ringcast.pipeline.rules.facts import Facts
-from ringcast.pipeline.rules.joined import Tables, tell
+from ringcast.pipeline.rules.joined import Tables, chosen, tell
 
 GUARANTEE = "G9"
 
 
 def joined(tables: Tables, facts: Facts) -> None:
-    views = tables.control(Kind.VIEW)
-    merges = views[[groups is not None and len(groups) > 0 for groups in views["subgroups"]]]
+    merges = tables.merge_views()
     facts.examined(GUARANTEE, len(merges))
     entries = [
         {"member": row.member, "index": row.index, "number": row.number, "merge_id": row.merge_id, **_renamed(entry)}
@@ -30,8 +29,8 @@ def joined(tables: Tables, facts: Facts) -> None:
         if entry["member"] in row.members
     ]
     have = [{entry["member"] for entry in _entries(digest)} for digest in merges["digest"]]
-    is_partial = [not set(members) <= known for members, known in zip(merges["members"], have, strict=True)]
-    tell(facts, GUARANTEE, merges[is_partial].drop(columns="peer"), lambda row: _partial(tables, row))
+    is_partial = (not set(members) <= known for members, known in zip(merges["members"], have, strict=True))
+    tell(facts, GUARANTEE, chosen(merges, is_partial).drop(columns="peer"), lambda row: _partial(tables, row))
     _not_the_maximum(tables, facts, entries)
 
 

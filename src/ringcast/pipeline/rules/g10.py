@@ -81,8 +81,7 @@ class Local:
 
 
 def joined(tables: Tables, facts: Facts) -> None:
-    views = tables.control(Kind.VIEW)
-    merges = views[[groups is not None and len(groups) > 0 for groups in views["subgroups"]]]
+    merges = tables.merge_views()
     known = {
         (row.member, row.number, row.number_creator): _Merge.of(row.member, row.subgroups, row.digest)
         for row in merges.itertuples(index=False)

@@ -6,10 +6,11 @@ reads frames and tells `Facts` what it found. Numbers that were not recorded are
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
+import numpy as np
 import pandas as pd
 import pyarrow as pa
 import pyarrow.compute as pc
@@ -51,6 +52,10 @@ class Tables:
         views = self.control(Kind.VIEW)
         return views[views["members"].notna() & (views["number"] != NONE)]
 
+    def merge_views(self) -> pd.DataFrame:
+        views = self.control(Kind.VIEW)
+        return chosen(views, (groups is not None and len(groups) > 0 for groups in views["subgroups"]))
+
     def steps(self) -> pd.DataFrame:
         """Who went from which view (epoch, creator) to which (to_epoch, to_creator), `index` where."""
         views = self.views()[["member", "index", "number", "number_creator", "synchrony"]].rename(columns=ITS_OWN_ID)
@@ -58,6 +63,11 @@ class Tables:
         views = views.assign(to_epoch=after["epoch"], to_creator=after["creator"], index=after["index"])
         views = views.assign(holds=after["synchrony"])[after["epoch"].notna()]
         return views.astype({"to_epoch": "int64", "to_creator": "int64", "index": "int64"})
+
+
+def chosen(rows: pd.DataFrame, flags: Iterable[bool]) -> pd.DataFrame:
+    """The rows whose flag is set; an empty list of flags would choose columns."""
+    return rows[np.fromiter(flags, dtype=np.bool_, count=len(rows))]
 
 
 def tell(facts: Facts, guarantee: str, rows: pd.DataFrame, say: Callable[[Any], str]) -> None:
