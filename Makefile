@@ -4,7 +4,7 @@ PYTHON_IN_VENV := .venv/bin/python
 CHECKED := src tests tools setup.py $(wildcard benchmarks examples)
 
 .DEFAULT_GOAL := help
-.PHONY: help setup demo test long bus-kills bus-records bus-model tsan lint format native lock clean
+.PHONY: help setup demo test long planted bus-kills bus-records bus-model tsan lint format native lock clean
 
 help: ## List these targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-11s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -42,6 +42,13 @@ bus-model: setup ## The steps of the bus in every interleaving, one message or p
 
 tsan: setup ## The C functions of the bus under ThreadSanitizer, five seeds of a minute each
 	@RINGCAST_LONG=1 $(PYTHON_IN_VENV) -m pytest tests/integration/bus/test_thread_sanitizer.py
+
+planted: setup ## Plant each known mistake into simulated runs, and see after how many seeds it is caught
+	@.venv/bin/ringcast simulate --planted-bugs --table docs/design/planted-bugs.md
+
+merge-costs: setup ## What merging costs in simulation, and the policies over many seeds: figures of docs/design/merge.md
+	@RINGCAST_LONG=1 $(PYTHON_IN_VENV) -m pytest -q -s tests/simulation/test_merge_costs.py
+	@RINGCAST_LONG=1 $(PYTHON_IN_VENV) -m pytest -q tests/simulation/test_reunion.py tests/simulation/test_primary_partition.py
 
 lint: setup ## ruff (rules and format) and mypy --strict
 	@$(PYTHON_IN_VENV) -m ruff check --quiet $(CHECKED)

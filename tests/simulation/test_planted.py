@@ -1,12 +1,32 @@
-"""Each known mistake is caught, as what it is said to be, within the seeds that it states."""
+"""Known mistakes are caught, as what they are said to be, within the seeds that they state.
+
+Here a few of each kind; `make planted` looks for all of them and keeps the table of docs/design/planted-bugs.md.
+"""
+
+import os
 
 import pytest
 
-from ringcast.sim import KNOWN, hunt
+from ringcast.sim import KNOWN, hunt, known
 from ringcast.sim.planted import Planted
 
+FEW = (
+    "purge without the silent member",
+    "the tail is never announced",
+    "a lost last ack is not repeated",
+    "one message more than the window has slots",
+    "the seqno is taken before there is room",
+    "an ack from a stranger creates an entry",
+    "sends are not held while a roll call runs",
+    "a view is named after who led before",
+    "a coordinator speaks for its members in a merge",
+    "a merge repeats the last message",
+    "a message has its place before all have staged it",
+)
+BUGS = KNOWN if os.environ.get("RINGCAST_LONG") == "1" else [known(name) for name in FEW]
 
-@pytest.mark.parametrize("bug", KNOWN, ids=lambda bug: bug.name)
+
+@pytest.mark.parametrize("bug", BUGS, ids=lambda bug: bug.name)
 def test_a_planted_bug_is_caught_within_its_seeds(bug: Planted) -> None:
     caught = hunt(bug)
     assert caught.is_caught, f"{bug.name} was not seen as {bug.guarantee} in {bug.seeds} seeds"

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import time
+from contextlib import nullcontext
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -19,7 +20,10 @@ from ringcast.sim import (
     Outcome,
     Summary,
     Task,
-    hunt,
+    hunt_all,
+    known,
+    plant,
+    refresh,
     run_all,
     run_world,
     scenario_of,
@@ -74,6 +78,12 @@ def _member_range(ctx: click.Context, param: click.Parameter, value: str) -> tup
     "--shrink", "is_shrunk", is_flag=True, help="With --seed: make a failure small and write a scenario file."
 )
 @click.option("--planted-bugs", is_flag=True, help="Plant each known mistake in turn, and see whether it is caught.")
+@click.option("--plant", "planted", metavar="BUG", default="", help="With --seed: plant this known mistake first.")
+@click.option(
+    "--table",
+    type=click.Path(path_type=Path, dir_okay=False, exists=True),
+    help="With --planted-bugs: refresh the table in this page.",
+)
 @click.option("--everything", is_flag=True, help="With --seed: tell sends, deliveries and acks too.")
 @json_option
 def command(
@@ -87,6 +97,8 @@ def command(
     fixed: bool,
     is_shrunk: bool,
     planted_bugs: bool,
+    planted: str,
+    table: Path | None,
     everything: bool,
     as_json: bool,
 ) -> int:
@@ -96,16 +108,17 @@ def command(
     for bit. After the faults everything heals, and within a stated bound every wait must end.
     """
     if planted_bugs:
-        return _hunt_all(as_json)
-    if is_shrunk and seed is None:
-        raise UsageError("--shrink makes one run small: name it with --seed")
+        return _hunt_all(table, as_json)
+    if seed is None and (is_shrunk or planted):
+        raise UsageError("--shrink and --plant are for one run: name it with --seed")
     asked = Asked(members, fixed, workload)
     if seed is not None:
         if seeds is not None or resume is not None:
             raise UsageError("--seed replays one seed, --seeds and --resume are for many: choose one of them")
-        if is_shrunk:
-            return _shrink(asked.options(seed), record or Path(), as_json)
-        return _replay(Task(seed, asked, record), everything, as_json)
+        with plant(known(planted)) if planted else nullcontext():
+            if is_shrunk:
+                return _shrink(asked.options(seed), record or Path(), planted, as_json)
+            return _replay(Task(seed, asked, record), everything, as_json)
     tasks = [Task(first_seed + n, asked, record) for n in range(seeds or 20)]
     if resume is None:
         return _tell_all(_run_many(tasks, Summary()), as_json)
@@ -126,7 +139,7 @@ def _replay(task: Task, everything: bool, as_json: bool) -> int:
     return int(not outcome.is_good)
 
 
-def _shrink(options: Options, directory: Path, as_json: bool) -> int:
+def _shrink(options: Options, directory: Path, planted: str, as_json: bool) -> int:
     small = shrink(options)
     result = Summary([small.outcome]).to_json() | {"shrink_runs": small.runs}
     if small.outcome.is_good:
@@ -134,7 +147,8 @@ def _shrink(options: Options, directory: Path, as_json: bool) -> int:
     else:
         file = directory / f"seed-{options.seed}.txt"
         directory.mkdir(parents=True, exist_ok=True)
-        file.write_text(scenario_of(small.options, f"Seed {options.seed}, made small.", small.outcome.sentences))
+        why = f"Seed {options.seed}, made small."
+        file.write_text(scenario_of(small.options, why, small.outcome.sentences, planted))
         result["scenario"] = str(file)
         say_progress(f"{_failure(small.outcome)}; {len(small.options.faults)} faults left; written to {file}")
     if as_json:
@@ -142,13 +156,14 @@ def _shrink(options: Options, directory: Path, as_json: bool) -> int:
     return int(not small.outcome.is_good)
 
 
-def _hunt_all(as_json: bool) -> int:
+def _hunt_all(table: Path | None, as_json: bool) -> int:
     found = []
-    for bug in KNOWN:
-        found.append(hunt(bug))
-        caught = f"seed {found[-1].seeds_needed}" if found[-1].is_caught else "NOT CAUGHT"
-        line = f"{bug.guarantee:>9}  {caught:<11} {bug.name}"
-        click.echo(line, err=as_json)
+    for caught in hunt_all(KNOWN):
+        found.append(caught)
+        needed = f"{caught.seeds_needed} of {caught.bug.seeds} seeds" if caught.is_caught else "NOT CAUGHT"
+        click.echo(f"{caught.bug.guarantee:>9}  {needed:<14} {caught.bug.name}", err=as_json)
+    if table is not None:
+        refresh(table, found)
     if as_json:
         emit_json({"runs": len(found), "planted_bugs": [caught.to_json() for caught in found]})
     return int(not all(caught.is_caught for caught in found))

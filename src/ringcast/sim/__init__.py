@@ -12,7 +12,7 @@ from ringcast.sim.kept import Kept
 from ringcast.sim.member import Member
 from ringcast.sim.network import Catch, Link, Network
 from ringcast.sim.options import WORKLOADS, Options, draw
-from ringcast.sim.planted import KNOWN, hunt
+from ringcast.sim.planted import KNOWN, hunt, hunt_all, known, plant, refresh, table_of
 from ringcast.sim.run import Outcome, run_world, simulate
 from ringcast.sim.scenario import play, scenario_of
 from ringcast.sim.shrink import Shrunk, shrink
@@ -46,12 +46,17 @@ __all__ = [
     "Task",
     "draw",
     "hunt",
+    "hunt_all",
+    "known",
     "names_of",
+    "plant",
     "play",
+    "refresh",
     "run_all",
     "run_world",
     "scenario_of",
     "shrink",
     "simulate",
+    "table_of",
     "tell",
 ]

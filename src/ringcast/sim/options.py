@@ -70,6 +70,15 @@ def draw(seed: int, members: tuple[int, int] = (2, 7), *, fixed: bool = False, w
     )
 
 
+def narrowed(options: Options, kinds: tuple[str, ...]) -> Options:
+    """The same run with faults of these kinds only, as a seed that happened to draw no others would have it."""
+    random = Random(f"{options.seed}/narrowed")
+    count = random.randint(FEWEST_FAULTS, 12)
+    names = names_of(options.members)
+    faults = tuple(_fault(random, random.choice(kinds), names, options.safety_ns) for _ in range(count))
+    return replace(options, faults=faults)
+
+
 def _config(random: Random) -> Config:
     return profile(
         "test",

@@ -65,7 +65,8 @@ def play(text: str, act: Callable[[str], Iterator[str]]) -> str:
     return "\n".join(block.text([line for command in block.commands for line in act(command)]) for block in parse(text))
 
 
-def scenario_of(options: Options, why: str, sentences: list[str]) -> str:
-    """A scenario file that replays a run and says what failed in it."""
-    block = Block([f"# {why}"], [*commands_of(options), "simulate"], [])
+def scenario_of(options: Options, why: str, sentences: list[str], planted: str = "") -> str:
+    """A scenario file that replays a run, perhaps with a planted bug in it, and says what failed."""
+    simulate = f"simulate planted={planted.replace(' ', '_')}" if planted else "simulate"
+    block = Block([f"# {why}"], [*commands_of(options), simulate], [])
     return block.text(sentences[:5] or ["good"])

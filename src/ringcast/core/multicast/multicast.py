@@ -297,6 +297,8 @@ class Multicast:
     def check(self) -> None:
         """Every invariant; the simulator calls this after every input."""
         self.outgoing.check()
+        # An entry for each member of the view, and nobody else: a stranger's would hold the window back for ever.
+        assert len(self.outgoing.acks) == len(self.view.members), (self.outgoing.acks.laggards(), self.view)
         for incoming in self.incoming.values():
             incoming.window.check()
         assert self.own_unread >= 0, self.own_unread

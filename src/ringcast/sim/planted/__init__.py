@@ -5,8 +5,22 @@ while it is planted, that method is replaced by the edited one. An edit that no 
 an error, so a bug cannot silently become no bug.
 """
 
-from ringcast.sim.planted.hunt import Caught, hunt
-from ringcast.sim.planted.known import CANDIDATES, KNOWN
+from ringcast.sim.planted.candidates import CANDIDATES
+from ringcast.sim.planted.hunt import Caught, hunt, hunt_all, options_for
+from ringcast.sim.planted.known import KNOWN, known
 from ringcast.sim.planted.planting import Planted, plant
+from ringcast.sim.planted.table import refresh, table_of
 
-__all__ = ["CANDIDATES", "KNOWN", "Caught", "Planted", "hunt", "plant"]
+__all__ = [
+    "CANDIDATES",
+    "KNOWN",
+    "Caught",
+    "Planted",
+    "hunt",
+    "hunt_all",
+    "known",
+    "options_for",
+    "plant",
+    "refresh",
+    "table_of",
+]

@@ -1,11 +1,14 @@
-"""Looking for a planted bug: seed after seed, until something is seen to fail."""
+"""Looking for planted bugs: seed after seed, until what each says it breaks is seen to be broken."""
 
 from __future__ import annotations
 
+import multiprocessing
+import os
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from ringcast.sim.options import draw
+from ringcast.sim.options import Options, draw, narrowed
 from ringcast.sim.planted.planting import Planted, plant
 from ringcast.sim.run import Outcome, simulate
 
@@ -38,10 +41,26 @@ def hunt(bug: Planted, members: tuple[int, int] = (2, 5)) -> Caught:
     """Run seeds from 0 on, at most as many as the bug states, until it shows as what it states."""
     with plant(bug):
         for seed in range(bug.seeds):
-            outcome = simulate(draw(seed, members, fixed=bug.fixed))
+            outcome = simulate(options_for(bug, seed, members))
             if bug.guarantee in outcome.failed:
                 return Caught(bug, seed + 1, outcome.failed, _telling(bug, outcome))
     return Caught(bug, None)
+
+
+def options_for(bug: Planted, seed: int, members: tuple[int, int] = (2, 5)) -> Options:
+    """The run in which a bug is looked for with this seed."""
+    options = draw(seed, members, fixed=bug.fixed, workload=bug.workload)
+    return narrowed(options, bug.kinds) if bug.kinds else options
+
+
+def hunt_all(bugs: Sequence[Planted], processes: int | None = None) -> Iterator[Caught]:
+    """What became of each, in the order given; over all cores, each bug in a process of its own."""
+    processes = min(processes or os.cpu_count() or 1, len(bugs))
+    if processes <= 1:
+        yield from map(hunt, bugs)
+        return
+    with multiprocessing.get_context("spawn").Pool(processes) as pool:
+        yield from pool.imap(hunt, bugs, chunksize=1)
 
 
 def _telling(bug: Planted, outcome: Outcome) -> str:

@@ -1,13 +1,24 @@
 """The mistakes we know: each was made somewhere, or nearly made here.
 
-KNOWN are those of which it was measured that they are caught, within how many seeds, and by what. CANDIDATES match the
-code and can be planted, but nobody has stated yet how many seeds they need.
+Of each it was measured that it is caught, within how many seeds, and by what (docs/design/planted-bugs.md).
 """
 
 from __future__ import annotations
 
+from ringcast.errors import UsageError
+from ringcast.sim.planted.candidates import CANDIDATES
 from ringcast.sim.planted.membership import MEMBERSHIP
+from ringcast.sim.planted.merge import MERGE
 from ringcast.sim.planted.multicast import MULTICAST
+from ringcast.sim.planted.ordering import ORDERING
+from ringcast.sim.planted.planting import Planted
 
-KNOWN = MULTICAST
-CANDIDATES = MEMBERSHIP
+KNOWN = (*MULTICAST, *MEMBERSHIP, *MERGE, *ORDERING)
+
+
+def known(name: str) -> Planted:
+    """The planted bug of this name; underlines stand for spaces, as in scenario files."""
+    for bug in (*KNOWN, *CANDIDATES):
+        if bug.name == name.replace("_", " "):
+            return bug
+    raise UsageError(f"there is no planted bug {name!r}; known are: {', '.join(bug.name for bug in KNOWN)}")

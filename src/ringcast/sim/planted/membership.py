@@ -1,4 +1,4 @@
-"""Mistakes in views, roll calls and merges (seeds 004 and 000), and in who a frame is for."""
+"""Mistakes in views and roll calls (seed 004)."""
 
 from __future__ import annotations
 
@@ -9,16 +9,8 @@ _MEMBERSHIP = "ringcast.core.membership"
 
 MEMBERSHIP = (
     Planted(
-        "a frame for the process before is taken",
-        "contents",
-        "ringcast.wire.header:read_head",
-        "if to not in (EVERYBODY, me):",
-        "if False:",
-        seeds=60,
-    ),
-    Planted(
         "an ack from a stranger creates an entry",
-        "liveness",
+        "check",
         f"{_MULTICAST}.multicast:Multicast.on_ack",
         """
         if self.outgoing.acks.get(sender) is None:
@@ -29,15 +21,7 @@ MEMBERSHIP = (
             self.outgoing.acks._acks[sender] = 0
             self.outgoing.acks._find_minimum()
         """,
-        seeds=60,
-    ),
-    Planted(
-        "messages above the cut are delivered",
-        "G5",
-        f"{_MULTICAST}.standstill:Standstill.fill_to",
-        "stream.ceiling = cut",
-        "stream.ceiling = max(cut, stream.window.ready)",
-        seeds=60,
+        seeds=5,
     ),
     Planted(
         "sends are not held while a roll call runs",
@@ -45,15 +29,7 @@ MEMBERSHIP = (
         f"{_MULTICAST}.multicast:Multicast.room",
         "if self.standstill is not None:",
         "if False:",
-        seeds=60,
-    ),
-    Planted(
-        "the cut is what everybody has anyway",
-        "G5",
-        f"{_MEMBERSHIP}.cut:agreed_cut",
-        "if reach == cut:",
-        "if True:",
-        seeds=60,
+        seeds=5,
     ),
     Planted(
         "the Resumer is not armed",
@@ -61,38 +37,42 @@ MEMBERSHIP = (
         f"{_MEMBERSHIP}.resumer:Resumer.arm",
         "self.deadline_ns = now_ns + self.limit_ns",
         "self.deadline_ns = None",
-        seeds=60,
+        seeds=20,
     ),
     Planted(
-        "an offset goes back in a merge",
+        "a view is named after who led before",
+        "G4",
+        f"{_MEMBERSHIP}.view_change:ViewChange.compose",
+        "view_id = ViewId(complete.number + 1, self.me)",
+        "view_id = ViewId(complete.number + 1, self.roll_call.base.members[0])",
+        seeds=5,
+    ),
+    Planted(
+        "who is gone still counts for the window",
+        "check",
+        f"{_MULTICAST}.outgoing:Outgoing.set_receivers",
+        "self.acks.set_members(receivers)",
+        "self.acks.set_members({**dict.fromkeys(self.acks._acks, 0), **receivers})",
+        seeds=5,
+    ),
+    Planted(
+        "a joiner begins at zero",
         "G1",
         f"{_MULTICAST}.group_stream:GroupStream._set_windows",
-        "offset > stream.window.ready and",
-        "offset != stream.window.ready + 1 and",
-        seeds=60,
+        "offset = offsets.get(member, 0)",
+        "offset = 0",
+        seeds=5,
     ),
     Planted(
-        "a window stays behind in a merge",
-        "liveness",
-        f"{_MULTICAST}.group_stream:GroupStream._set_windows",
-        "if stream is None or (offset > stream.window.ready and self._was_apart(view, member)):",
-        "if stream is None:",
-        seeds=60,
-    ),
-    Planted(
-        "a suspicion is forgotten while the handler is suspended",
-        "liveness",
-        f"{_MEMBERSHIP}.handler:ViewHandler.on_request",
-        'return [_requested(now_ns, request, "told"), TellRollCall(request.member)]',
-        "return []",
-        seeds=60,
-    ),
-    Planted(
-        "a view is installed without its member",
-        "G4",
-        f"{_MEMBERSHIP}.follower:Follower.on_view",
-        "or self.me not in message.members",
-        "",
-        seeds=60,
+        "a view waits behind a full window",
+        "G14",
+        "ringcast.core.society:Society._adopt",
+        "message: NewView = step.message",
+        """
+        if self._body.has_group and not self._body.group.outgoing.window.may_add(1, 0):
+            return []
+        message: NewView = step.message
+        """,
+        seeds=5,
     ),
 )

@@ -21,7 +21,8 @@ class Planted:
     """`target` is "module:Class.method" or "module:function"; in its source `right` becomes `wrong`.
 
     `guarantee` is what must be seen to fail; `seeds` is how many seeds, from 0 on, are enough to see it.
-    `fixed`: the mistake shows in a group with a fixed view, where runs are shorter.
+    `fixed`: the mistake shows in a group with a fixed view, where runs are shorter. `workload` and `kinds` narrow what
+    is drawn to what the mistake needs: a workload, and kinds of faults, that ordinary seeds draw among others.
     """
 
     name: str
@@ -31,6 +32,8 @@ class Planted:
     wrong: str
     seeds: int
     fixed: bool = False
+    workload: str = "mixed"
+    kinds: tuple[str, ...] = ()
 
 
 @contextmanager

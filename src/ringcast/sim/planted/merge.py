@@ -1,0 +1,57 @@
+"""Mistakes in merges (seed 000), and in keeping merges and view changes apart (seed 004)."""
+
+from __future__ import annotations
+
+from ringcast.sim.planted.planting import Planted
+
+_MULTICAST = "ringcast.core.multicast"
+_MEMBERSHIP = "ringcast.core.membership"
+_MERGE = "ringcast.core.merge"
+
+MERGE = (
+    Planted(
+        "a coordinator speaks for its members in a merge",
+        "G8",
+        f"{_MERGE}.participant:MergeParticipant.on_roll_call_ended",
+        "said = {m: told[m] for m in merge.members if m in told and told[m].origin == m}",
+        "said = {m: Told(self.me, told[m].entry) for m in merge.members if m in told}",
+        seeds=5,
+    ),
+    Planted(
+        "the own entry is overwritten in a merge",
+        "G10",
+        f"{_MULTICAST}.group_stream:GroupStream._set_windows",
+        "if member == self.me:",
+        "if member == self.me and not view.is_merge:",
+        seeds=5,
+    ),
+    Planted(
+        "a merge repeats the last message",
+        "G10",
+        f"{_MULTICAST}.group_stream:GroupStream._set_windows",
+        "offset = offsets.get(member, 0)",
+        "offset = max(0, offsets.get(member, 0) - view.is_merge)",
+        seeds=5,
+    ),
+    Planted(
+        "a merge loses the entries of the other subgroups",
+        "G9",
+        f"{_MEMBERSHIP}.view_change:ViewChange.compose_merged",
+        "tuple(digest[member] for member in view.members)",
+        "tuple(complete.entries.get(member, Entry(0, 0, 0)) for member in view.members)",
+        seeds=5,
+    ),
+    Planted(
+        "a merge starts during a view change",
+        "G6",
+        f"{_MEMBERSHIP}.handler:ViewHandler.on_merge_req",
+        "phase = self.phase",
+        """
+        if self.phase is Phase.CHANGING:
+            self.suspension = None
+        phase = self.phase
+        """,
+        seeds=30,
+        kinds=("mute", "deaf", "no-control"),
+    ),
+)

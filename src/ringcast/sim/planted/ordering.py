@@ -1,0 +1,26 @@
+"""Mistakes in the one order (seed 002): who has staged what, and what becomes of it when the view changes."""
+
+from __future__ import annotations
+
+from ringcast.sim.planted.planting import Planted
+
+_ORDERING = "ringcast.core.ordering"
+
+ORDERING = (
+    Planted(
+        "a tie is broken by the local id",
+        "G12",
+        f"{_ORDERING}.ordering:Ordering.settle",
+        "for rank, batch in settled.placed:",
+        "for rank, batch in sorted(settled.placed, key=lambda placed: placed.sender != here.rank):",
+        seeds=20,
+    ),
+    Planted(
+        "a message has its place before all have staged it",
+        "G13",
+        f"{_ORDERING}.sequencer:Sequencer._is_staged",
+        "if self._floor(rank) >= batch.last:",
+        "if True:",
+        seeds=15,
+    ),
+)
