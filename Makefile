@@ -28,7 +28,7 @@ test: lint ## Lint, then every tier of tests; ends with what did not run and why
 	exit $$failed
 
 long: setup ## The stories with real processes at full length: more cuts, a state of 1 GB
-	@RINGCAST_LONG=1 $(PYTHON_IN_VENV) -m pytest -s tests/integration/membership tests/integration/merge
+	@RINGCAST_LONG=1 $(PYTHON_IN_VENV) -m pytest -s tests/integration/membership tests/integration/merge tests/integration/test_demo.py tests/integration/test_contract.py
 
 bus-kills: setup ## 1,000 runs that kill a random process of a bus at a random moment (about 4 minutes)
 	@$(PYTHON_IN_VENV) tests/integration/bus/kill_runs.py --runs 1000
