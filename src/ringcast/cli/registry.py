@@ -28,6 +28,7 @@ BENCH: dict[str, tuple[str, str]] = _present(
         "latency": ("ringcast.cli.bench_latency", "Time from send to delivery at a given rate."),
         "bus": ("ringcast.cli.bench_bus", "Messages per second on the shared-memory bus."),
         "order": ("ringcast.cli.bench_order", "Messages per second in total order."),
+        "recorder": ("ringcast.cli.bench_recorder", "What recording costs at full multicast speed."),
         "pipeline": ("ringcast.cli.bench_pipeline", "Deliveries judged per second, rule by rule."),
     }
 )
