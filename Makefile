@@ -4,7 +4,7 @@ PYTHON_IN_VENV := .venv/bin/python
 CHECKED := src tests tools setup.py $(wildcard benchmarks examples)
 
 .DEFAULT_GOAL := help
-.PHONY: help setup demo test long planted bus-kills bus-records bus-model tsan lint format native lock clean
+.PHONY: help setup demo test long seeds order-seeds planted bus-kills bus-records bus-model tsan lint format native lock clean
 
 help: ## List these targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-11s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -49,6 +49,12 @@ planted: setup ## Plant each known mistake into simulated runs, and see after ho
 merge-costs: setup ## What merging costs in simulation, and the policies over many seeds: figures of docs/design/merge.md
 	@RINGCAST_LONG=1 $(PYTHON_IN_VENV) -m pytest -q -s tests/simulation/test_merge_costs.py
 	@RINGCAST_LONG=1 $(PYTHON_IN_VENV) -m pytest -q tests/simulation/test_reunion.py tests/simulation/test_primary_partition.py
+
+seeds: setup ## 10,000 simulated runs, judged; stopped at any time, the same command goes on (out/seeds.jsonl)
+	@.venv/bin/ringcast simulate --first-seed 1 --seeds $(or $(SEEDS),10000) --resume out/seeds.jsonl
+
+order-seeds: setup ## 2,000 simulated runs with sends in one order to random subsets (out/seeds.jsonl)
+	@.venv/bin/ringcast simulate --first-seed 1 --seeds $(or $(SEEDS),2000) --workload total --resume out/seeds.jsonl
 
 lint: setup ## ruff (rules and format) and mypy --strict
 	@$(PYTHON_IN_VENV) -m ruff check --quiet $(CHECKED)

@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-import time
 from contextlib import nullcontext
-from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 
 import click
 
 from ringcast.cli.output import emit_json, json_option, say_progress
+from ringcast.cli.simulate_batch import Batch, failure, on_spark, run_many, run_rest
 from ringcast.errors import UsageError
 from ringcast.sim import (
     KNOWN,
@@ -17,7 +17,6 @@ from ringcast.sim import (
     Asked,
     Kept,
     Options,
-    Outcome,
     Summary,
     Task,
     hunt_all,
@@ -36,6 +35,7 @@ Examples:
   ringcast simulate --seeds 200                   seeds 0 to 199, over all cores
   ringcast simulate --first-seed 1000 --seeds 50 --members 3..5 --json
   ringcast simulate --seeds 10000 --resume out/seeds.jsonl      in pieces: goes on where it was
+  ringcast simulate --seeds 10000 --spark --master spark://host:7077
   ringcast simulate --seeds 2000 --workload total               always with sends in one order, to random subsets
   ringcast simulate --seed 17                     replay one seed and tell its story
   ringcast simulate --seed 17 --record out/       keep its recordings, for `ringcast check`
@@ -43,8 +43,6 @@ Examples:
   ringcast simulate --planted-bugs                show that known mistakes are caught
 Exit codes: 0 nothing was violated, 1 something was, 2 could not run.
 """
-
-_PROGRESS_SECONDS = 2.0
 
 
 def _member_range(ctx: click.Context, param: click.Parameter, value: str) -> tuple[int, int]:
@@ -73,6 +71,9 @@ def _member_range(ctx: click.Context, param: click.Parameter, value: str) -> tup
     help="Keep each outcome in this file, and run only the seeds that are not in it yet.",
 )
 @click.option("--workload", type=click.Choice(WORKLOADS), default="mixed", show_default=True, help="What is sent.")
+@click.option("--processes", type=click.IntRange(min=1), help="How many runs at once.  [default: one per core]")
+@click.option("--spark", is_flag=True, help="Run the seeds as a Spark job, in batches, instead of on the cores here.")
+@click.option("--master", metavar="M", help="With --spark: the Spark master (or sc:// address); default: this machine.")
 @click.option("--fixed", is_flag=True, help="Everybody in one view for ever: the multicast alone.")
 @click.option(
     "--shrink", "is_shrunk", is_flag=True, help="With --seed: make a failure small and write a scenario file."
@@ -94,6 +95,9 @@ def command(
     record: Path | None,
     resume: Path | None,
     workload: str,
+    processes: int | None,
+    spark: bool,
+    master: str | None,
     fixed: bool,
     is_shrunk: bool,
     planted_bugs: bool,
@@ -109,6 +113,8 @@ def command(
     """
     if planted_bugs:
         return _hunt_all(table, as_json)
+    if master is not None and not spark:
+        raise UsageError("--master names where Spark runs: it needs --spark")
     if seed is None and (is_shrunk or planted):
         raise UsageError("--shrink and --plant are for one run: name it with --seed")
     asked = Asked(members, fixed, workload)
@@ -120,10 +126,11 @@ def command(
                 return _shrink(asked.options(seed), record or Path(), planted, as_json)
             return _replay(Task(seed, asked, record), everything, as_json)
     tasks = [Task(first_seed + n, asked, record) for n in range(seeds or 20)]
+    runner = on_spark(master) if spark else partial(run_all, processes=processes)
     if resume is None:
-        return _tell_all(_run_many(tasks, Summary()), as_json)
+        return _tell_all(run_many(tasks, Summary(), runner), as_json)
     with Kept(resume, asked) as kept:
-        return _tell_all(_resume(tasks, kept), as_json)
+        return _tell_all(run_rest(tasks, kept, runner), as_json)
 
 
 def _replay(task: Task, everything: bool, as_json: bool) -> int:
@@ -150,7 +157,7 @@ def _shrink(options: Options, directory: Path, planted: str, as_json: bool) -> i
         why = f"Seed {options.seed}, made small."
         file.write_text(scenario_of(small.options, why, small.outcome.sentences, planted))
         result["scenario"] = str(file)
-        say_progress(f"{_failure(small.outcome)}; {len(small.options.faults)} faults left; written to {file}")
+        say_progress(f"{failure(small.outcome)}; {len(small.options.faults)} faults left; written to {file}")
     if as_json:
         emit_json(result)
     return int(not small.outcome.is_good)
@@ -169,70 +176,6 @@ def _hunt_all(table: Path | None, as_json: bool) -> int:
     return int(not all(caught.is_caught for caught in found))
 
 
-@dataclass(slots=True)
-class Batch:
-    """What was run, how long it took, and whether somebody stopped it."""
-
-    summary: Summary
-    seconds: float = 0.0
-    is_stopped: bool = False
-
-
-def _resume(tasks: list[Task], kept: Kept) -> Batch:
-    known = kept.outcomes()
-    summary = Summary([known[task.seed] for task in tasks if task.seed in known])
-    left = [task for task in tasks if task.seed not in known]
-    say_progress(f"{len(summary.outcomes)} of {len(tasks)} seeds are in {kept.path}, {len(left)} are left")
-    return _run_many(left, summary, kept)
-
-
-def _run_many(tasks: list[Task], summary: Summary, kept: Kept | None = None) -> Batch:
-    """Whatever was run before an interruption counts."""
-    batch = Batch(summary)
-    progress = Progress(len(tasks))
-    try:
-        for outcome in run_all(tasks):
-            summary.add(outcome)
-            if kept is not None:
-                kept.add(outcome)
-            if not outcome.is_good:
-                say_progress(_failure(outcome))
-            progress.note(len(summary.failed))
-    except KeyboardInterrupt:
-        batch.is_stopped = True
-        say_progress(f"stopped with {progress.left} seeds left; the same command goes on" if kept else "stopped")
-    batch.seconds = progress.seconds
-    return batch
-
-
-class Progress:
-    """Says now and then how far a batch has come, how fast it goes and how long it will take."""
-
-    def __init__(self, count: int) -> None:
-        self._count = count
-        self._done = 0
-        self._began = self._shown = time.monotonic()
-
-    @property
-    def left(self) -> int:
-        return self._count - self._done
-
-    @property
-    def seconds(self) -> float:
-        return time.monotonic() - self._began
-
-    def note(self, failed: int) -> None:
-        self._done += 1
-        if time.monotonic() - self._shown < _PROGRESS_SECONDS:
-            return
-        self._shown = time.monotonic()
-        per_second = self._done / self.seconds
-        minutes = self.left / per_second / 60
-        say_progress(
-            f"{self._done} of {self._count} seeds, {failed} failed, {per_second:.1f} per second, {minutes:.0f} min left"
-        )
-
-
 def _tell_all(batch: Batch, as_json: bool) -> int:
     if as_json:
         emit_json(batch.summary.to_json() | {"seconds": round(batch.seconds, 3), "stopped": batch.is_stopped})
@@ -240,10 +183,6 @@ def _tell_all(batch: Batch, as_json: bool) -> int:
         _tell(batch.summary)
         click.echo(f"{batch.seconds:.1f} s of real time")
     return 2 if batch.is_stopped else int(bool(batch.summary.failed))
-
-
-def _failure(outcome: Outcome) -> str:
-    return f"seed {outcome.seed} ({outcome.members} members): {outcome.sentences[0]}"
 
 
 def _tell(summary: Summary) -> None:
@@ -255,7 +194,7 @@ def _tell(summary: Summary) -> None:
             verdict = f"VIOLATED {counts['violations']} times" if counts["violations"] else "held"
             click.echo(f"{name:>4}  {verdict}, {counts['examined']:,} examined")
     for outcome in summary.failed:
-        click.echo(_failure(outcome))
+        click.echo(failure(outcome))
     if "trace_hash" in result:
         click.echo(f"trace hash {result['trace_hash']}")
     click.echo("nothing was violated" if not summary.failed else f"failed seeds: {result['failed_seeds']}")

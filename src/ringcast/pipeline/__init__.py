@@ -16,6 +16,7 @@ if TYPE_CHECKING:
     from ringcast.pipeline.report import Subject, gather, render
     from ringcast.pipeline.report.writing import write_report
     from ringcast.pipeline.session import spark_session
+    from ringcast.pipeline.sweep import run_seeds
     from ringcast.pipeline.tables import Dataset
 
 _HOMES = {
@@ -28,6 +29,7 @@ _HOMES = {
     "report": ("Subject", "gather", "render"),
     "report.writing": ("write_report",),
     "session": ("spark_session",),
+    "sweep": ("run_seeds",),
     "tables": ("Dataset",),
 }
 _HOME_OF = {name: home for home, names in _HOMES.items() for name in names}
@@ -51,6 +53,7 @@ __all__ = [
     "make_period",
     "measure",
     "render",
+    "run_seeds",
     "spark_session",
     "write_dataset",
     "write_recordings",

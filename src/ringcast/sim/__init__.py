@@ -4,7 +4,7 @@ A seed replays a run bit for bit. A public test kit: users test their applicatio
 """
 
 from ringcast.sim.application import Application
-from ringcast.sim.batch import Asked, Task, run_all
+from ringcast.sim.batch import Asked, Sweeper, Task, run_all
 from ringcast.sim.clock import Clock, LocalClock
 from ringcast.sim.cluster import HARNESS, Cluster, names_of
 from ringcast.sim.faults import Fault, Faults
@@ -43,6 +43,7 @@ __all__ = [
     "Shrunk",
     "Stage",
     "Summary",
+    "Sweeper",
     "Task",
     "draw",
     "hunt",

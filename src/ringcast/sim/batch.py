@@ -14,6 +14,8 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
+import msgspec
+
 from ringcast.sim.options import Options, draw
 from ringcast.sim.run import Outcome, simulate
 
@@ -44,6 +46,17 @@ class Task:
         outcome = simulate(self.asked.options(self.seed), where)
         outcome.cpu_ns = time.process_time_ns() - began_ns
         return outcome
+
+
+@dataclass(frozen=True, slots=True)
+class Sweeper:
+    """Runs one seed after the other somewhere else, and gives each outcome as bytes that travel."""
+
+    asked: Asked = Asked()
+    record: Path | None = None
+
+    def __call__(self, seed: int) -> bytes:
+        return msgspec.json.encode(Task(seed, self.asked, self.record)())
 
 
 def run_all(tasks: list[Task], processes: int | None = None) -> Iterator[Outcome]:
