@@ -130,7 +130,9 @@ def _check_nested(config: Config, inner: tuple[str, ...], outer: str) -> None:
 # `local`: one machine, big datagrams. `lan`, `wan`: within the path MTU, never relying on IP fragmentation.
 # `test`: small windows and short intervals, so that every bound is reached quickly.
 _PROFILES: dict[str, Config] = {
-    "local": Config(announce_ns=100 * MS, merge_gather_ns=20 * MS, reread_ns=100 * MS, merge_pause_ns=50 * MS),
+    "local": Config(
+        window_bytes=8 * MIB, announce_ns=100 * MS, merge_gather_ns=20 * MS, reread_ns=100 * MS, merge_pause_ns=50 * MS
+    ),
     "lan": Config(frame_bytes=1_400, xmit_interval_ns=50 * MS),
     "wan": Config(
         frame_bytes=1_200,

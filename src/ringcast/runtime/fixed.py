@@ -11,13 +11,16 @@ from collections.abc import Mapping
 from pathlib import Path
 
 from ringcast.core import Node
-from ringcast.errors import ConfigError
+from ringcast.errors import ConfigError, RingcastError
 from ringcast.model import Address, Config, View, ViewId, check_name, profile
 from ringcast.runtime.driver import Driver
 from ringcast.runtime.group import Group
+from ringcast.runtime.rejoin import Entry
 from ringcast.trace import Header, ThreadedRecorder, host_clock
 from ringcast.transport import Transport, resolve
 from ringcast.wire import Codec
+
+MOST_BUFFER = 1 << 30  # what a config can say; streams claim more, because they never overflow
 
 
 async def open_fixed(
@@ -35,16 +38,20 @@ async def open_fixed(
     addresses = tuple([Address(name, 0, str(await resolve(at))) for name, at in members.items()])
     mine = next(address for address in addresses if address.name == me)
     view = View(ViewId(1, addresses[0]), addresses)
-    config = within_transport(config, transport)
+    entry = Entry()
+    await transport.open(entry.on_frames)
+    try:
+        config = within_transport(config, transport)
+        node = Node(mine, config, view, {}, multicasts=transport.multicasts)
+    except RingcastError:
+        transport.close()
+        raise
     recorder = None
     if record is not None:
         header = Header.of(mine, group, config, clock=host_clock())
         recorder = ThreadedRecorder(Path(record), header, time.monotonic_ns())
-    driver = Driver(
-        Node(mine, config, view, {}, multicasts=transport.multicasts), Codec(group, mine), transport, recorder
-    )
+    driver = entry.driver = Driver(node, Codec(group, mine), transport, recorder)
     place = Group(group, driver)
-    await transport.open(driver.on_frames)
     driver.begin()
     return place
 
@@ -59,6 +66,8 @@ def _check(group: str, me: str, members: Mapping[str, str]) -> None:
 
 
 def within_transport(config: Config, transport: Transport) -> Config:
-    """Frames no larger than the transport takes."""
+    """Frames no larger than the open transport takes, windows no larger than what its receive buffer holds."""
     frame = min(config.frame_bytes, transport.max_frame)
-    return config.with_changes(frame_bytes=frame)
+    buffer = min(transport.receive_buffer, MOST_BUFFER)
+    window = min(config.window_bytes, max(frame, buffer))
+    return config.with_changes(frame_bytes=frame, receive_buffer_bytes=buffer, window_bytes=window)

@@ -19,6 +19,8 @@ from ringcast.transport.protocol import OnFrames, OnWritable
 DEFAULT_MAX_FRAME = 60_000
 DEFAULT_INBOX_BYTES = 1 << 20
 
+NEVER_OVERFLOWS = 1 << 40
+
 
 class MemoryHub:
     """The place where in-memory transports find each other by name."""
@@ -60,7 +62,8 @@ class MemoryTransport:
 
     @property
     def receive_buffer(self) -> int:
-        return self._inbox_bytes
+        """A sender is refused before an inbox overflows."""
+        return NEVER_OVERFLOWS
 
     @property
     def overflows(self) -> int:

@@ -13,6 +13,7 @@ from collections.abc import Mapping
 from ringcast.core.control import Holding, Source
 from ringcast.core.effects import Effect, Freed, Install, Unicast
 from ringcast.core.multicast.multicast import NO_NOTES, Multicast
+from ringcast.core.multicast.packing import fair_window_bytes
 from ringcast.core.multicast.standstill import Standstill
 from ringcast.core.multicast.view_events import view_events
 from ringcast.model import Address, Entry, Event, Kind, View
@@ -93,7 +94,7 @@ class GroupStream(Multicast):
             self.standstill = None
         self._departed.on_view(self.me, self.incoming, view)
         self.capacity = view.capacity or self.capacity
-        self.window_bytes = view.window_bytes or self.window_bytes
+        self.window_bytes = fair_window_bytes(self.config, view)
         starts = self._set_windows(view, offsets)
         out: list[Effect] = [*view_events(now_ns, view, previous, starts, {"capacity": self.capacity, **notes})]
         self._purge(now_ns, out, self._set_receivers(view, offsets))

@@ -14,7 +14,7 @@ from ringcast.core.effects import Cast, Deliver, Drop, Effect, Freed, Install, L
 from ringcast.core.multicast.departed import Departed
 from ringcast.core.multicast.incoming import Incoming
 from ringcast.core.multicast.outgoing import Outgoing
-from ringcast.core.multicast.packing import ranges_budget
+from ringcast.core.multicast.packing import fair_window_bytes, ranges_budget
 from ringcast.core.multicast.repairs import Repairs
 from ringcast.core.multicast.standstill import Standstill
 from ringcast.core.multicast.view_events import view_events
@@ -37,7 +37,7 @@ class Multicast:
         self.view = view
         self.multicasts = multicasts  # the transport reaches everybody with one packet, so repairs do too
         self.capacity = view.capacity or config.capacity
-        self.window_bytes = view.window_bytes or config.window_bytes
+        self.window_bytes = fair_window_bytes(config, view)
         start = offsets.get(me, 0)
         self.outgoing = Outgoing(
             GROUP,

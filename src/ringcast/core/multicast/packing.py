@@ -12,7 +12,7 @@ from collections.abc import Sequence
 from itertools import accumulate
 
 from ringcast.core.packets import Envelope, Piece, Tag
-from ringcast.model import MAX_ENDPOINT, MAX_NAME, Address, ViewId
+from ringcast.model import MAX_ENDPOINT, MAX_NAME, Address, Config, View, ViewId
 from ringcast.window import Alike
 
 FIXED_BYTES = 48  # everything in the frame of a run that is not an address or an item
@@ -37,6 +37,16 @@ def ranges_budget(frame_bytes: int, me: Address, origin: Address) -> int:
     """How many ranges a request to this origin can carry, whoever made the view that it names."""
     room = frame_bytes - FIXED_BYTES - LONGEST_ADDRESS - me.wire_bytes - origin.wire_bytes
     return max(1, room // RANGE_BYTES)
+
+
+def fair_window_bytes(config: Config, view: View) -> int:
+    """How many bytes one member may have on their way: agreed, and such that all others may do so at once.
+
+    What overruns a receiver's buffer is thrown away and sent again; under load that feeds itself. A buffer holds almost
+    twice its stated bytes of full frames, and less of small ones: we count on half as much again (decision 0036).
+    """
+    share = 3 * config.receive_buffer_bytes // 2 // max(1, len(view.members) - 1)
+    return min(view.window_bytes or config.window_bytes, max(share, config.frame_bytes))
 
 
 def cut_runs(items: list[bytes], sizes: Sequence[int], budget: int) -> list[tuple[int, int]]:
