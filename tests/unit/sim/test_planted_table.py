@@ -10,8 +10,8 @@ from ringcast.sim.planted import CANDIDATES, Caught, options_for, refresh, table
 
 PAGE = Path(__file__).resolve().parents[3] / "docs" / "design" / "planted-bugs.md"
 
-# The mistakes that whoever asked for this named, by the words of ours that stand for them.
-ASKED_FOR = {
+# Mistakes that are known from other systems of this kind, and the names they have here.
+FAMOUS = {
     "ack from a stranger creates an entry": "an ack from a stranger creates an entry",
     "purge without the silent member": "purge without the silent member",
     "hearsay digest": "a coordinator speaks for its members in a merge",
@@ -25,9 +25,9 @@ ASKED_FOR = {
 }
 
 
-def test_there_are_more_than_twenty_and_those_that_were_asked_for_among_them() -> None:
+def test_there_are_more_than_twenty_and_the_famous_ones_among_them() -> None:
     assert len(KNOWN) >= 22
-    assert {bug.name for bug in KNOWN} >= set(ASKED_FOR.values())
+    assert {bug.name for bug in KNOWN} >= set(FAMOUS.values())
 
 
 def test_the_page_has_a_row_for_each_bug_that_says_it_was_caught_in_time() -> None:
