@@ -89,6 +89,6 @@ def _count_bytes(channel: RawPipeChannel, index: int) -> float:
     while ended < channel.producers:
         (piece,) = receive()
         count += len(piece)
-        ended += piece.count(RAW_END)
+        ended += piece.count(RAW_END) if RAW_END in piece else 0  # Looking is ten times faster than counting.
         first = first or time.monotonic_ns()
     return count / max(1, time.monotonic_ns() - first) * 1e9

@@ -10,6 +10,7 @@ from __future__ import annotations
 import errno
 import fcntl
 import os
+import stat
 import struct
 import warnings
 import weakref
@@ -162,6 +163,11 @@ def join(name: str, path: Path, fd: int, wanted: dict[str, int]) -> Geometry:
         )
     if geometry is None:
         raise BusUnusable(f"bus {name!r}: the header of {path} is damaged; remove the file when its peers have ended")
+    _, total = _bus.sizes(geometry.max_peers, geometry.ring_bytes, geometry.words)
+    if (size := os.fstat(fd).st_size) != total:
+        raise BusUnusable(
+            f"bus {name!r}: {path} has {size} bytes instead of {total}; remove it when its peers have ended"
+        )
     for option, value in wanted.items():
         if value != getattr(geometry, option):
             raise ConfigError(f"bus {name!r} is in use with {option}={getattr(geometry, option)}, not {value}")
@@ -177,9 +183,23 @@ def refuse_foreign(name: str, path: Path, fd: int) -> None:
 
 def open_file(name: str, path: Path, flags: int) -> int:
     try:
-        return os.open(path, flags | os.O_CLOEXEC | os.O_NOFOLLOW, 0o600)
+        fd = os.open(path, flags | os.O_CLOEXEC | os.O_NOFOLLOW, 0o600)
     except OSError as refused:
         raise BusUnusable(f"bus {name!r}: cannot open {path}: {refused.strerror}") from None
+    try:
+        refuse_unsafe(name, path, os.fstat(fd))
+    except BaseException:
+        os.close(fd)
+        raise
+    return fd
+
+
+def refuse_unsafe(name: str, path: Path, found: os.stat_result) -> None:
+    """Peers trust each other with their memory, and everybody may put files into /dev/shm."""
+    if not stat.S_ISREG(found.st_mode):
+        raise BusUnusable(f"bus {name!r}: {path} is not a regular file")
+    if found.st_uid != os.geteuid():
+        raise BusUnusable(f"bus {name!r}: {path} belongs to user {found.st_uid}, and this is user {os.geteuid()}")
 
 
 def is_current(fd: int, path: Path) -> bool:

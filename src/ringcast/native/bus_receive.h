@@ -125,6 +125,13 @@ static inline bool bus_has_frame(bus_receiver *receiver, uint32_t slot) {
     return false;
 }
 
+/* What stands there is no frame: its producer is given up, and all that it published is void here. */
+static inline void bus_inlet_distrust(bus_receiver *receiver, uint32_t slot) {
+    bus_inlet *inlet = &receiver->inlets[slot];
+    bus_begin_leaving(receiver->view, receiver->ringers, slot, inlet->incarnation, BUS_EVICTED);
+    bus_inlet_advance(receiver, slot, inlet->tail);
+}
+
 /* One look at one ring: pops what is nobody's, and settles what its head is. A readable head stays as it is. */
 static inline void bus_look(bus_receiver *receiver, uint32_t slot) {
     bus_inlet *inlet = &receiver->inlets[slot];
@@ -134,6 +141,10 @@ static inline void bus_look(bus_receiver *receiver, uint32_t slot) {
             bus_copy_out(receiver->view, bus_ring_at(receiver->view, slot, receiver->me), inlet->position, &inlet->frame,
                          sizeof inlet->frame);
             inlet->stalled_ns = 0;
+            if (!bus_frame_is_sound(receiver->view, &inlet->frame, inlet->tail - inlet->position)) {
+                bus_inlet_distrust(receiver, slot);
+                continue;
+            }
         }
         /* Acquire: with the seq come all entries of smaller seqs, which is what the second look relies on. */
         uint64_t word = bus_is_ours(receiver, inlet)
@@ -188,10 +199,13 @@ static inline void bus_frame_open(bus_receiver *receiver, uint32_t slot) {
 }
 
 static inline uint32_t bus_message_length(bus_receiver *receiver) {
+    const bus_inlet *inlet = &receiver->inlets[receiver->open];
+    uint64_t behind_length = receiver->open_position + sizeof(uint32_t), end = inlet->position + inlet->frame.bytes;
     uint32_t length;
     bus_ring *ring = bus_ring_at(receiver->view, receiver->open, receiver->me);
     bus_copy_out(receiver->view, ring, receiver->open_position, &length, sizeof length);
-    return length;
+    if (behind_length > end) return 0; /* damaged, see bus_frame_is_sound */
+    return length <= end - behind_length ? length : (uint32_t)(end - behind_length);
 }
 
 static inline void bus_message_read(bus_receiver *receiver, void *to, uint32_t length) {

@@ -29,6 +29,17 @@ static bool segment_is_held(int lock_fd, uint32_t slot) {
     return fcntl(lock_fd, F_OFD_GETLK, &lock) != 0 || lock.l_type != F_UNLCK; /* in doubt: alive */
 }
 
+/* The caller has read the header before; what counts is what is mapped. Unmapped when the object dies. */
+static int segment_check(const bus_view *view) {
+    bool sane = view->header->version == BUS_VERSION && view->peers_max >= 1 && view->peers_max <= BUS_PEERS_MAX &&
+                view->ring_bytes >= 4096 && view->ring_bytes <= (uint64_t)1 << 30 &&
+                (view->ring_bytes & (view->ring_bytes - 1)) == 0 && view->words >= 16 && view->words <= (uint32_t)1 << 20 &&
+                view->frames >= 1 && (uint64_t)view->frames * view->peers_max <= view->words &&
+                view->length >= bus_shell_at(view, view->peers_max);
+    if (!sane) PyErr_SetString(PyExc_ValueError, "the file is damaged or too short");
+    return sane ? 0 : -1;
+}
+
 static int segment_map(Segment *self, int fd) {
     struct stat file;
     if (fstat(fd, &file) != 0) return PyErr_SetFromErrno(PyExc_OSError), -1;
@@ -39,7 +50,7 @@ static int segment_map(Segment *self, int fd) {
     self->view = (bus_view){.base = base, .length = (size_t)file.st_size, .header = header,
                             .peers_max = header->peers_max, .words = header->words, .frames = header->frames,
                             .ring_bytes = header->ring_bytes, .stall_ns = header->stall_ns, .evict_ns = header->evict_ns};
-    return 0;
+    return segment_check(&self->view);
 }
 
 static int segment_init(Segment *self, PyObject *args, PyObject *kwargs) {

@@ -2,6 +2,8 @@
 
 import os
 import struct
+import subprocess
+import sys
 from pathlib import Path
 
 import pytest
@@ -125,6 +127,61 @@ def test_a_damaged_header_of_a_bus_in_use_is_refused(tmp_path: Path) -> None:
             file.write(struct.pack("=I", 5000))
         with pytest.raises(BusUnusable, match=r"header of .* is damaged"):
             open_small(tmp_path)
+
+
+@pytest.mark.parametrize("change", [-1, 1, -4096])
+def test_a_bus_in_use_whose_file_has_another_size_is_refused(tmp_path: Path, change: int) -> None:
+    with open_small(tmp_path):
+        size = file_of(tmp_path).stat().st_size
+        os.truncate(file_of(tmp_path), size + change)
+        with pytest.raises(BusUnusable, match=f"has {size + change} bytes instead of {size}"):
+            open_small(tmp_path)
+
+
+def test_a_file_of_another_user_is_refused_and_left_alone(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    file_of(tmp_path).write_bytes(b"")
+    me = os.geteuid()
+    monkeypatch.setattr(os, "geteuid", lambda: me + 1)
+    with pytest.raises(BusUnusable, match=f"belongs to user {me}, and this is user {me + 1}"):
+        open_small(tmp_path)
+    assert file_of(tmp_path).exists()
+
+
+def test_what_is_no_regular_file_is_refused(tmp_path: Path) -> None:
+    os.mkfifo(file_of(tmp_path))
+    with pytest.raises(BusUnusable, match="is not a regular file"):
+        open_small(tmp_path)
+
+
+DAMAGE = """
+import random, sys
+from ringcast.bus import SharedBus
+from ringcast.errors import RingcastError
+draw = random.Random(sys.argv[2])
+with SharedBus.open("test", directory=sys.argv[1], ring_bytes=4096, max_peers=2) as bus:
+    a, b = bus.attach("a"), bus.attach("b")
+    start = a._segment.shell(0)[0]
+    a.queue_many([b"x" * 90] * 5, to=["a", "b"])
+    with open(f"{sys.argv[1]}/ringcast-test.bus", "r+b") as file:
+        length = file.seek(0, 2) - start
+        for _ in range(draw.choice([1, 20, 400])):
+            file.seek(start + 8 * draw.randrange(length // 8))
+            file.write(draw.choice([b"\\xff" * 8, bytes(8), draw.randbytes(8)]))
+    for peer in (a, b):
+        try:
+            peer.dequeue_many(timeout=0)
+            peer.queue(b"more", to="b", policy="raise")
+        except RingcastError:
+            pass
+print("alive")
+"""
+
+
+@pytest.mark.parametrize("seed", range(12))
+def test_rings_overwritten_with_anything_do_not_take_a_peer_beyond_the_file(tmp_path: Path, seed: int) -> None:
+    command = [sys.executable, "-c", DAMAGE, str(tmp_path), str(seed)]
+    run = subprocess.run(command, capture_output=True, text=True, check=False, timeout=60)
+    assert (run.returncode, run.stdout) == (0, "alive\n"), run.stderr
 
 
 def test_a_bus_file_replaced_under_us_is_noticed(tmp_path: Path) -> None:
