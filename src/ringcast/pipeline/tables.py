@@ -22,7 +22,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 ROW_GROUP_EVENTS = 1 << 20
-ROW_GROUP_LEAST = 1 << 16  # a view change cuts only a row group that has at least this many
+ROW_GROUP_LEAST = 1 << 14  # a view change cuts only a row group that has at least this many
 
 _I64, _I32, _I16, _I8 = pa.int64(), pa.int32(), pa.int16(), pa.int8()
 

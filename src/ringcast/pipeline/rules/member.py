@@ -17,7 +17,7 @@ from ringcast.pipeline.tables import Dataset
 
 Array = np.ndarray[Any, np.dtype[Any]]
 View = tuple[int, int]
-BATCH_EVENTS = 1 << 20
+BATCH_EVENTS = 1 << 17  # small enough to stay in the caches
 
 
 @dataclass(frozen=True, slots=True)
@@ -134,7 +134,7 @@ class Batch:
 
 
 def batches(path: Path, columns: Sequence[str] | None = None) -> Iterator[Batch]:
-    """A table of a member, a million events at a time; the caller's thread reads."""
+    """A table of a member, some row groups at a time; the caller's thread reads."""
     file = pq.ParquetFile(path)
     held: list[int] = []
     rows = 0
