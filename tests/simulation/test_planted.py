@@ -4,10 +4,11 @@ Here a few of each kind; `make planted` looks for all of them and keeps the tabl
 """
 
 import os
+from pathlib import Path
 
 import pytest
 
-from ringcast.sim import KNOWN, hunt, known
+from ringcast.sim import KNOWN, Stage, hunt, known, play
 from ringcast.sim.planted import Planted
 
 FEW = (
@@ -30,3 +31,12 @@ BUGS = KNOWN if os.environ.get("RINGCAST_LONG") == "1" else [known(name) for nam
 def test_a_planted_bug_is_caught_within_its_seeds(bug: Planted) -> None:
     caught = hunt(bug)
     assert caught.is_caught, f"{bug.name} was not seen as {bug.guarantee} in {bug.seeds} seeds"
+
+
+SHRUNK = Path(__file__).parent / "testdata" / "planted_view_id.txt"
+
+
+def test_a_run_that_was_made_small_still_fails_with_its_bug_and_holds_without() -> None:
+    with_bug, without = play(SHRUNK.read_text(), Stage().act).split("\n\n")
+    assert "\nG4: " in with_bug
+    assert without.endswith("----\ngood\n")
