@@ -85,14 +85,27 @@ class FifoDoorbell(Doorbell):
         # Read and write: the FIFO never reports the end of file when the last ringer goes.
         self._fd: int | None = os.open(path, os.O_RDWR | os.O_NONBLOCK | os.O_CLOEXEC)
 
+    def end(self) -> None:
+        """From any thread: let everybody look again, and close. The path is free when this returns."""
+        with suppress(FileNotFoundError):
+            os.unlink(self._path)
+        loop = self._loop
+        if loop is not None and loop.is_running() and loop is not running_loop():
+            with suppress(RuntimeError):  # The loop closed meanwhile: then nobody else uses what we close.
+                loop.call_soon_threadsafe(self._end_here)
+                return
+        self._end_here()
+
     def close(self) -> None:
         self._stop_listening()
         super().close()
         if self._fd is not None:
             os.close(self._fd)
             self._fd = None
-            with suppress(FileNotFoundError):
-                os.unlink(self._path)
+
+    def _end_here(self) -> None:
+        self.wake()
+        self.close()
 
     def abandon(self) -> None:
         """In the child of a fork: the FIFO is the parent's."""
@@ -115,3 +128,10 @@ class FifoDoorbell(Doorbell):
         with suppress(BlockingIOError):
             os.read(self._fd, 4096)
         self.wake()
+
+
+def running_loop() -> asyncio.AbstractEventLoop | None:
+    try:
+        return asyncio.get_running_loop()
+    except RuntimeError:
+        return None

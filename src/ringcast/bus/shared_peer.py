@@ -68,8 +68,7 @@ class SharedPeer(_bus.Port, Peer):
         self._ended = why
         self._close()
         if self._doorbell is not None:
-            self._doorbell.wake()
-            self._doorbell.close()
+            self._doorbell.end()
         self._segment.close()
 
     def _bell(self) -> Doorbell:

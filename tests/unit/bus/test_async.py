@@ -162,6 +162,19 @@ def test_detaching_ends_a_waiting_task_with_words(bus: Bus) -> None:
     asyncio.run(story())
 
 
+def test_detaching_in_another_thread_ends_a_waiting_task_too(bus: Bus) -> None:
+    a = bus.attach("a")
+
+    async def story() -> None:
+        waiting = asyncio.create_task(a.adequeue())
+        await asyncio.sleep(0)
+        await asyncio.to_thread(a.detach)
+        with pytest.raises(Detached):
+            await waiting
+
+    asyncio.run(story())
+
+
 def test_a_peer_may_move_from_one_event_loop_to_the_next(bus: Bus) -> None:
     a, b = bus.attach("a"), bus.attach("b")
 
