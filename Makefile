@@ -4,7 +4,7 @@ PYTHON_IN_VENV := .venv/bin/python
 CHECKED := src tests tools setup.py $(wildcard benchmarks examples)
 
 .DEFAULT_GOAL := help
-.PHONY: help setup demo test long seeds order-seeds planted bus-kills bus-records bus-model tsan lint format native lock clean
+.PHONY: help setup demo test long seeds order-seeds planted bus-kills bus-records bus-model tsan agreement planted-histories judged-by-spark bench-pipeline bench-recorder lint format native lock clean
 
 help: ## List these targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-11s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -55,6 +55,24 @@ seeds: setup ## 10,000 simulated runs, judged; stopped at any time, the same com
 
 order-seeds: setup ## 2,000 simulated runs with sends in one order to random subsets (out/seeds.jsonl)
 	@.venv/bin/ringcast simulate --first-seed 1 --seeds $(or $(SEEDS),2000) --workload total --resume out/seeds.jsonl
+
+agreement: setup ## Checkers and rules on 320 simulated runs, good and bad: do they say the same?
+	@for first in 0 64 128 192 256; do RINGCAST_AGREEMENT_RUNS=64 RINGCAST_AGREEMENT_FIRST_SEED=$$first \
+		$(PYTHON_IN_VENV) -m pytest -q -s --timeout 1800 tests/pipeline/test_agreement.py || exit 1; done
+
+planted-histories: setup ## Every kind of violation in histories of a million deliveries, found by the rules on Spark
+	@RINGCAST_PLANTED_DELIVERIES=1000000 $(PYTHON_IN_VENV) -m pytest -q -s --timeout 1800 tests/pipeline/test_planted_histories.py
+
+judged-by-spark: setup ## The stories with real processes, their recordings judged by the rules on Spark too
+	@RINGCAST_JUDGE=spark $(PYTHON_IN_VENV) -m pytest -q -s tests/integration/membership tests/integration/merge tests/integration/order
+
+bench-pipeline: setup ## Deliveries judged per second at 1, 10 and 100 million, each rule alone and together
+	@.venv/bin/ringcast bench pipeline --deliveries 1000000
+	@.venv/bin/ringcast bench pipeline --deliveries 10000000
+	@.venv/bin/ringcast bench pipeline --deliveries 100000000 --together
+
+bench-recorder: setup ## What recording costs at full multicast speed
+	@.venv/bin/ringcast bench recorder --turns 5
 
 lint: setup ## ruff (rules and format) and mypy --strict
 	@$(PYTHON_IN_VENV) -m ruff check --quiet $(CHECKED)
