@@ -1,0 +1,155 @@
+"""What merging costs, in simulation with whole nodes: many partitions at once, detection in quiet, a leader that dies.
+
+Each test prints its figures; `make merge-costs` runs them in full, for docs/design/merge.md.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from itertools import permutations
+
+import pytest
+
+from integration.long import either
+from ringcast.model import MS, SECOND, Config, Event, Kind, profile
+from ringcast.sim import Cluster
+
+LAN: Config = profile("lan")
+SIZES: list[int] = list(either((10, 20, 50, 100), (10, 20)))
+QUIET_SIZES: list[int] = list(either((4, 8, 16, 32, 64), (4, 16)))
+RESUMING = {
+    "#1": ("view-installed", "view-failed"),
+    "#2": ("merge-ended",),
+    "#3": ("merge-view", "leader-gone"),
+    "#4": ("resumer",),
+}
+
+
+def apart(sides: Sequence[Sequence[str]], seed: int = 1, config: Config = LAN) -> Cluster:
+    """These groups, each of which knows that the others may be somewhere, and hears nothing of them."""
+    cluster = Cluster([], seed=seed, config=config, fixed=False)
+    side_of = {name: number for number, side in enumerate(sides) for name in side}
+    strangers = [(a, b) for a, b in permutations(side_of, 2) if side_of[a] != side_of[b]]
+    cluster.on_start = lambda name: cluster.network.cut(strangers)  # A start puts the links in order.
+    for side in sides:
+        for name in side:
+            cluster.network.cut(strangers)
+            cluster.start(name, expect=len(side))
+    for member in cluster.alive():
+        others = [other.address.endpoint for other in cluster.alive() if other is not member]
+        member._enter_anew(member.node.on_discovered(member.now_ns, others))
+    assert cluster.run_until(lambda: all(_is_one(cluster, side) for side in sides), 60 * SECOND, 20 * MS)
+    return cluster
+
+
+def _is_one(cluster: Cluster, side: Sequence[str]) -> bool:
+    members = [cluster[name] for name in side]
+    if not all(member.node.has_group for member in members):
+        return False
+    views = {member.node.view.id for member in members}
+    return len(views) == 1 and len(members[0].node.view.members) == len(side)
+
+
+def merge_events(cluster: Cluster, step: str) -> list[Event]:
+    found = (event for name in cluster.names for event in cluster.events(name) if event.kind is Kind.MERGE)
+    return [event for event in found if (event.detail or {})["step"] == step]
+
+
+def merge_of(sides: Sequence[Sequence[str]], seed: int) -> tuple[float, float, int, int]:
+    """(seconds from the heal, packets per member, merges begun, merge views needed)."""
+    cluster = apart(sides, seed)
+    members = sum(map(len, sides))
+    cluster.network.mend_all()
+    before, began_ns = cluster.network.sent, cluster.clock.now_ns
+    assert cluster.run_until(cluster.share_a_view, 20 * SECOND, 5 * MS), "M27: one view within 20 s"
+    seconds = (cluster.clock.now_ns - began_ns) / SECOND
+    views = max(sum(view.is_merge for view in cluster[name].application.views) for name in cluster.names)
+    started = {(event.detail or {})["merge_id"] for event in merge_events(cluster, "start")}
+    return seconds, (cluster.network.sent - before) / members, len(started), views
+
+
+def named(count: int, groups: int) -> list[list[str]]:
+    return [[f"g{group:02}m{rank:02}" for rank in range(count // groups)] for group in range(groups)]
+
+
+@pytest.mark.parametrize("count", SIZES)
+def test_singletons_become_one_at_a_cost_per_member_that_hardly_grows_m27(count: int) -> None:
+    """M27: 50 singletons; and 10, 20, 100."""
+    seconds, packets, started, views = merge_of(named(count, count), count)
+    print(f"{count} singletons: {seconds:.2f} s, {packets:.0f} packets per member, {started} merges, {views} views")
+    assert packets < 120
+
+
+@pytest.mark.parametrize("count", SIZES)
+def test_ten_groups_become_one(count: int) -> None:
+    seconds, packets, started, views = merge_of(named(count, 10), count)
+    print(f"10 groups of {count // 10}: {seconds:.2f} s, {packets:.0f} packets/member, {started} merges, {views} views")
+    assert packets < 120
+
+
+def packets_per_second(count: int, is_cut: bool) -> float:
+    """Per member, in a group that has nothing to do; cut: each half has lost the other, and goes on looking for it."""
+    names = [name for side in named(count, 1) for name in side]
+    cluster = apart([names])
+    if is_cut:
+        half = names[: count // 2]
+        cluster.network.cut((a, b) for a, b in permutations(names, 2) if (a in half) != (b in half))
+        assert cluster.run_until(lambda: _is_one(cluster, half), 60 * SECOND, 50 * MS)
+        cluster.run_for(10 * SECOND)
+    before = cluster.network.sent
+    cluster.run_for(10 * SECOND)
+    return (cluster.network.sent - before) / count / 10
+
+
+def test_the_background_of_a_member_stays_flat_as_the_group_grows() -> None:
+    """Heartbeats to those who watch it, announcements to three outsiders in turn: neither grows with the group."""
+    whole = {count: packets_per_second(count, is_cut=False) for count in QUIET_SIZES}
+    halves = {count: packets_per_second(count, is_cut=True) for count in QUIET_SIZES}
+    for count in QUIET_SIZES:
+        print(f"{count} members: {whole[count]:.1f} packets/s per member, cut in half {halves[count]:.1f}")
+    largest = QUIET_SIZES[-1]
+    assert whole[largest] < 15 and halves[largest] - whole[largest] < 10
+
+
+STEPS = ["start", "accept", "call", "answer", "view", "end"]
+
+
+def causes_after(cluster: Cluster, name: str, since_ns: int) -> list[str]:
+    found = [e for e in cluster.events(name) if e.kind is Kind.RESUME and e.t_ns >= since_ns]
+    return [str((event.detail or {})["cause"]) for event in found]
+
+
+@pytest.mark.parametrize("step", STEPS)
+def test_view_handling_resumes_by_a_cause_of_the_seed_when_the_leader_dies_and_the_merge_completes_later(
+    step: str,
+) -> None:
+    """M08 with whole nodes: A leads the merge of A B, C D and E F, and is killed when it has taken this step."""
+    cluster = apart(["AB", "CD", "EF"], config=profile("test"))
+    cluster.network.mend_all()
+    healed_ns = cluster.clock.now_ns
+
+    def has_taken() -> bool:
+        events = (e for e in cluster.events("A") if e.kind is Kind.MERGE and e.t_ns >= healed_ns)
+        return any((event.detail or {})["step"] == step for event in events)
+
+    assert cluster.run_until(has_taken, 20 * SECOND, 50_000)
+    crashed_ns = cluster.clock.now_ns
+    suspended = [n for n in "BCDEF" if _handler(cluster, n).suspension is not None]
+    cluster.crash("A")
+    assert cluster.run_until(lambda: not [n for n in suspended if not causes_after(cluster, n, crashed_ns)], 5 * SECOND)
+    causes = {name: causes_after(cluster, name, crashed_ns)[0] for name in suspended}
+    assert cluster.run_until(lambda: _is_one(cluster, "BCDEF"), 30 * SECOND)
+    seconds = (cluster.clock.now_ns - crashed_ns) / SECOND
+    assert cluster.run_until(lambda: all(_handler(cluster, n).suspension is None for n in "BCDEF"), 5 * SECOND)
+    named_causes = {
+        name: f"{case} {cause}" for name, cause in causes.items() for case in RESUMING if cause in RESUMING[case]
+    }
+    assert set(named_causes) == set(causes)
+    words = ", ".join(f"{name}: {cause}" for name, cause in named_causes.items()) or "nobody was suspended"
+    print(f"killed after {step!r}: {words}; one view {seconds:.2f} s after the crash")
+
+
+def _handler(cluster: Cluster, name: str):  # type: ignore[no-untyped-def]
+    society = cluster[name].node.society
+    assert society is not None and society.membership.leading is not None
+    return society.membership.leading.handler
