@@ -41,7 +41,8 @@ def run_recorder(shape: Shape, turns: int, say: Callable[[str], None]) -> dict[s
 
 
 def _cpu_per_message(figures: dict[str, Any]) -> float:
-    return sum(figures["cpu_seconds"].values()) / max(1, sum(figures["sent"].values())) * 1e9
+    seconds, sent = sum(figures["cpu_seconds"].values()), sum(figures["sent"].values())
+    return float(seconds / max(1, sent) * 1e9)
 
 
 def _recorded(place: Path) -> dict[str, int]:

@@ -5,8 +5,9 @@ number moved on. So a hundred million deliveries cost no more thought than a mil
 recording.
 """
 
-from ringcast.pipeline.history.period import Period, Shape, make_period
+from ringcast.pipeline.history.period import make_period
 from ringcast.pipeline.history.planted import PLANTED, Planted
+from ringcast.pipeline.history.shape import Period, Shape
 from ringcast.pipeline.history.tiling import write_dataset, write_recordings
 
 __all__ = ["PLANTED", "Period", "Planted", "Shape", "make_period", "write_dataset", "write_recordings"]

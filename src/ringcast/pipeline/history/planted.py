@@ -8,7 +8,7 @@ from itertools import pairwise
 from typing import Any
 
 from ringcast.model import Event, Kind, ViewId
-from ringcast.pipeline.history.period import Period
+from ringcast.pipeline.history.shape import Period
 
 Breaker = Callable[[Period], None]
 

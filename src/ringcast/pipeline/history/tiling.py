@@ -15,7 +15,7 @@ import pyarrow.parquet as pq
 from ringcast.model import Event, Kind, ViewId
 from ringcast.pipeline.codes import Codes
 from ringcast.pipeline.control import detail_columns, view_columns
-from ringcast.pipeline.history.period import Period
+from ringcast.pipeline.history.shape import Period
 from ringcast.pipeline.ingest import FLOW_KINDS, ORDER_KINDS, TableWriter
 from ringcast.pipeline.tables import CONTROL, FLOW, ORDER, PACKING, Dataset
 from ringcast.trace import FileRecorder, Header, as_address, as_view_id

@@ -66,7 +66,7 @@ class _Member:
 
     def _on_suspend(self, row: Row) -> None:
         self._suspended = row
-        self._marks = {"suspended": row["t_ns"]}
+        self._marks = {}
 
     def _on_roll_call(self, row: Row) -> None:
         step = row["step"]
@@ -82,8 +82,9 @@ class _Member:
         took = row["t_ns"] - begun["t_ns"]
         self._changes.suspensions.setdefault(f"{begun['cause']} → {row['cause']}", []).append(took)
         if begun["cause"] == "view" and row["cause"] == "view-installed" and {"start", "end"} <= self._marks.keys():
-            ends = [self._marks[name] for name in ("suspended", "start")]
-            ends += [self._marks.get("fill", self._marks["start"]), self._marks["end"], row["t_ns"]]
+            asked_ns = self._marks["start"]
+            filled_ns = self._marks.get("fill", asked_ns)
+            ends = [begun["t_ns"], asked_ns, filled_ns, self._marks["end"], row["t_ns"]]
             _note(self._changes.views, VIEW_PHASES, ends)
 
     def _on_merge(self, row: Row) -> None:
