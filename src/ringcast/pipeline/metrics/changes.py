@@ -83,7 +83,7 @@ class _Member:
         self._changes.suspensions.setdefault(f"{begun['cause']} → {row['cause']}", []).append(took)
         if begun["cause"] == "view" and row["cause"] == "view-installed" and {"start", "end"} <= self._marks.keys():
             asked_ns = self._marks["start"]
-            filled_ns = self._marks.get("fill", asked_ns)
+            filled_ns = self._marks["fill"] if "fill" in self._marks else asked_ns
             ends = [begun["t_ns"], asked_ns, filled_ns, self._marks["end"], row["t_ns"]]
             _note(self._changes.views, VIEW_PHASES, ends)
 
