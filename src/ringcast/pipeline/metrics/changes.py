@@ -83,7 +83,7 @@ class _Member:
         self._changes.suspensions.setdefault(f"{begun['cause']} → {row['cause']}", []).append(took)
         if begun["cause"] == "view" and row["cause"] == "view-installed" and {"start", "end"} <= self._marks.keys():
             asked_ns = self._marks["start"]
-            filled_ns = self._marks["fill"] if "fill" in self._marks else asked_ns
+            filled_ns = self._marks.get("fill", asked_ns)
             ends = [begun["t_ns"], asked_ns, filled_ns, self._marks["end"], row["t_ns"]]
             _note(self._changes.views, VIEW_PHASES, ends)
 
@@ -92,10 +92,8 @@ class _Member:
         if row["step"] == "start" or steps:
             steps.setdefault(str(row["step"]), row["t_ns"])
         if row["step"] == "end" and row["outcome"] == "installed" and "start" in steps:
-            begin = steps["start"]
-            call = steps.get("call", begin)
-            view = steps.get("view", row["t_ns"])
-            _note(self._changes.merges, MERGE_PHASES, [begin, call, view, row["t_ns"]])
+            begin, end = steps["start"], int(row["t_ns"])
+            _note(self._changes.merges, MERGE_PHASES, [begin, steps.get("call", begin), steps.get("view", end), end])
             steps.clear()
 
     def _on_wait_start(self, row: Row) -> None:
