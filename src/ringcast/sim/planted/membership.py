@@ -75,4 +75,12 @@ MEMBERSHIP = (
         """,
         seeds=5,
     ),
+    Planted(
+        "a sender takes one message more than was agreed with the view",
+        "G2",
+        f"{_MULTICAST}.group_stream:GroupStream._set_receivers",
+        "self.outgoing.window.resize(self.capacity)",
+        "self.outgoing.window.resize(self.capacity + 1)",
+        seeds=20,
+    ),
 )

@@ -23,4 +23,12 @@ ORDERING = (
         "if True:",
         seeds=15,
     ),
+    Planted(
+        "what is announced together is read from the last to the first",
+        "G11",
+        f"{_ORDERING}.sender_line:SenderLine.announce",
+        "placed.append(self.held.popleft())",
+        "placed.insert(0, self.held.popleft())",
+        seeds=20,
+    ),
 )
