@@ -1,5 +1,6 @@
 """Who is in the group: the view handler (seed 004) and the roll call that changes a view."""
 
+from ringcast.core.chance import Chance
 from ringcast.core.membership.decisions import (
     AcceptMerge,
     CancelHeld,
@@ -17,7 +18,6 @@ from ringcast.core.membership.decisions import (
     WatchLeader,
 )
 from ringcast.core.membership.handler import ViewHandler
-from ringcast.core.membership.joining import Chance
 from ringcast.core.membership.membership import Membership
 from ringcast.core.membership.requests import Request, RequestKind
 from ringcast.core.membership.rules import Phase

@@ -13,20 +13,15 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from itertools import accumulate, islice
-from typing import NamedTuple, Protocol
+from typing import NamedTuple
 
+from ringcast.core.chance import Chance
 from ringcast.core.control import Announce, Hello, Join, NewView, RollCallId
 from ringcast.core.membership.steps import Ring, Say, Steps, Tell
 from ringcast.model import Address, Config, Entry, ViewId
 
 TRIES = 2  # without an answer, before another coordinator is asked
 GREETED = 16  # endpoints greeted in one look: its cost does not grow with what discovery knows
-
-
-class Chance(Protocol):
-    """An injected source of randomness."""
-
-    def random(self) -> float: ...
 
 
 class Heard(NamedTuple):

@@ -6,8 +6,8 @@ A member that leads asks itself; the request takes the same way. Not the hand-ov
 
 from __future__ import annotations
 
+from ringcast.core.chance import Chance
 from ringcast.core.control import Leave
-from ringcast.core.membership.joining import Chance
 from ringcast.core.membership.steps import Say, Steps
 from ringcast.model import Address, Config
 

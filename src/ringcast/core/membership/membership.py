@@ -13,6 +13,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable
 from dataclasses import replace
 
+from ringcast.core.chance import Chance
 from ringcast.core.control import (
     NO_STATE,
     Announce,
@@ -38,7 +39,7 @@ from ringcast.core.control import (
 from ringcast.core.deadlines import earliest
 from ringcast.core.effects import Excluded, Left
 from ringcast.core.membership.follower import Follower, Streams
-from ringcast.core.membership.joining import Chance, Joiner
+from ringcast.core.membership.joining import Joiner
 from ringcast.core.membership.leading import Leading
 from ringcast.core.membership.leaving import Leaver
 from ringcast.core.membership.pending_states import PendingStates

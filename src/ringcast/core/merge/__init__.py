@@ -1,6 +1,6 @@
 """One group again after a partition, without hearsay and without repeating a message (seed 000)."""
 
-from ringcast.core.merge.chance import Chance
+from ringcast.core.chance import Chance
 from ringcast.core.merge.consolidate import Aggregate, Told, consolidate, entry_after_merge, merge_view
 from ringcast.core.merge.decisions import (
     AnnounceTo,

@@ -16,9 +16,9 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
+from ringcast.core.chance import Chance
 from ringcast.core.control import Sighted
 from ringcast.core.deadlines import earliest
-from ringcast.core.merge.chance import Chance
 from ringcast.core.merge.decisions import (
     AnnounceTo,
     BringUp,

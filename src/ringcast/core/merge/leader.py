@@ -13,8 +13,8 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 from enum import StrEnum
 
+from ringcast.core.chance import Chance
 from ringcast.core.control import CancelMerge, MergeCall, MergeDigest, MergeId, MergeReq, MergeRsp, MergeView
-from ringcast.core.merge.chance import Chance
 from ringcast.core.merge.consolidate import Aggregate, Told, consolidate, digest_event, merge_view
 from ringcast.core.merge.decisions import Leading, MergeEnded, Overlap, Propose, Send
 from ringcast.core.merge.parties import Party

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from ringcast.core.merge.chance import Chance
+from ringcast.core.chance import Chance
 
 
 class Pause:
