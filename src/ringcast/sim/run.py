@@ -93,7 +93,8 @@ def run_world(options: Options, record: Path | None = None) -> tuple[Outcome, Cl
         _live_through(cluster, options, outcome)
     except Exception as error:  # an invariant of ours broke; the recordings up to here may say more
         where = traceback.extract_tb(error.__traceback__)[-1]
-        outcome.sentences.append(f"check: {type(error).__name__} in {where.name} (line {where.lineno}): {error}")
+        what = str(error).partition("\n")[0]  # A sentence is one line; pytest adds its own to an assertion.
+        outcome.sentences.append(f"check: {type(error).__name__} in {where.name} (line {where.lineno}): {what}")
     cluster.close_all()
     _judge(cluster, outcome)
     if record is not None:
