@@ -52,9 +52,13 @@ footer { margin-top: 3rem; border-top: 1px solid var(--line); padding-top: 1rem;
   color: var(--soft); }
 @page { margin: 16mm 14mm; }
 @media print {
-  :root { --paper: #ffffff; } body { max-width: none; padding: 0; font-size: 10.5pt; }
+  :root { --paper: #ffffff; } body { max-width: none; padding: 0; font-size: 9.5pt; line-height: 1.4; }
   * { print-color-adjust: exact; -webkit-print-color-adjust: exact; }
-  h2, h3 { break-after: avoid; } tr, figure, .tile, .verdict, .evidence { break-inside: avoid; }
-  h2 { margin-top: 1.6rem; } .tiles { grid-template-columns: repeat(4, 1fr); }
+  h1 { font-size: 17pt; } h2 { font-size: 12.5pt; margin-top: 1.4rem; } .verdict strong { font-size: 13pt; }
+  h2, h3, p.soft { break-after: avoid; } tr, figure, .tile, .verdict, .evidence { break-inside: avoid; }
+  th, td { padding: .22rem .6rem .22rem 0; } small { font-size: 8pt; }
+  .tiles { grid-template-columns: repeat(auto-fit, minmax(5.6rem, 1fr)); gap: .4rem; }
+  .tile { padding: .4rem .55rem; } .tile b { font-size: 11pt; } .tile span { font-size: 8pt; }
+  .verdict { padding: .6rem 1rem; margin: .8rem 0; }
 }
 """
