@@ -16,7 +16,7 @@ from ringcast.transport.counters import CUT_IN, NETWORK_REFUSED, Counters
 from ringcast.transport.cut import CutSwitch
 from ringcast.transport.protocol import Frame, OnFrames
 
-READS_PER_WAKE = 16  # about a megabyte
+READS_PER_WAKE = 32  # about two megabytes: with several senders, some frames of each
 _READ_BYTES = 65_536  # no datagram is larger, so none is ever cut short
 
 

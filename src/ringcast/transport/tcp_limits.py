@@ -16,7 +16,7 @@ class TcpLimits:
     queue_bytes: int = 1 << 20  # waiting for one peer's socket; reaching it is "busy"
     reserve_bytes: int = 256 << 10  # beyond it, for `send` only: control passes a queue that is full of data
     read_bytes: int = 256 << 10  # taken from one connection in one read
-    reads_per_wake: int = 4
+    reads_per_wake: int = 8
     max_incoming: int = 256  # connections from others
     max_strangers: int = 64  # of these, without a hello yet
     max_outgoing: int = 256
