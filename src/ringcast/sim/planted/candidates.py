@@ -20,7 +20,8 @@ CANDIDATES = (
         "if False:",
         seeds=60,
     ),
-    # The next roll call leaves out whom anybody suspects, and who is silent in two of them is suspected again.
+    # Who crashes starts again before the heal, and the new process's JOIN says that the old one is gone; and who is
+    # silent in two roll calls is suspected anew.
     Planted(
         "a suspicion is lost while the view changes",
         "liveness",
@@ -38,7 +39,8 @@ CANDIDATES = (
         "",
         seeds=60,
     ),
-    # Needs a sender that dies while nobody has the payload of what it had staged: milliseconds.
+    # What is kept waits for its payload and gets it when the cut ends: it shows only if a sender dies while it is cut off
+    # from the one it sent to, and before anybody excludes it.
     Planted(
         "a staged message of a dead sender is kept",
         "liveness",
