@@ -39,8 +39,8 @@ CANDIDATES = (
         "",
         seeds=60,
     ),
-    # What is kept waits for its payload and gets it when the cut ends: it shows only if a sender dies while it is cut off
-    # from the one it sent to, and before anybody excludes it.
+    # What is kept waits for its payload and gets it when the cut ends: it shows only if a sender dies while it is cut
+    # off from the one it sent to, and before anybody excludes it.
     Planted(
         "a staged message of a dead sender is kept",
         "liveness",
