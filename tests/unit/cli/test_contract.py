@@ -32,7 +32,7 @@ RELIED_ON = {
     ("bench", "bus"): "--producers --consumers --size --seconds --peers",
     ("bench", "order"): "--members --size --seconds",
     ("bench", "pipeline"): "--deliveries",
-    ("simulate",): "--seed --first-seed --seeds --members --record --shrink --planted-bugs",
+    ("simulate",): "--seed --first-seed --seeds --members --record --shrink --planted-bugs --spark --master",
     ("check",): "--master --require",
     ("report",): "-o",
     ("demo",): "--quick --members --record",

@@ -61,3 +61,36 @@ def test_a_run_that_does_not_fail_is_not_shrunk(tmp_path: Path, capsys: pytest.C
     assert run(arguments) == 0
     assert "nothing to shrink" in capsys.readouterr().err
     assert list(tmp_path.iterdir()) == []
+
+
+def test_a_batch_goes_on_where_it_was(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    few = [
+        "simulate",
+        "--fixed",
+        "--members",
+        "2",
+        "--processes",
+        "1",
+        "--resume",
+        str(tmp_path / "seeds.jsonl"),
+        "--json",
+    ]
+    assert run([*few, "--seeds", "2"]) == 0
+    first = json.loads(capsys.readouterr().out)
+    assert run([*few, "--seeds", "3"]) == 0
+    told = capsys.readouterr()
+    both = json.loads(told.out)
+    assert (first["runs"], both["runs"]) == (2, 3)
+    assert "2 of 3 seeds are in" in told.err and "1 are left" in told.err
+    assert both["per_run"]["seconds_under_faults"]["min"] >= 10
+    assert list(both["resume_causes"]) == [
+        "view installed or failed",
+        "merge ended",
+        "merge view or leader gone",
+        "resumer",
+    ]
+
+
+def test_a_master_without_spark_is_a_mistake(capsys: pytest.CaptureFixture[str]) -> None:
+    assert run(["simulate", "--seeds", "1", "--master", "local[1]"]) == 2
+    assert "--master names where Spark runs" in capsys.readouterr().err

@@ -167,3 +167,28 @@ def test_members_find_each_other_and_live_through_a_crash_a_restart_and_a_leave(
     cluster.leave("B")
     assert cluster.run_until(lambda: not cluster.is_alive("B") and cluster.share_a_view(), 10 * SECOND)
     assert sorted(member.name for member in cluster["A"].node.view.members) == ["A", "C", "D"]
+
+
+def test_a_flapping_cut_opens_and_closes_until_it_ends() -> None:
+    cluster = Cluster(2)
+    cluster.faults.plan(Fault("flap", 0, 100 * MS, ("A",), 20))
+    seen = []
+    for _ in range(7):
+        cluster.run_for(10 * MS)
+        seen.append(cluster.network.path("A", "B").is_cut)
+        cluster.run_for(10 * MS)
+    assert seen == [True, False, True, False, True, False, False]
+
+
+def test_what_waits_for_one_that_left_is_given_up_and_not_tried_message_by_message() -> None:
+    """Simulated seed 210: with one slot, each message took the limit of a stream that nobody acks."""
+    cluster = Cluster(3, fixed=False, config=profile("test", stream_capacity=1))
+    assert cluster.run_until(lambda: cluster.share_a_view() and len(cluster["A"].node.view.members) == 3)
+    gone = cluster.address("C")
+    cluster.crash("C")
+    for number in range(20):
+        cluster["A"].send(b"%d" % number, (gone,))
+    assert cluster.run_until(lambda: gone not in cluster["A"].node.view)
+    cluster.run_for(5 * SECOND)
+    assert not cluster["A"].application.outbox
+    assert cluster["A"].node.peers.is_idle
