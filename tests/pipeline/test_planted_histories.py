@@ -28,7 +28,7 @@ IS_LONG = DELIVERIES >= 1_000_000
 
 @pytest.fixture(scope="module")
 def period() -> Period:
-    return make_period(1, Shape(deliveries=DELIVERIES // TURNS + 1, views=max(4, DELIVERIES // TURNS // 100_000)))
+    return make_period(1, Shape(deliveries=DELIVERIES // TURNS + 1))
 
 
 @pytest.fixture
