@@ -147,16 +147,16 @@ class _Bench:
 
     def __init__(self, checkers: Sequence[Checker]) -> None:
         self._checkers = checkers
-        self._by_kind = {kind: [c for c in checkers if kind in c.kinds] for kind in Kind}
+        self._by_kind = {kind: [(c.guarantee, c.on_event) for c in checkers if kind in c.kinds] for kind in Kind}
         self._faults: dict[str, Report] = {c.guarantee: Report(c.guarantee) for c in checkers}
 
     def on_event(self, member: Address, index: int, event: Event) -> None:
-        for checker in self._by_kind[event.kind]:
+        for guarantee, on_event in self._by_kind[event.kind]:
             try:
-                checker.on_event(member, index, event)
+                on_event(member, index, event)
             except (ValueError, TypeError, LookupError) as error:
                 why = f"event {index} of {member} ({event.kind.name}) cannot be judged: {error}"
-                self._faults[checker.guarantee].lacks(why)
+                self._faults[guarantee].lacks(why)
 
     def finish(self, closed: dict[Address, bool]) -> dict[str, Finding]:
         findings = {}

@@ -231,9 +231,11 @@ class Member:
     def _enter(self, effects: list[Effect]) -> None:
         """One fact went into the node: carry out what came of it, then let the application go on."""
         self._carry_out(effects)
-        while self._read() or self._send():
-            pass
-        self._note_wait()
+        application = self.application
+        if application.inbox or application.outbox or self._waiting is not None:
+            while self._read() or self._send():
+                pass
+            self._note_wait()
         if self._has_reached_far or self.node.next_interval_ns != self._armed_interval_ns:
             self._arm()
         if self._is_leaving:
@@ -243,6 +245,8 @@ class Member:
         do = self._do
         for effect in effects:
             do[type(effect)](effect)
+        if not self.node.order.ordering.is_due:
+            return
         flushed = self.node.flush(self.now_ns)
         if flushed:
             self.node.check()
