@@ -62,7 +62,7 @@ def run(arguments: Sequence[str] | None = None) -> int:
         code = app.main(args=arguments, prog_name="ringcast", standalone_mode=False)
         return code if isinstance(code, int) else 0
     except click.exceptions.NoArgsIsHelpError as error:
-        click.echo(error.ctx.get_help() if error.ctx else error.format_message(), err=True)
+        click.echo(error.ctx.get_help(), err=True)
         return COULD_NOT_RUN
     except click.ClickException as error:
         return _say(error.format_message())
