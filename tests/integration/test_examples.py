@@ -64,3 +64,13 @@ def test_the_shared_dict_is_the_same_everywhere_also_for_a_latecomer(places: lis
         for dialogue in (first, second, late):
             dialogue.until_shows({"colour": "red", "size": "large"})
         assert [dialogue.end() for dialogue in (second, first, late)] == [0, 0, 0]
+
+
+def test_the_counter_adds_up_what_both_sides_counted_while_apart() -> None:
+    command = [sys.executable, str(EXAMPLES / "merging_counter.py")]
+    said = subprocess.run(command, capture_output=True, text=True, timeout=60, check=True).stdout.splitlines()
+    assert said == [
+        "together: {'A': 40, 'B': 40, 'C': 40, 'D': 40}",
+        "cut in two, A B and C D: {'A': 240, 'B': 240, 'C': 240, 'D': 240}",
+        "healed: {'A': 440, 'B': 440, 'C': 440, 'D': 440}",
+    ]
