@@ -1,7 +1,7 @@
 """A simulated process with a user's application in it: a real Group on a virtual loop and the simulated network.
 
 The application object is made anew for each process, so one that starts again after a crash has no memory of before.
-If it has `get_state` and `set_state`, they are the state hooks of `ringcast.join`.
+If it has `get_state`, `set_state` and `merge_state`, they are the state hooks of `ringcast.join`.
 Not the world: who is cut off from whom, and how time passes, is decided there.
 """
 
@@ -12,7 +12,7 @@ from collections.abc import Awaitable, Callable
 from inspect import iscoroutinefunction
 from pathlib import Path
 from random import Random
-from typing import Any, Protocol
+from typing import Any, Literal, Protocol
 
 from ringcast.model import Address, Config
 from ringcast.runtime import Group, Joining, OnExclusion, Place
@@ -31,6 +31,7 @@ class App(Protocol):
     async def run(self, group: Group) -> None: ...
 
 
+Partition = Literal["all", "primary"]
 MakeApp = Callable[[], Any] | Callable[[Group], Awaitable[None]]
 
 
@@ -43,6 +44,7 @@ class Surroundings(Protocol):
     network: Network
     config: Config
     on_exclusion: OnExclusion
+    partitioning: Partition
     recorders: list[MemoryRecorder]
 
     @property
@@ -84,6 +86,8 @@ class Process:
             on_exclusion=world.on_exclusion,
             get_state=getattr(self.app, "get_state", None),
             set_state=getattr(self.app, "set_state", None),
+            merge_state=getattr(self.app, "merge_state", None),
+            partition=world.partitioning,
             host=self,
         )
         self.main = self.loop.create_task(self._live(), name=name)

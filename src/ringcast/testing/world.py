@@ -19,7 +19,7 @@ from ringcast.runtime import OnExclusion
 from ringcast.sim import Clock, Fault, Link, Network, names_of, tell
 from ringcast.testing.harness import Harness
 from ringcast.testing.passing import Passing
-from ringcast.testing.process import MakeApp, Process
+from ringcast.testing.process import MakeApp, Partition, Process
 from ringcast.testing.trouble import draw_trouble
 from ringcast.testing.verdict import Diverged, Unsettled, Violated, differences, violations
 from ringcast.trace import MemoryRecorder, Recording, run_hash
@@ -42,6 +42,7 @@ class World:
         link: Link | None = None,
         group: str = "world",
         on_exclusion: OnExclusion = "merge",
+        partition: Partition = "all",
         bound: float = 15.0,
     ) -> None:
         """Starts a process for each member and waits until they are one group. `bound`: seconds in which, once nothing
@@ -50,6 +51,7 @@ class World:
         self.group = group
         self.config = profile(config) if isinstance(config, str) else config
         self.on_exclusion: OnExclusion = on_exclusion
+        self.partitioning: Partition = partition
         self.clock = Clock()
         self.network = Network(self.clock, seed, link or Link())
         self.harness = Harness(self.clock, self.network, group, seed, lambda: self.names)

@@ -2,9 +2,10 @@
 
 import asyncio
 import json
+from collections.abc import AsyncIterator, Mapping
 from typing import Any
 
-from ringcast import TOTAL, Group, Message, ViewChange
+from ringcast import TOTAL, Address, Group, Message, ViewChange
 
 
 class Log:
@@ -48,6 +49,28 @@ class Forgetful:
 
     async def put(self, key: str, value: str) -> None:
         await self.group.send(json.dumps([key, value]).encode(), order=TOTAL)
+
+
+class Words(Log):
+    """Holds a set of words; after a partition the sides' sets become one."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.before: list[str] = []
+
+    @property
+    def words(self) -> list[str]:
+        return sorted({*self.before, *(payload.decode() for payload in self.read)})
+
+    def get_state(self) -> bytes:
+        return json.dumps(self.words).encode()
+
+    async def set_state(self, chunks: AsyncIterator[bytes]) -> None:
+        self.before = json.loads(b"".join([chunk async for chunk in chunks]) or b"[]")
+        self.read.clear()
+
+    def merge_state(self, sides: Mapping[tuple[Address, ...], bytes]) -> bytes:
+        return json.dumps(sorted({word for state in sides.values() for word in json.loads(state)})).encode()
 
 
 async def spin(group: Group) -> None:

@@ -7,10 +7,10 @@ from pathlib import Path
 
 import pytest
 
-from ringcast import Group, Message, UsageError, WaitExpired
+from ringcast import Group, Message, NotPrimary, UsageError, WaitExpired
 from ringcast.sim.planted import KNOWN, plant
 from ringcast.testing import Broke, Diverged, Unsettled, Violated, World
-from unit.testing.stores import Forgetful, Log, fail, spin
+from unit.testing.stores import Forgetful, Log, Words, fail, spin
 
 
 def reads(app: Log) -> list[bytes]:
@@ -134,23 +134,36 @@ def test_sending_into_a_full_window_waits_and_says_why() -> None:
         world.settle()
 
 
-def test_the_state_hooks_of_an_application_are_used() -> None:
-    class Counter(Log):
-        total = 0
-
-        def get_state(self) -> bytes:
-            return str(len(self.read) + self.total).encode()
-
-        async def set_state(self, chunks: "object") -> None:
-            text = b"".join([chunk async for chunk in chunks])  # type: ignore[attr-defined]
-            self.total = int(text or b"0")
-
-    with World(Counter, 2) as world:
+def test_a_newcomer_gets_the_state_of_the_others() -> None:
+    with World(Words, 2) as world:
         world.do("A", world.apps["A"].say("one"))
         world.settle()
         world.start("C")
         world.agree()
-        assert world.apps["C"].total == 1
+        assert world.apps["C"].words == ["one"]
+
+
+def test_the_merge_hook_of_an_application_makes_the_sides_one() -> None:
+    with World(Words, 4, seed=5) as world:
+        world.partition("AB")
+        world.advance(5)
+        world.do("A", world.apps["A"].say("left"))
+        world.do("D", world.apps["D"].say("right"))
+        world.heal()
+        world.settle()
+        assert world.same(lambda app: app.words) == ["left", "right"]
+
+
+def test_with_a_primary_partition_the_smaller_side_may_not_send() -> None:
+    with World(Words, 5, partition="primary") as world:
+        world.partition("AB")
+        world.advance(5)
+        with pytest.raises(NotPrimary):
+            world.do("A", world.apps["A"].say("too few"))
+        world.do("C", world.apps["C"].say("enough"))
+        world.heal()
+        world.settle()
+        assert world.same(lambda app: app.words) == ["enough"]
 
 
 def test_a_service_may_be_one_function() -> None:
