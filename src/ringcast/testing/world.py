@@ -66,7 +66,11 @@ class World:
         self._names = names_of(members) if isinstance(members, int) else list(members)
         for name in self._names:
             self._begin(name, expect=len(self._names))
-        self.agree()
+        try:
+            self.agree()
+        except BaseException:
+            self.abandon()  # Nobody gets this world, so nobody else would end it.
+            raise
 
     # ---- who is here
 

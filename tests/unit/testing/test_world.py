@@ -8,6 +8,7 @@ from pathlib import Path
 import pytest
 
 from ringcast import Group, Message, NotPrimary, UsageError, WaitExpired
+from ringcast.sim import Link
 from ringcast.sim.planted import KNOWN, plant
 from ringcast.testing import Broke, Diverged, Unsettled, Violated, World
 from unit.testing.stores import Forgetful, Log, Words, fail, spin
@@ -192,6 +193,11 @@ def test_what_an_application_raises_ends_the_test_with_its_name_and_the_seed() -
 def test_a_task_that_spins_is_told_apart_from_one_that_waits() -> None:
     with pytest.raises(Broke, match="spins without letting time pass"), World(spin, 1) as world:
         world.advance(1)
+
+
+def test_a_world_that_never_becomes_one_group_says_so_and_leaves_nothing_behind() -> None:
+    with pytest.raises(Unsettled, match="not within 30 s: one view of all"):
+        World(Log, 2, link=Link(loss=1.0))
 
 
 def test_what_does_not_come_within_its_limit_is_explained() -> None:
