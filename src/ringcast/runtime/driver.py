@@ -54,6 +54,7 @@ from ringcast.wire import Codec
 _log = logging.getLogger("ringcast")
 
 FRAMES_PER_CAST = 8  # a long run leaves in parts, each sent while it is still in the cache
+_OF_MEMBERSHIP, _OF_ORDER = int(Kind.VIEW), int(Kind.QUEUE_START)  # membership and merge lie between them
 MAX_ENDPOINTS = 4_096  # parsed endpoints remembered
 MAX_UNSENT = 4_096  # control and repair frames kept while the socket is busy; beyond it they are dropped, and repaired
 
@@ -275,7 +276,7 @@ class Driver:
             self._first_view.set_result(None)
 
     def _event(self, event: Event) -> None:
-        if Kind.VIEW <= event.kind < Kind.QUEUE_START:
+        if _OF_MEMBERSHIP <= event.kind < _OF_ORDER:
             self.chronicle.on_event(event)
         self._record(event)
 
