@@ -41,7 +41,13 @@ async def _serve() -> None:
 
 async def measure_echo(rate: float, seconds: float, size: int) -> dict[str, Any]:
     child = await asyncio.create_subprocess_exec(
-        sys.executable, "-m", "ringcast.bench.echo", stdin=asyncio.subprocess.PIPE, stdout=asyncio.subprocess.PIPE
+        sys.executable,
+        "-W",
+        "ignore",
+        "-m",
+        "ringcast.bench.echo",
+        stdin=asyncio.subprocess.PIPE,
+        stdout=asyncio.subprocess.PIPE,
     )
     assert child.stdout is not None and child.stdin is not None
     port = int(await child.stdout.readline())

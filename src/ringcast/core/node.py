@@ -9,7 +9,7 @@ or founds a group, and its `society` (membership, failure detection, merge) is a
 from __future__ import annotations
 
 from collections import deque
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 
 from ringcast.core.control import NOTHING_TO_SETTLE, Settlement, Staged
 from ringcast.core.control_line import ControlLine, Decode, Encode
@@ -167,12 +167,14 @@ class Node:
         """How many small messages may be multicast now; none before the first view and while a roll call runs."""
         return 0 if self._group is None else self._group.room()
 
-    def fit(self, sizes: list[int]) -> int:
+    def fit(self, sizes: Sequence[int]) -> int:
         """How many of the leading messages of these sizes may be multicast now, as whole messages."""
         room = self.room()
-        return self.group.outgoing.window.fit(sizes[:room]) if room else 0
+        if not room:
+            return 0
+        return self.group.outgoing.window.fit(sizes if len(sizes) <= room else sizes[:room])
 
-    def send(self, now_ns: int, payloads: list[bytes], sizes: list[int]) -> list[Effect]:
+    def send(self, now_ns: int, payloads: list[bytes], sizes: Sequence[int]) -> list[Effect]:
         """Multicast messages that each fit a frame; `fit` said that there is room for all of them."""
         self._wake_by(now_ns)
         return self.group.send(now_ns, payloads, sizes)
