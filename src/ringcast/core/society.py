@@ -7,9 +7,10 @@ that joins by itself; a node with a fixed view needs none of this.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping
-from typing import Any, Protocol
+from collections.abc import Callable, Iterable
+from typing import Any
 
+from ringcast.core.body import Body
 from ringcast.core.control import (
     Announce,
     Ask,
@@ -17,7 +18,6 @@ from ringcast.core.control import (
     Heartbeat,
     NewView,
     ReunionFailed,
-    Settlement,
     StateConfirmed,
     StateProgress,
     Stranger,
@@ -47,37 +47,9 @@ from ringcast.core.membership import (
     WatchLeader,
 )
 from ringcast.core.merging import Merging
-from ringcast.core.multicast import GroupStream
-from ringcast.core.order_line import OrderLine
 from ringcast.core.packets import Loose, Run
 from ringcast.core.vigilance import Vigilance
-from ringcast.model import Address, Config, Event, View
-
-
-class Body(Protocol):
-    """The node whose social half this is."""
-
-    me: Address
-    config: Config
-    largest_whole: int
-    order: OrderLine
-
-    @property
-    def has_group(self) -> bool: ...
-
-    @property
-    def group(self) -> GroupStream: ...
-
-    def on_view(
-        self,
-        now_ns: int,
-        view: View,
-        offsets: Mapping[Address, int],
-        notes: Mapping[str, object],
-        settlement: Settlement,
-    ) -> list[Effect]: ...
-
-    def wake(self, now_ns: int) -> None: ...
+from ringcast.model import Address, Event, View
 
 
 class Society:

@@ -25,13 +25,10 @@ from ringcast.core.control import (
     Control,
     Elsewhere,
     Fill,
-    Formed,
     Hello,
-    Installed,
     Join,
     Leave,
     NewView,
-    PrimaryElsewhere,
     Standing,
     Stranger,
     ViewAck,
@@ -103,9 +100,7 @@ class Membership:
             Fill: self._on_fill,
             Cancel: self._on_cancel,
             NewView: self._on_new_view,
-            Installed: lambda now_ns, sender, message: self.primacy.on_installed(sender, message),
-            Formed: self._on_formed,
-            PrimaryElsewhere: self._on_primary_elsewhere,
+            **self.primacy.routes,
         }
 
     @property
@@ -306,17 +301,6 @@ class Membership:
         self._gone_to = None
         out = self.primacy.on_view(view) + self.leading.on_view(now_ns, message)
         return out + ([] if self.leaver is None else self.leave(now_ns))
-
-    def _on_formed(self, now_ns: int, sender: Address, formed: Formed) -> Steps:
-        self.primacy.on_formed(formed)
-        return []
-
-    def _on_primary_elsewhere(self, now_ns: int, sender: Address, message: PrimaryElsewhere) -> Steps:
-        """Our side may not go on: we are to drop our place and come back as a joiner."""
-        view = self.view
-        if view is None or view.is_primary or sender not in view:
-            return []
-        return [Excluded(message.view)]
 
     def may_lead(self, member: Address) -> bool:
         return self.follower is not None and self.suspicions.may_lead(self.follower.view, member)

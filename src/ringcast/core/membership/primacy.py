@@ -7,7 +7,10 @@ Without the policy there are no marks, and nothing is said here.
 
 from __future__ import annotations
 
-from ringcast.core.control import Formed, Installed
+from collections.abc import Callable
+
+from ringcast.core.control import Formed, Installed, PrimaryElsewhere
+from ringcast.core.effects import Excluded
 from ringcast.core.membership.steps import Say, Steps
 from ringcast.model import Address, Mark, View, first_mark
 
@@ -21,6 +24,11 @@ class Primacy:
         self._view: View | None = None
         self._installed: dict[Address, None] = {}
         self._early: dict[Address, Installed] = {}  # of a view that we have not got yet; one of each peer
+        self.routes: dict[type, Callable[..., Steps]] = {
+            Installed: self._on_installed,
+            Formed: self._on_formed,
+            PrimaryElsewhere: self._on_elsewhere,
+        }
 
     def on_view(self, view: View) -> Steps:
         self._view = view
@@ -34,7 +42,7 @@ class Primacy:
         coordinator = view.coordinator
         return [Say(coordinator, Installed(view.id))] if view.is_primary and coordinator is not None else []
 
-    def on_installed(self, sender: Address, message: Installed) -> Steps:
+    def _on_installed(self, now_ns: int, sender: Address, message: Installed) -> Steps:
         view = self._view
         self._note(sender, message)
         if view is None or not view.is_primary or len(self._installed) < len(view.members):
@@ -49,7 +57,15 @@ class Primacy:
         elif (view is None or message.view > view.id) and len(self._early) < len(view.members if view else ()) + 64:
             self._early[sender] = message
 
-    def on_formed(self, message: Formed) -> None:
+    def _on_formed(self, now_ns: int, sender: Address, message: Formed) -> Steps:
         view = self._view
         if view is not None and self.mark is not None and message.view == view.id:
             self.mark = self.mark.formed(view.id, view.voters)
+        return []
+
+    def _on_elsewhere(self, now_ns: int, sender: Address, message: PrimaryElsewhere) -> Steps:
+        """Our side may not go on: we are to drop our place and come back as a joiner."""
+        view = self._view
+        if view is None or view.is_primary or sender not in view:
+            return []
+        return [Excluded(message.view)]
