@@ -10,14 +10,14 @@ from itertools import permutations
 
 import pytest
 
-from integration.long import either
+from integration.long import IS_LONG
 from ringcast.core.membership import ViewHandler
 from ringcast.model import MS, SECOND, Config, Event, Kind, profile
 from ringcast.sim import Cluster
 
 LAN: Config = profile("lan")
-SIZES: list[int] = list(either((10, 20, 50, 100), (10, 20)))
-QUIET_SIZES: list[int] = list(either((4, 8, 16, 32, 64), (4, 16)))
+SIZES: list[int] = [10, 20, 50, 100] if IS_LONG else [10, 20]
+QUIET_SIZES: list[int] = [4, 8, 16, 32, 64] if IS_LONG else [4, 16]
 RESUMING = {
     "#1": ("view-installed", "view-failed"),
     "#2": ("merge-ended",),

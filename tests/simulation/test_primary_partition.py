@@ -11,7 +11,7 @@ from ringcast.model import MS, SECOND, View
 from unit.core.membership.world import World
 
 NAMES = "ABCDE"
-SEEDS = int(either(200, 12))
+SEEDS = int(either(200, 6))
 STEPS = 6
 
 
