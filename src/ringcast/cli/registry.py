@@ -10,15 +10,15 @@ def _present(commands: dict[str, tuple[str, str]]) -> dict[str, tuple[str, str]]
 COMMANDS: dict[str, tuple[str, str]] = _present(
     {
         "demo": ("ringcast.cli.demo", "A tour: a group of real processes, told in words and judged."),
-        "node": ("ringcast.cli.node", "Run one member of a group."),
+        "node": ("ringcast.cli.node", "Be a member of a group from the shell."),
         "simulate": ("ringcast.cli.simulate", "Run simulated groups under faults and judge them."),
         "check": ("ringcast.cli.check", "Judge recordings: did every guarantee hold?"),
         "report": ("ringcast.cli.report", "One self-contained page about a run."),
         "trace": ("ringcast.cli.trace", "Look into recordings: ls, head, stats, export."),
         "bench": ("ringcast.cli.bench", "Measure: multicast, latency, bus, order, pipeline."),
-        "status": ("ringcast.cli.status", "What a running member knows."),
-        "explain": ("ringcast.cli.explain", "Why something waits, in words."),
-        "top": ("ringcast.cli.top", "Watch a running member."),
+        "status": ("ringcast.cli.status", "What a running member knows: members, windows, rates."),
+        "explain": ("ringcast.cli.explain", "Why something waits, and who is missing, in words."),
+        "top": ("ringcast.cli.top", "Watch the members on this machine, live."),
     }
 )
 
