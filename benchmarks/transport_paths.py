@@ -19,11 +19,13 @@ import statistics
 import subprocess
 import sys
 import time
+from collections.abc import Iterable
 from dataclasses import asdict, dataclass
 
 from ringcast.transport import (
     Datagrams,
     Endpoint,
+    Frame,
     MulticastGroup,
     TcpLimits,
     TcpTransport,
@@ -68,7 +70,7 @@ class Member:
         self.transport.on_writable = self.wake.set
         self.peers: list[Endpoint] = []
 
-    def on_frames(self, frames: list[bytes]) -> None:
+    def on_frames(self, frames: Iterable[Frame]) -> None:
         for frame in frames:
             if frame[0] == 68:  # D: data
                 self.got[frame[1]] += 1
