@@ -116,7 +116,7 @@ class CausalityChecker:
             for stay in company.stays:
                 times = self._known(stay).times
                 if times:
-                    earliest[company.view, stay.member] = times[0]
+                    earliest.setdefault((company.view, stay.member), times[0])
         for company in companies:
             if company.next is not None:
                 self._started_too_late(company, earliest)
