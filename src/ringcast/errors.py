@@ -7,8 +7,8 @@
     ├── GroupClosed          the group was closed or left while (or before) the call waited; nothing was taken
     ├── PlaceLost            this member was excluded, or could not go on without a gap, while the call waited; nothing
     │                        was taken, and it comes back by itself as a new incarnation
-    ├── NotPrimary           this member is on a side that may not go on (`partition="primary"`); nothing was taken, and it
-    │                        comes back by itself to the side that may
+    ├── NotPrimary           this member is on a side that may not go on (`partition="primary"`); nothing was taken, and
+    │                        it comes back by itself to the side that may
     ├── StateError           the state could not be given, or not be loaded; the message says by whom and why
     ├── WaitExpired          a wait reached its own limit; the message says what it waited for
     ├── PeerError            a peer broke the protocol (the core itself never raises this; it drops)
