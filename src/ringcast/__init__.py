@@ -15,6 +15,7 @@ from ringcast._version import __version__
 from ringcast.errors import (
     ConfigError,
     GroupClosed,
+    NotMember,
     NotPrimary,
     PeerError,
     PlaceLost,
@@ -58,6 +59,7 @@ __all__ = [
     "Joining",
     "Message",
     "MulticastDiscovery",
+    "NotMember",
     "NotPrimary",
     "Order",
     "PeerError",

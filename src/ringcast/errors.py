@@ -3,6 +3,8 @@
     RingcastError
     ├── ConfigError          a configuration value is out of its range; raised at construction, nothing was started
     ├── UsageError           the caller broke a rule of the API; no state was touched
+    │   ├── NotMember        a message is for somebody who is not in the view, or left it while the send waited; nothing
+    │   │                    was taken
     │   └── WindowFull       a send was asked to raise rather than wait, and there was no room; nothing was taken
     ├── GroupClosed          the group was closed or left while (or before) the call waited; nothing was taken
     ├── PlaceLost            this member was excluded, or could not go on without a gap, while the call waited; nothing
@@ -28,6 +30,10 @@ class ConfigError(RingcastError, ValueError):
 
 class UsageError(RingcastError):
     """The caller broke a rule of the API."""
+
+
+class NotMember(UsageError):
+    """A message was addressed to somebody who is not in the view, or not any more."""
 
 
 class WindowFull(UsageError):

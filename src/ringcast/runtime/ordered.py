@@ -13,7 +13,7 @@ from collections.abc import Callable, Sequence
 from typing import Literal
 
 from ringcast.core import Dequeue, Finished
-from ringcast.errors import NotPrimary, RingcastError, UsageError, WaitExpired, WindowFull
+from ringcast.errors import NotMember, NotPrimary, RingcastError, UsageError, WaitExpired, WindowFull
 from ringcast.model import Address
 from ringcast.order import Stamp
 from ringcast.runtime.driver import Driver
@@ -138,7 +138,7 @@ class Ordered:
             raise NotPrimary(f"nothing was queued: {why_not_primary(view)}")
         gone = [peer for peer in peers or () if peer not in view]
         if gone:
-            raise UsageError(f"{', '.join(map(str, gone))} not in the view {view}")
+            raise NotMember(f"{', '.join(map(str, gone))} not in the view {view}; nothing was queued")
 
     # ---- one turn of the loop
 

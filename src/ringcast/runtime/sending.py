@@ -13,7 +13,7 @@ from collections.abc import Callable, Iterable, Sequence
 from typing import Literal
 
 from ringcast.core import Channel, Deliver, Node
-from ringcast.errors import NotPrimary, PlaceLost, RingcastError, UsageError, WindowFull
+from ringcast.errors import NotMember, NotPrimary, PlaceLost, RingcastError, UsageError, WindowFull
 from ringcast.model import Address
 from ringcast.runtime.driver import Driver
 from ringcast.runtime.waiting import Line, Waits
@@ -113,11 +113,12 @@ class Sending:
         self.flush_outbox()
 
         def ready() -> bool:
-            return not self._is_primary or self._may_send(payload, peers)
+            return not self._is_primary or bool(peers and self._strangers(peers)) or self._may_send(payload, peers)
 
         if self.line or not ready():
             await self._wait_for_room(ready, timeout, when_full)
         self._check_primary()
+        self._check_members(peers or ())  # Whoever left while we waited will never make room (seed 210).
         self._send_now(payload, peers)
 
     def checked(self, payload: bytes) -> bytes:
@@ -152,10 +153,16 @@ class Sending:
 
     def peers(self, to: Iterable[Address]) -> list[Address]:
         peers = list(dict.fromkeys(to))
-        strangers = [peer for peer in peers if peer not in self._node.view]
-        if strangers:
-            raise UsageError(f"{', '.join(map(str, strangers))} not in the view {self._node.view}")
+        self._check_members(peers)
         return peers
+
+    def _strangers(self, peers: Sequence[Address]) -> list[Address]:
+        return [peer for peer in peers if peer not in self._node.view]
+
+    def _check_members(self, peers: Sequence[Address]) -> None:
+        strangers = self._strangers(peers)
+        if strangers:
+            raise NotMember(f"{', '.join(map(str, strangers))} not in the view {self._node.view}; nothing was sent")
 
     def _may_send(self, payload: bytes, peers: list[Address] | None) -> bool:
         node = self._node

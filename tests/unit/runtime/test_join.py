@@ -9,7 +9,7 @@ import pytest
 
 import ringcast
 from ringcast.core import Excluded, Lost
-from ringcast.errors import ConfigError, GroupClosed, PlaceLost, WaitExpired
+from ringcast.errors import ConfigError, GroupClosed, NotMember, PlaceLost, WaitExpired
 from ringcast.model import Batch, Message, Rejoin, ViewChange, ViewId, profile
 from ringcast.runtime import Group, join
 from ringcast.transport import Endpoint, MemoryHub, MemoryTransport
@@ -340,3 +340,24 @@ async def test_next_batch_takes_nothing_when_it_is_cancelled(world: World) -> No
     assert await a.next_batch() == Batch(a.me, [b"x"])
     await a.close()
     assert await a.next_batch() is None
+
+
+@pytest.mark.parametrize("how", ["leaves", "crashes"])
+def test_a_private_send_that_waits_for_somebody_who_goes_ends_with_an_error(how: str) -> None:
+    """Seed 210: whoever left will never make room; nothing was taken, and the next send is not held up."""
+
+    async def story(world: World) -> None:
+        config = profile("test", stream_capacity=4)
+        a, b = await world.enter("A", "B", config=config)
+        await events_until(a, is_view_of("A", "B"))
+        for _ in range(4):
+            await a.send(b"unread", to=[b.me])  # B does not read
+        waiting = [asyncio.create_task(a.send(b"waits", to=[b.me])) for _ in range(3)]
+        await until(lambda: len(a.waiting()) == 3)
+        await (b.leave() if how == "leaves" else b.close())
+        for error in await asyncio.gather(*waiting, return_exceptions=True):
+            assert isinstance(error, NotMember) and "nothing was sent" in str(error)
+        await a.send(b"to myself", to=[a.me])
+        await events_until(a, is_message(b"to myself"))
+
+    in_world(story)()
