@@ -118,7 +118,7 @@ def test_the_one_order_and_the_state_have_their_plain_forms(pair: tuple[sync.Gro
 def test_a_join_that_fails_ends_its_thread() -> None:
     before = threading.active_count()
     with pytest.raises(ringcast.TransportError):
-        sync.join("g", bind="203.0.113.1:0", inspect=False)
+        sync.join("g", bind="203.0.113.1:0", unencrypted=True, inspect=False)
     with pytest.raises(ringcast.ConfigError):
         sync.join("no spaces please")
     assert threading.active_count() == before
