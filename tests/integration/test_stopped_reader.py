@@ -10,12 +10,16 @@ import pytest
 
 from ringcast.lab import Stage, free_ports
 from ringcast.lab.stage import Puppet
+from ringcast.transport.datagram_reader import READS_PER_WAKE
 
 NAMES = ("A", "B", "C")
 COUNT = 60_000
 SIZE = 1_000
 WINDOW_BYTES = 4 << 20
-IN_HAND_BYTES = 1 << 20  # the batch that B had taken when it stopped, which is at most one wake of its socket
+FRAME_BYTES = 64_000
+IN_HAND_BYTES = (
+    READS_PER_WAKE * FRAME_BYTES
+)  # the batch that B had taken when it stopped: at most one wake of its socket
 STOPPED_SECONDS = 5  # the story itself, not a way to wait for something
 
 
@@ -29,7 +33,7 @@ async def until_it_waits(sender: Puppet) -> list[dict[str, Any]]:
 async def story(transport: str) -> tuple[list[dict[str, Any]], dict[str, Any], dict[str, Any], dict[str, Any]]:
     kind = socket.SOCK_STREAM if transport == "tcp" else socket.SOCK_DGRAM
     members = {name: f"127.0.0.1:{port}" for name, port in zip(NAMES, free_ports(3, kind), strict=True)}
-    config = {"self_delivery": False, "window_bytes": WINDOW_BYTES}
+    config = {"self_delivery": False, "window_bytes": WINDOW_BYTES, "frame_bytes": FRAME_BYTES}
     async with Stage() as stage:
         for name in NAMES:
             puppet = await stage.start(name)
