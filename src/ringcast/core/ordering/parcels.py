@@ -2,6 +2,9 @@
 
 A number names a message for ever, so a parcel finds its stub whatever view it was sent in; once the sender is known to
 be past that number, the stub will never come and the parcel goes. Bounded per sender and in senders.
+
+That a sender is past a number is not always known: on the other side of a split it finished without us. But it has at
+most `capacity` messages in flight, and finishes them in its order. So of more parcels than that the lowest is over.
 """
 
 from __future__ import annotations
@@ -19,16 +22,16 @@ class Parcels:
         self._kept: dict[Address, dict[int, list[bytes]]] = {}
 
     def keep(self, sender: Address, first: int, payloads: list[bytes]) -> bool:
-        """False if there is no room; a sender within its own bounds never gets there."""
+        """False if there is no room: too many senders, or this one is past that number."""
         kept = self._kept.get(sender)
         if kept is None:
             if len(self._kept) >= MAX_SENDERS:
                 return False
             kept = self._kept[sender] = {}
-        if len(kept) >= self.capacity and first not in kept:
-            return False
         kept[first] = payloads
-        return True
+        if len(kept) > self.capacity:
+            del kept[min(kept)]
+        return first in kept
 
     def take(self, sender: Address, first: int) -> list[bytes] | None:
         """The parcel of a stub that came; those of lower numbers have no stub and go."""
