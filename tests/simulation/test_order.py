@@ -99,6 +99,22 @@ def test_o06_two_sides_order_for_themselves_and_go_on_in_one_order_after_the_mer
     assert_held(cluster, "G11", "G12", "G13")
 
 
+def test_o06_a_payload_that_arrives_after_its_view_holds_up_nothing_after_the_merge() -> None:
+    """Simulated seeds 664 and 314 (total): it took the only place for payloads that wait, and the next was refused."""
+    cluster = group("ABC", capacity=1)
+    cluster.faults.begin(Fault("split", 0, 0, ("A", "B")))
+    cluster.queue("B", b"too late for C", to="AC")
+    assert cluster.run_until(lambda: {len(member.node.view.members) for member in cluster.alive()} == {1, 2})
+    assert read(cluster, "A") == [b"too late for C"]
+    cluster.heal()
+    assert cluster.run_until(cluster.share_a_view)
+    for number in range(5):
+        cluster.queue("B", str(number).encode(), to="AC")
+    assert cluster.run_until(cluster.is_settled)
+    assert read(cluster, "C") == read(cluster, "A")[1:] == [b"0", b"1", b"2", b"3", b"4"]
+    assert_held(cluster, "G11", "G12", "G13")
+
+
 def test_o12_the_notice_that_a_member_is_gone_stands_at_one_place_among_the_ordered_messages() -> None:
     cluster = group("ABCD")
     for number in range(40):
