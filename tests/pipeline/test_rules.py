@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 from ringcast.checkers import Judgement, judge
+from ringcast.model import Kind
 from ringcast.pipeline.history import PLANTED, Shape, make_period, write_recordings
 from ringcast.pipeline.ingest import ingest_here
 from ringcast.pipeline.judge import judge_dataset, judge_recordings
@@ -99,3 +100,25 @@ def test_a_missing_recording_and_a_cut_one_leave_it_unjudged_and_unblamed(spark:
     story = Story("ab").view("abc", at="ab").send("a", 3).deliver("b", "a", 1, 5)
     judgement = judge_recordings(spark, recorded(tmp_path, story, cut="a"))
     assert judgement.verdict == "unjudged" and "c#1" in judgement.reasons[0]
+
+
+def stopped_while_it_left(name: str, then_ns: int = 0) -> Story:
+    """`a` may wait a second for its leave and ends that after eight; `name` did not run meanwhile."""
+    second = 1_000_000_000
+    story = Story("ab").view("ab")
+    story.event("a", Kind.WAIT_START, value=1, other=story.now_ns + second, detail={"what": "leave"})
+    since_ns = story.now_ns
+    story.now_ns += 8 * second
+    story.event("a", Kind.HEAL, peer=name, other=since_ns)
+    story.now_ns += then_ns
+    return story.event("a", Kind.WAIT_END, value=1, detail={"how": "limit"})
+
+
+@pytest.mark.parametrize(("name", "then_ns", "violations"), [("a", 0, 0), ("b", 0, 1), ("a", 2_000_000_000, 1)])
+def test_a_process_that_was_stopped_ends_its_waits_when_it_runs_again(
+    name: str, then_ns: int, violations: int, spark: SparkSession, tmp_path: Path
+) -> None:
+    """Seed 916, by rule and checker."""
+    recordings = recorded(tmp_path, stopped_while_it_left(name, then_ns))
+    for judgement in (judge_recordings(spark, recordings), judge(recordings)):
+        assert len(judgement.findings["G14"].violations) == violations

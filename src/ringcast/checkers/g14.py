@@ -2,7 +2,8 @@
 
 Judged only where a HEAL was recorded and no FAULT after it, on one clock, from heal + bound to the horizon: the moment
 when the first live member ends or begins to leave. Live = its recording reaches beyond heal + bound.
-Everywhere: a wait with a limit of its own ends by it (and `GRACE_NS`), and only a send may wait without one.
+Everywhere: a wait with a limit of its own ends by it (and `GRACE_NS`), and only a send may wait without one. A process
+that was stopped ends nothing meanwhile: it has its grace when it runs again (a HEAL that names it, `other` = since).
 """
 
 from __future__ import annotations
@@ -46,6 +47,7 @@ class LivenessChecker:
         self._members: dict[Address, _Member] = {}
         self._heal: tuple[int, int] | None = None  # when, bound
         self._last_fault_ns = -1
+        self._stops: dict[str, list[tuple[int, int]]] = {}  # by name: when a process did not run
         self._on = {
             Kind.WAIT_START: self._on_wait_start,
             Kind.WAIT_END: self._on_wait_end,
@@ -84,7 +86,9 @@ class LivenessChecker:
         self._last_fault_ns = max(self._last_fault_ns, event.t_ns)
 
     def _on_heal(self, member: Address, index: int, event: Event, state: _Member) -> None:
-        if self._heal is None or event.t_ns >= self._heal[0]:
+        if event.peer is not None and event.other:
+            self._stops.setdefault(event.peer.name, []).append((event.other, event.t_ns))
+        elif self._heal is None or event.t_ns >= self._heal[0]:
             self._heal = (event.t_ns, event.value or DEFAULT_BOUND_NS)
 
     def _on_closed(self, member: Address, index: int, event: Event, state: _Member) -> None:
@@ -105,9 +109,16 @@ class LivenessChecker:
     def _judge_own_limit(self, member: Address, state: _Member, wait: _Wait) -> None:
         self._report.examined += 1
         end_ns = state.last_ns if wait.end_ns is None else wait.end_ns
-        if wait.limit_ns and end_ns > wait.limit_ns + GRACE_NS:
+        if wait.limit_ns and end_ns > self._due_ns(member, wait.limit_ns):
             late = (end_ns - wait.limit_ns) / 1e9
             self._violated(wait, f"{member} waited for {wait.what} {late:.1f} s beyond its own limit")
+
+    def _due_ns(self, member: Address, limit_ns: int) -> int:
+        due_ns = limit_ns + GRACE_NS
+        for stopped_ns, again_ns in sorted(self._stops.get(member.name, ())):
+            if stopped_ns <= due_ns:
+                due_ns = max(due_ns, again_ns + GRACE_NS)
+        return due_ns
 
     def _judge_after_heal(self, heal_ns: int, bound_ns: int) -> None:
         settled_ns = heal_ns + bound_ns

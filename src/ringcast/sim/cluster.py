@@ -46,6 +46,7 @@ class Cluster:
         self.seed = seed
         self.group = group
         self.multicasts = multicasts
+        self._stopped: dict[str, int] = {}  # who does not run, since when
         self.clock = Clock()
         self.network = Network(self.clock, seed, link or Link())
         self.faults = Faults(self)
@@ -204,12 +205,24 @@ class Cluster:
     # ---- recordings
 
     def note_fault(self, fault: Fault) -> None:
+        if fault.kind == "freeze":
+            for name in fault.members or self.names:
+                self._stopped.setdefault(name, self.clock.now_ns)
         self._harness.append(Event(Kind.FAULT, self.clock.now_ns, detail=_detail(fault)))
 
     def note_heal(self, fault: Fault | None, bound_ns: int = 0) -> None:
         """A fault ended; or all did, and from now on every wait must end within the bound (G14)."""
         detail = {"what": "all"} if fault is None else _detail(fault)
+        self._note_who_runs_again()
         self._harness.append(Event(Kind.HEAL, self.clock.now_ns, value=bound_ns, detail=detail))
+
+    def _note_who_runs_again(self) -> None:
+        """A process that was stopped could not end its waits; G14 is judged with that in mind (seed 916)."""
+        frozen = [fault.members or self.names for fault in self.faults.active if fault.kind == "freeze"]
+        for name in [name for name in self._stopped if not any(name in names for names in frozen)]:
+            since_ns, who = self._stopped.pop(name), self.address(name)
+            detail = {"what": "standstill", "members": [name], "amount": 0.0}
+            self._harness.append(Event(Kind.HEAL, self.clock.now_ns, peer=who, other=since_ns, detail=detail))
 
     def close_all(self) -> None:
         """The run is over: every recording ends in good order."""

@@ -100,6 +100,24 @@ def test_a_recording_that_ends_too_early_leaves_it_unjudged() -> None:
     assert find(pair().healed().later(3)).verdict == "unjudged"
 
 
+def stopped(story: Tale, name: str, seconds: int) -> Tale:
+    """A process did not run for so long, until now."""
+    story.event("a", Kind.HEAL, peer=name, other=story.now_ns - seconds * SECOND)
+    return story
+
+
+def test_a_process_that_was_stopped_ends_its_waits_when_it_runs_again() -> None:
+    """Seed 916: the limit of a leave passed while the process that leaves was frozen."""
+    assert find(stopped(pair().wait("leave", limit_ns=SECOND).later(8), "a", 8).done()).violations == []
+
+
+def test_a_stopped_process_is_not_excused_for_ever_and_no_other_one_is() -> None:
+    assert "beyond its own limit" in sentence(
+        stopped(pair().wait("leave", limit_ns=SECOND).later(8), "a", 8).later(2).done()
+    )
+    assert "beyond its own limit" in sentence(stopped(pair().wait("leave", limit_ns=SECOND).later(8), "b", 8).done())
+
+
 def test_a_wait_beyond_its_own_limit_is_found_also_without_a_heal() -> None:
     assert "2.0 s beyond its own limit" in sentence(pair().wait("join", limit_ns=SECOND).later(3).done())
 

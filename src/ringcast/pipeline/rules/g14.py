@@ -1,10 +1,11 @@
 """G14, nothing blocks for ever. Joined half only: waits, views and faults are few.
 
 A wait is over at its WAIT_END, or not at all. Everywhere it must be over by its own limit, and only a send may have
-none. After the last HEAL, if no FAULT follows, each wait of a live member must be over within the bound, counted from
-its start or the heal, whichever is later; and at the horizon all live members are in one view, installed before heal
-+ bound. The horizon is the moment when the first live member ends or begins to leave: what happens then is no longer
-undisturbed. Judged group by group, on the clock of whoever recorded the heal.
+none; a process that was stopped has its grace when it runs again (a HEAL that names it in `peer`, since when in
+`other`). After the last HEAL, if no FAULT follows, each wait of a live member must be over within the bound, counted
+from its start or the heal, whichever is later; and at the horizon all live members are in one view, installed before
+heal + bound. The horizon is the moment when the first live member ends or begins to leave: what happens then is no
+longer undisturbed. Judged group by group, on the clock of whoever recorded the heal.
 """
 
 from __future__ import annotations
@@ -30,7 +31,7 @@ def joined(tables: Tables, facts: Facts) -> None:
     name = tables.name
     unlimited = waits[(waits["other"] <= 0) & ~waits["what"].isin(UNLIMITED)]
     tell(facts, GUARANTEE, unlimited, lambda row: f"{name(row.member)} waits for {row.what} without a limit")
-    late = waits[(waits["other"] > 0) & (waits["end_ns"] > waits["other"] + GRACE_NS)]
+    late = _late(tables, waits[(waits["other"] > 0) & (waits["end_ns"] > waits["other"] + GRACE_NS)])
     tell(facts, GUARANTEE, late, lambda row: f"{name(row.member)} waited for {row.what} beyond its own limit")
     live = _live(tables, _heals(tables))
     if live.empty:
@@ -49,11 +50,27 @@ def _waits(tables: Tables) -> pd.DataFrame:
     return waits.assign(end_ns=waits["over_ns"].fillna(waits["last_ns"]))
 
 
+def _late(tables: Tables, waits: pd.DataFrame) -> pd.DataFrame:
+    """Of the waits that ended after their limits, those whose process could have ended them in time."""
+    named = tables.control(Kind.HEAL)
+    named = named[(named["other"] > 0) & (named["peer"] >= 0)].sort_values("other", kind="stable")
+    if named.empty or waits.empty:
+        return waits
+    names = tables.members.set_index("code")["name"]
+    stops = list(zip(named["peer"].map(names), named["other"], named["t_ns"], strict=True))
+    due = waits["other"] + GRACE_NS
+    for name, stopped_ns, again_ns in stops:
+        meets = (waits["member"].map(names) == name) & (stopped_ns <= due)
+        due = due.where(~meets, due.clip(lower=again_ns + GRACE_NS))
+    return waits[waits["end_ns"] > due]
+
+
 def _heals(tables: Tables) -> pd.DataFrame:
     """For each group (and clock) at most one row: heal_ns, bound_ns."""
     told = tables.control(Kind.FAULT, Kind.HEAL).merge(
         tables.traits("member", group="group", clock="clock"), on="member"
     )
+    told = told[(told["kind"] != int(Kind.HEAL)) | (told["other"] <= 0)]  # one process that runs again is no heal
     heals = told[told["kind"] == int(Kind.HEAL)].sort_values("t_ns", kind="stable").groupby(_GROUP).tail(1)
     heals = heals.assign(heal_ns=heals["t_ns"], bound_ns=heals["value"].where(heals["value"] > 0, DEFAULT_BOUND_NS))
     faults = told[told["kind"] == int(Kind.FAULT)].groupby(_GROUP, as_index=False)["t_ns"].max()
