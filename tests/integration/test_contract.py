@@ -55,6 +55,15 @@ def test_a_benchmark_prints_one_object_with_the_promised_keys(line: str, keys: s
     assert said.get("complete", True) is True and done.returncode == 0
 
 
+@pytest.mark.parametrize("what", ["multicast", "order"])
+def test_a_benchmark_that_is_recorded_can_be_judged(what: str, tmp_path: Path) -> None:
+    place = tmp_path / "recorded"
+    done = ringcast(f"bench {what} --members 2 --size 100 --seconds 0.1 --no-raw --record {place} --json")
+    assert one_object(done)["complete"] is True and done.returncode == 0
+    verdict = ringcast(f"check {place} --checkers --json")
+    assert one_object(verdict)["verdict"] == "held" and verdict.returncode == 0
+
+
 def test_a_busy_port_is_one_sentence() -> None:
     with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as taken:
         taken.bind(("127.0.0.1", 0))

@@ -12,7 +12,7 @@ import os
 import socket
 import statistics
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 from ringcast.bench.memory import measure_in_memory
@@ -161,7 +161,7 @@ def run_multicast(shape: Shape, *, peers: bool, raw: bool, say: Say, in_batches:
     say(f"batch form: {shape.members} processes, {shape.senders} sending {shape.size} B for {shape.seconds} s")
     result = asyncio.run(measure(shape, "batch"))
     say("single-message form")
-    single = asyncio.run(measure(shape, "single"))
+    single = asyncio.run(measure(replace(shape, record=None), "single"))  # one recording for one run
     result["single_form_messages_per_second_per_receiver"] = single["messages_per_second_per_receiver"]
     result["complete"] = result["complete"] and single["complete"]
     result |= _raw(shape, result, say) if raw and shape.transport != "memory" else {}

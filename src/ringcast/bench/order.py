@@ -11,7 +11,7 @@ from __future__ import annotations
 import asyncio
 import statistics
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 from ringcast.errors import UsageError
@@ -122,11 +122,11 @@ def run_order(shape: OrderShape, *, raw: bool, say: Say) -> dict[str, Any]:
     say(f"batch form: {shape.members} processes, all sending {shape.size} B to all for {shape.seconds} s")
     result = asyncio.run(measure(shape, "batch"))
     say("single-message form")
-    single = asyncio.run(measure(shape, "single"))
+    single = asyncio.run(measure(replace(shape, record=None), "single"))  # one recording for one run
     result["single_form_messages_per_second_per_receiver"] = single["messages_per_second_per_receiver"]
     result["complete"] = result["complete"] and single["complete"]
     say("the time until a single ordered send has its place, and a plain round trip")
-    result |= asyncio.run(measure_latency(shape))
+    result |= asyncio.run(measure_latency(replace(shape, record=None)))
     return result | (_raw(shape, result, say) if raw else {}) | {"peers": {}}
 
 

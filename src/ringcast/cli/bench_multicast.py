@@ -34,7 +34,7 @@ from ringcast.lab import namespace
 @click.option(
     "--batch-scheduling", is_flag=True, help="Every process of the run, also raw and pyzmq, under SCHED_BATCH."
 )
-@click.option("--record", type=click.Path(), default=None, help="Record the members into this directory.")
+@click.option("--record", type=click.Path(), default=None, help="Record the batch form into this directory.")
 @json_option
 def command(as_json: bool, peers: bool, no_raw: bool, batch_scheduling: bool, **shape: Any) -> None:
     """Real processes send as fast as they can; every receiver checks every message.

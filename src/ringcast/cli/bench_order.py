@@ -21,7 +21,7 @@ from ringcast.cli.output import emit_json, json_option, say_progress
     help="How long they send, for each form.",
 )
 @click.option("--frame-bytes", default=60_000, show_default=True, help="Largest packet; 1400 is what a LAN carries.")
-@click.option("--record", type=click.Path(), default=None, help="Record the members into this directory.")
+@click.option("--record", type=click.Path(), default=None, help="Record the batch form into this directory.")
 @click.option("--no-raw", is_flag=True, help="Leave out the raw limit of the sockets (needs a C compiler).")
 @json_option
 def command(as_json: bool, no_raw: bool, **shape: Any) -> None:
