@@ -4,7 +4,7 @@ PYTHON_IN_VENV := .venv/bin/python
 CHECKED := src tests tools setup.py $(wildcard benchmarks examples)
 
 .DEFAULT_GOAL := help
-.PHONY: help setup demo test long seeds order-seeds planted bus-kills bus-records bus-model tsan agreement planted-histories judged-by-spark bench-pipeline bench-recorder lint format native lock clean
+.PHONY: help setup demo test long seeds order-seeds planted bus-kills bus-records bus-model tsan agreement planted-histories judged-by-spark bench-pipeline bench-recorder merge-costs lint format native lock clean
 
 help: ## List these targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-11s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)

@@ -49,6 +49,15 @@ class RecordedPeer(Peer):
         header = Header(self._address(inner.name, inner._place()), bus, {"ring_bytes": ring_bytes}, clock=host_clock())
         self._recorder = record(header)
 
+    @classmethod
+    def around(cls, inner: Peer, bus: str, ring_bytes: int, record: Record) -> RecordedPeer:
+        """One that cannot be recorded is not attached either."""
+        try:
+            return cls(inner, bus, ring_bytes, record)
+        except BaseException:
+            inner.detach()
+            raise
+
     def queue(
         self, payload: Payload, *, to: str | Iterable[str], timeout: float | None = None, policy: Policy = "wait"
     ) -> int:

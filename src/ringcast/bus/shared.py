@@ -85,13 +85,7 @@ class SharedBus:
         `record` makes a recorder for it, for example `to_directory(path)`.
         """
         peer = self._attach(checked_peer_name(name))
-        if record is None:
-            return peer
-        try:
-            return RecordedPeer(peer, self.name, self.ring_bytes, record)
-        except BaseException:
-            peer.detach()
-            raise
+        return peer if record is None else RecordedPeer.around(peer, self.name, self.ring_bytes, record)
 
     def _attach(self, name: str) -> SharedPeer:
         file = self._file.again()
