@@ -164,7 +164,18 @@ class Cluster:
         self.members[name].leave()
 
     def crash(self, name: str) -> None:
-        self._end(name, "crashed")
+        self._harness.append(Event(Kind.FAULT, self.clock.now_ns, detail={"what": "crashed", "members": [name]}))
+        self.kill(name)
+
+    def kill(self, name: str) -> None:
+        """Its process is gone with its memory; the fault that did it is noted by whoever calls."""
+        self.members[name].end("crashed")
+
+    def start_missing(self) -> None:
+        """In every place that is empty, but where nobody may start any more."""
+        for name in self.names:
+            if not self.is_alive(name) and name not in self.faults.dead:
+                self.start(name)
 
     def heal(self, bound_ns: int = 0) -> None:
         """Nothing is wrong any more: no fault, no loss, nobody crashes. Links keep their delay."""
@@ -172,13 +183,7 @@ class Cluster:
         self.faults.end_all(bound_ns)
 
     def close(self, name: str) -> None:
-        self._end(name, "ended")
-
-    def _end(self, name: str, how: str) -> None:
-        member = self.members[name]
-        if how == "crashed":
-            self._harness.append(Event(Kind.FAULT, self.clock.now_ns, detail={"what": how, "members": [name]}))
-        member.end(how)
+        self.members[name].end("ended")
 
     # ---- what was read
 

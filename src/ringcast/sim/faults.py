@@ -79,8 +79,9 @@ KIND_CUTS: Mapping[str, tuple[str, ...]] = {
 # What members do wrong: frozen for a while, not reading, reading slowly (ms per delivery), a wrong clock (ppm).
 MEMBER_FAULTS = ("freeze", "stop-reading", "slow-reading", "clock")
 
-# Processes end and others begin in their place, under a new incarnation; only where membership is at work.
-LIFE_FAULTS = ("crash", "leave")
+# Processes end; only where membership is at work. After a crash and a leave others begin in their place, under a new
+# incarnation; after a death nobody does.
+LIFE_FAULTS = ("crash", "leave", "death")
 
 LASTING_KINDS = (*LINK_CHANGES, *PARTITIONS, *KIND_CUTS, *MEMBER_FAULTS)
 KINDS = (*LASTING_KINDS, *LIFE_FAULTS)
@@ -101,6 +102,8 @@ class Place(Protocol):
 
     def crash(self, name: str) -> None: ...
 
+    def kill(self, name: str) -> None: ...
+
     def leave(self, name: str) -> None: ...
 
     def start(self, name: str) -> Member: ...
@@ -116,6 +119,7 @@ class Faults:
     def __init__(self, place: Place) -> None:
         self._place = place
         self.active: list[Fault] = []
+        self.dead: dict[str, None] = {}  # an ordered set: names at which nobody starts any more
         self._leaving: list[Fault] = []  # leaves that were really asked for
         self._lulls: list[Fault] = []  # flapping cuts that are open just now
         self._is_over = False
@@ -127,6 +131,9 @@ class Faults:
 
     def begin(self, fault: Fault) -> None:
         if self._is_over:
+            return
+        if fault.kind == "death":
+            self._die(fault)
             return
         if fault.kind in LIFE_FAULTS:
             self._end_process(fault)
@@ -146,6 +153,14 @@ class Faults:
             self._lulls.append(fault)
         self.refresh()
         self._place.clock.after(int(fault.amount * MS), self._flap, fault)
+
+    def _die(self, fault: Fault) -> None:
+        """Also where the process is down already: then nobody takes its place."""
+        name = fault.members[0]
+        if name not in self.dead:
+            self.dead[name] = None
+            self._place.note_fault(fault)
+            self._place.kill(name)
 
     def _end_process(self, fault: Fault) -> None:
         name = fault.members[0]
@@ -170,7 +185,7 @@ class Faults:
     def _start_again(self, fault: Fault) -> None:
         """In the place of a process that is gone; one that still leaves is waited for."""
         name = fault.members[0]
-        if self._is_over:
+        if self._is_over or name in self.dead:
             return
         if not self._place.is_alive(name):
             self._place.start(name)

@@ -11,6 +11,7 @@ from random import Random
 
 from ringcast.model import MS, SECOND, Config, profile
 from ringcast.sim.cluster import names_of
+from ringcast.sim.deaths import DEATH, draw_deaths, presence, survivable
 from ringcast.sim.faults import LASTING_KINDS, LIFE_FAULTS, LINK_CHANGES, MEMBER_FAULTS, PARTITIONS, Fault
 from ringcast.sim.network import Link
 from ringcast.sim.ordered_load import OrderedLoad, draw_ordered
@@ -19,6 +20,7 @@ from ringcast.sim.workload import Load
 FEWEST_FAULTS = 5
 WORKLOADS = ("mixed", "total")
 _DELIVERIES = 900  # about so many where nothing disturbs: enough to judge, and few enough for thousands of seeds
+_BEGINNING_AGAIN = tuple(kind for kind in LIFE_FAULTS if kind != DEATH)  # deaths are drawn for themselves
 _DIVIDING = ("split", "isolate", "one-way", "flap", "crash")  # what settles and merges the one order
 
 
@@ -52,10 +54,10 @@ def draw(seed: int, members: tuple[int, int] = (2, 7), *, fixed: bool = False, w
     count = random.randint(*members)
     safety_ns = random.randint(10_000, 11_000) * MS
     config = _config(random)
-    faults = _faults(random, names_of(count), () if fixed else LIFE_FAULTS, safety_ns)
+    faults = _faults(random, names_of(count), () if fixed else _BEGINNING_AGAIN, safety_ns)
     if workload == "total":
         faults = (*faults, *_dividing(random, names_of(count), safety_ns))
-    return Options(
+    options = Options(
         seed,
         count,
         config,
@@ -68,6 +70,7 @@ def draw(seed: int, members: tuple[int, int] = (2, 7), *, fixed: bool = False, w
         5 * SECOND if fixed else 15 * SECOND,
         workload,
     )
+    return options if fixed else _with_deaths(options, draw_deaths(seed, names_of(count), safety_ns))
 
 
 def narrowed(options: Options, kinds: tuple[str, ...]) -> Options:
@@ -76,7 +79,14 @@ def narrowed(options: Options, kinds: tuple[str, ...]) -> Options:
     count = random.randint(FEWEST_FAULTS, 12)
     names = names_of(options.members)
     faults = tuple(_fault(random, random.choice(kinds), names, options.safety_ns) for _ in range(count))
-    return replace(options, faults=faults)
+    return replace(options, faults=survivable(faults, options.members))
+
+
+def _with_deaths(options: Options, deaths: tuple[Fault, ...]) -> Options:
+    """Those who are left send more, so that there is as much to judge."""
+    share = presence(deaths, options.members, options.safety_ns)
+    load = replace(options.load, per_second=options.load.per_second / share) if deaths else options.load
+    return replace(options, load=load, faults=(*options.faults, *deaths))
 
 
 def _config(random: Random) -> Config:

@@ -43,6 +43,7 @@ class Outcome:
     workload: str = "mixed"
     events: int = 0
     deliveries: int = 0
+    living: int = 0  # processes at the end
     is_settled: bool = False
     faults: dict[str, int] = field(default_factory=dict)
     resumed: dict[str, int] = field(default_factory=dict)  # the view handler, by cause
@@ -112,13 +113,12 @@ def _live_through(cluster: Cluster, options: Options, outcome: Outcome) -> None:
     for fault in options.faults:
         cluster.faults.plan(fault)
     cluster.clock.run_until(heal_ns)
-    for name in cluster.names:
-        if not cluster.is_alive(name):
-            cluster.start(name)  # its join must end too
+    cluster.start_missing()  # their joins must end too
     if options.bound_ns > 2 * MORE_NS and _deliveries(cluster) < ENOUGH:
         workload.until_ns += MORE_NS  # the faults let little through
     cluster.heal(options.bound_ns)
     outcome.is_settled = _settle(cluster, options, outcome, workload.until_ns)
+    outcome.living = len(list(cluster.alive()))
     seconds = options.bound_ns / SECOND
     outcome.sentences += [f"liveness: {what} {seconds:g} s after the heal" for what in _unfinished(cluster)]
     strange = strange_contents(cluster, workload.ledger, is_complete=options.fixed)

@@ -11,6 +11,7 @@ from dataclasses import dataclass, replace
 
 from ringcast.model import SECOND, profile
 from ringcast.sim.cluster import names_of
+from ringcast.sim.deaths import survivable
 from ringcast.sim.network import Link
 from ringcast.sim.options import Options
 from ringcast.sim.run import Outcome, simulate
@@ -62,7 +63,7 @@ def _smaller(options: Options) -> Iterator[Options]:
 def _with_members(options: Options, count: int) -> Options:
     names = names_of(count)
     faults = tuple(fault for fault in options.faults if all(member in names for member in fault.members))
-    return replace(options, members=count, faults=faults)
+    return replace(options, members=count, faults=survivable(faults, count))
 
 
 def _shorter(options: Options) -> Iterator[Options]:

@@ -69,6 +69,7 @@ def _per_run(outcomes: list[Outcome]) -> dict[str, Any]:
         "seconds_under_faults": _spread([outcome.safety_ns / SECOND for outcome in outcomes]),
         "faults": _spread([sum(outcome.faults.values()) for outcome in outcomes]),
         "deliveries": _spread([outcome.deliveries for outcome in outcomes]),
+        "living_at_the_end": _spread([outcome.living for outcome in outcomes]),
         "settled": sum(outcome.is_settled for outcome in outcomes),
         "seconds_to_settle": _spread([outcome.settled_ns / SECOND for outcome in outcomes]),
     }

@@ -54,6 +54,9 @@ class Harness:
     def crash(self, name: str) -> None:
         raise UsageError(f"crash {name} with world.crash({name!r})")
 
+    def kill(self, name: str) -> None:
+        self.crash(name)
+
     def leave(self, name: str) -> None:
         raise UsageError(f"let {name} leave with world.leave({name!r})")
 
