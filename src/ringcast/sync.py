@@ -44,22 +44,51 @@ class LoopThread:
         with asyncio.Runner(loop_factory=lambda: self.loop) as runner:
             runner.run(self._ended.wait())
 
-    def call(self, work: Coroutine[Any, Any, T]) -> T:
-        """Run this on the loop and wait; what interrupts the wait cancels it."""
+    def call(self, work: Callable[[], Coroutine[Any, Any, T]]) -> T:
+        """Run this on the loop and wait; what interrupts the wait cancels it.
+
+        The coroutine is made over there: a signal may raise in this thread between any two steps, and a coroutine
+        made here would then be left behind that nobody awaits.
+        """
         if not self._thread.is_alive():
-            work.close()
             raise GroupClosed("the group was closed")
-        future: Future[T] = asyncio.run_coroutine_threadsafe(work, self.loop)
+        answer: Future[T] = Future()
         try:
-            return future.result()
+            self.loop.call_soon_threadsafe(self._begin, work, answer)
+            return answer.result()
         except BaseException:
-            future.cancel()
+            answer.cancel()
             raise
+
+    def _begin(self, work: Callable[[], Coroutine[Any, Any, T]], answer: Future[T]) -> None:
+        if answer.cancelled():
+            return
+        task = self.loop.create_task(work())
+        task.add_done_callback(lambda task: _hand_over(task, answer))
+        answer.add_done_callback(lambda _: self._withdraw(task))
+
+    def _withdraw(self, task: asyncio.Task[Any]) -> None:
+        if not task.done() and not self.loop.is_closed():
+            self.loop.call_soon_threadsafe(task.cancel)
 
     def end(self) -> None:
         if self._thread.is_alive():
             self.loop.call_soon_threadsafe(self._ended.set)
             self._thread.join()
+
+
+def _hand_over(task: asyncio.Task[T], answer: Future[T]) -> None:
+    """From the loop to whoever waits, unless that one was interrupted meanwhile."""
+    if task.cancelled():
+        answer.cancel()
+        return
+    error = task.exception()
+    if not answer.set_running_or_notify_cancel():
+        return
+    if error is not None:
+        answer.set_exception(error)
+    else:
+        answer.set_result(task.result())
 
 
 class Group:
@@ -70,6 +99,7 @@ class Group:
         self._group = group
         self._reading = threading.Lock()
         self._unread: deque[Message] = deque()  # of the batch that was taken last
+        self._taken: deque[Batch | Notice] = deque()  # by the loop; a reader that was interrupted leaves it to the next
         self._former: Any = None
 
     # ---- who is here
@@ -106,26 +136,26 @@ class Group:
         when_full: Literal["wait", "raise"] | None = None,
     ) -> None:
         """One message to the group, or to some of its members; waits while the window is full."""
-        self._thread.call(self._group.send(payload, to=to, order=order, timeout=timeout, when_full=when_full))
+        self._thread.call(lambda: self._group.send(payload, to=to, order=order, timeout=timeout, when_full=when_full))
 
     def send_many(self, payloads: Sequence[bytes], *, timeout: float | None = None) -> None:
         """A list of messages, in order; the fast way."""
-        self._thread.call(self._group.send_many(payloads, timeout=timeout))
+        self._thread.call(lambda: self._group.send_many(payloads, timeout=timeout))
 
     def flush(self, timeout: float = 60.0) -> None:
         """Wait until everything sent so far has been acked by all who must have it."""
-        self._thread.call(self._group.flush(timeout))
+        self._thread.call(lambda: self._group.flush(timeout))
 
     def barrier(self, timeout: float = 60.0) -> str:
         """Wait until everything ordered before now was read here; gives the stamp of that place."""
-        return self._thread.call(self._group.barrier(timeout))
+        return self._thread.call(lambda: self._group.barrier(timeout))
 
     def stamp(self) -> str:
-        return self._thread.call(self._on_loop(self._group.stamp))
+        return self._thread.call(lambda: self._on_loop(self._group.stamp))
 
     def after(self, stamp: str, timeout: float = 60.0) -> None:
         """Wait until this member has read everything up to a stamp that another member gave."""
-        self._thread.call(self._group.after(stamp, timeout))
+        self._thread.call(lambda: self._group.after(stamp, timeout))
 
     # ---- reading
 
@@ -151,17 +181,21 @@ class Group:
             return self._next(timeout)
 
     def _next(self, timeout: float | None) -> Batch | Notice:
-        event = self._thread.call(self._within(timeout))
-        if event is None:
+        self._thread.call(lambda: self._take(timeout))
+        if not self._taken:
             raise GroupClosed(f"the group {self.name!r} was closed")
-        return event
+        return self._taken.popleft()
 
-    async def _within(self, timeout: float | None) -> Batch | Notice | None:
+    async def _take(self, timeout: float | None) -> None:
+        if self._taken:
+            return
         try:
             async with asyncio.timeout(timeout):
-                return await self._group.next_batch()
+                event = await self._group.next_batch()
         except TimeoutError:
             raise WaitExpired(f"nothing was delivered in group {self.name!r} within {timeout} s") from None
+        if event is not None:
+            self._taken.append(event)
 
     def __iter__(self) -> Iterator[Message | Notice]:
         """Every event, until the group is closed."""
@@ -174,14 +208,14 @@ class Group:
     # ---- words
 
     def waiting(self) -> list[runtime.Waiting]:
-        return self._thread.call(self._on_loop(self._group.waiting))
+        return self._thread.call(lambda: self._on_loop(self._group.waiting))
 
     def explain(self) -> str:
         """In words: what waits, and why."""
-        return self._thread.call(self._on_loop(self._group.explain))
+        return self._thread.call(lambda: self._on_loop(self._group.explain))
 
     def status(self) -> dict[str, Any]:
-        return self._thread.call(self._on_loop(self._group.status))
+        return self._thread.call(lambda: self._on_loop(self._group.status))
 
     @staticmethod
     async def _on_loop(ask: Callable[[], T]) -> T:
@@ -191,13 +225,13 @@ class Group:
 
     def leave(self, timeout: float | None = None) -> None:
         """Go in good order: what was sent reaches the others, they agree on a view without this member."""
-        self._end(self._group.leave(timeout))
+        self._end(lambda: self._group.leave(timeout))
 
     def close(self) -> None:
         """End at once. Whoever waits gets GroupClosed."""
-        self._end(self._group.close())
+        self._end(self._group.close)
 
-    def _end(self, work: Coroutine[Any, Any, None]) -> None:
+    def _end(self, work: Callable[[], Coroutine[Any, Any, None]]) -> None:
         try:
             self._thread.call(work)
         except GroupClosed:
@@ -230,7 +264,7 @@ def join(group: str, **options: Any) -> Group:
         return await joining
 
     try:
-        return Group(thread, thread.call(enter()))
+        return Group(thread, thread.call(enter))
     except BaseException:
         thread.end()
         raise

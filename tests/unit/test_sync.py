@@ -1,8 +1,12 @@
 """The synchronous face: two groups in one process, each with its thread, over real loopback sockets."""
 
+import gc
 import threading
+import warnings
 from collections.abc import Iterator
+from concurrent.futures import Future
 from contextlib import ExitStack
+from typing import Any
 
 import pytest
 
@@ -113,6 +117,70 @@ def test_the_one_order_and_the_state_have_their_plain_forms(pair: tuple[sync.Gro
         second.leave()
         first.close()
         serving.join()
+
+
+def test_an_interruption_before_the_hand_over_leaves_no_coroutine_behind(
+    pair: tuple[sync.Group, sync.Group], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    a, _ = pair
+
+    def interrupted(*_: Any) -> None:
+        raise SystemExit(143)
+
+    with warnings.catch_warnings(record=True) as said:
+        warnings.simplefilter("always")
+        with monkeypatch.context() as patch:
+            patch.setattr(a._thread.loop, "call_soon_threadsafe", interrupted)
+            for call in (a.receive, lambda: a.send(b"x"), a.flush, a.explain, a.stamp):
+                with pytest.raises(SystemExit):
+                    call()
+        gc.collect()
+    assert [str(each.message) for each in said] == []
+
+
+class InterruptedFuture(Future[Any]):
+    """Its waiter is interrupted when the answer is already there, the last moment at which that can be."""
+
+    def result(self, timeout: float | None = None) -> Any:
+        super().result(timeout)
+        raise KeyboardInterrupt
+
+
+def test_an_interrupted_reader_loses_nothing(
+    pair: tuple[sync.Group, sync.Group], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    a, b = pair
+    a.send_many([b"%d" % n for n in range(20)])
+    found: list[bytes] = []
+    while len(found) < 20:
+        with monkeypatch.context() as patch:
+            patch.setattr(sync, "Future", InterruptedFuture)
+            with pytest.raises(KeyboardInterrupt):
+                b.receive_batch(timeout=30)
+        event = b.receive_batch(timeout=30)
+        if isinstance(event, ringcast.Batch):
+            found += event.payloads
+    assert found == [b"%d" % n for n in range(20)]
+
+
+def test_an_interrupted_wait_is_given_up_on_the_loop_too(
+    pair: tuple[sync.Group, sync.Group], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    a, b = pair
+
+    class GivenUp(Future[Any]):
+        def result(self, timeout: float | None = None) -> Any:
+            raise KeyboardInterrupt
+
+    for event in iter(lambda: b.receive(timeout=30), None):
+        if isinstance(event, ViewChange) and len(event.view.members) == 2:
+            break
+    with monkeypatch.context() as patch:
+        patch.setattr(sync, "Future", GivenUp)
+        with pytest.raises(KeyboardInterrupt):
+            b.receive()
+    a.send(b"after it")
+    assert messages(b, 1) == [b"after it"]
 
 
 def test_a_join_that_fails_ends_its_thread() -> None:

@@ -41,6 +41,9 @@ class Channel(ABC):
     def flush(self) -> None:  # noqa: B027 - most have nothing to flush
         """In a producer's process, behind its last send: nothing may be lost with the process."""
 
+    def has_all(self, consumer: int) -> None:  # noqa: B027 - most need not know
+        """In a consumer's process, behind its last receive."""
+
     @abstractmethod
     def close(self) -> None:
         """In the process that made it."""
@@ -158,9 +161,7 @@ class ZmqChannel(Channel):
         context = zmq.Context()
         self._pushing = [context.socket(zmq.PUSH) for _ in range(self.consumers)]
         for consumer, each in enumerate(self._pushing):
-            # Only where somebody listens: messages queued on a connection that fails first have been seen to get lost.
-            while not (Path(self._directory.name) / str(consumer)).exists():
-                time.sleep(0.001)
+            self._wait_for(consumer, "listens")  # The socket's file is there a little before that.
             each.connect(self._endpoint(consumer))
         return self._pushing
 
@@ -169,12 +170,26 @@ class ZmqChannel(Channel):
 
         pull = zmq.Context().socket(zmq.PULL)
         pull.bind(self._endpoint(consumer))
+        self._mark(consumer, "listens").touch()
         return pull
 
     def flush(self) -> None:
+        """Lingering is not enough: a consumer that is behind drops what its kernel holds when the producer hangs up."""
+        for consumer in range(self.consumers):
+            self._wait_for(consumer, "has all")
         for each in self._pushing:
             each.close(linger=-1)
         self._pushing[0].context.term()
+
+    def has_all(self, consumer: int) -> None:
+        self._mark(consumer, "has all").touch()
+
+    def _mark(self, consumer: int, word: str) -> Path:
+        return Path(self._directory.name) / f"{consumer} {word}"
+
+    def _wait_for(self, consumer: int, word: str) -> None:
+        while not self._mark(consumer, word).exists():
+            time.sleep(0.001)
 
     def _endpoint(self, consumer: int) -> str:
         return f"ipc://{self._directory.name}/{consumer}"

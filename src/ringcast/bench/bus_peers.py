@@ -79,7 +79,9 @@ def _receive(channel: Channel, index: int) -> tuple[int, float]:
             else:
                 count += 1
         first = first or time.monotonic_ns()
-    return count, count * 1e9 / max(1, time.monotonic_ns() - first)
+    rate = count * 1e9 / max(1, time.monotonic_ns() - first)
+    channel.has_all(index)
+    return count, rate
 
 
 def _count_bytes(channel: RawPipeChannel, index: int) -> float:
