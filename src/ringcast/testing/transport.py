@@ -1,19 +1,17 @@
 """The simulated network as a transport: frames between the names of a world, with whatever goes wrong in between.
 
-Invariants: a receiver gets all that its inbox holds in one call, in a turn of its own loop; an inbox never holds more
-than the receive buffer (what comes beyond it is lost, as in a kernel: a frozen process reads nothing).
+What comes beyond the receive buffer is lost, as in a kernel: a frozen process reads nothing.
 Damaged frames never reach the codec (decision 0054). What a frame says is not looked at here.
 """
 
 from __future__ import annotations
 
-import asyncio
 from collections.abc import Callable, Iterable, Sequence
 
 from ringcast.core import AskView, Loose
 from ringcast.errors import TransportError
 from ringcast.sim import Network
-from ringcast.transport import Counters, Endpoint, OnFrames, OnWritable
+from ringcast.transport import Counters, Endpoint, Inbox, OnFrames, OnWritable
 
 PREFIX = "mem:"
 CUT = "cut by the process itself"
@@ -46,22 +44,21 @@ class SimulatedTransport:
         self.overflows = 0
         self._network = network
         self._name = name
-        self._after = after
-        self._inbox: list[bytes] = []
-        self._held_bytes = 0
+        self._inbox = Inbox(buffer_bytes, self.counters, after)
         self._blocked: dict[Endpoint, None] = {}
-        self._loop: asyncio.AbstractEventLoop | None = None
+        self._is_open = False
 
     async def open(self, on_frames: OnFrames) -> None:
-        if self._loop is not None:
+        if self._is_open:
             raise TransportError(f"{self.local} is open already")
-        self._loop = asyncio.get_running_loop()
-        self._on_frames = on_frames
+        self._is_open = True
+        self._inbox.open(on_frames)
         self._network.attach(self._name, self._arrive)
 
     def close(self) -> None:
-        if self._loop is not None:
-            self._loop = None
+        if self._is_open:
+            self._is_open = False
+            self._inbox.clear()
             self._network.detach(self._name)
 
     def send(self, to: Endpoint, frame: bytes) -> bool:
@@ -69,7 +66,7 @@ class SimulatedTransport:
 
     def cast(self, to: Sequence[Endpoint], frames: Sequence[bytes]) -> int:
         for endpoint in to:
-            if self._loop is None or endpoint in self._blocked:
+            if not self._is_open or endpoint in self._blocked:
                 self.counters.lose(CUT, len(frames))
                 continue
             for frame in frames:
@@ -93,27 +90,13 @@ class SimulatedTransport:
     # ---- what arrives
 
     def _arrive(self, frame: bytes, is_damaged: bool) -> None:
-        if self._loop is None or is_damaged:
+        if not self._is_open or is_damaged:
             self.counters.lose(DAMAGED)
-            return
-        if self._inbox and self._held_bytes + len(frame) > self.receive_buffer:
+        elif not self._inbox.has_room(frame):
             self.overflows += 1
             self.counters.lose(OVERFLOW)
-            return
-        if not self._inbox:
-            self._loop.call_soon(self._empty_inbox)
-        self._inbox.append(frame)
-        self._held_bytes += len(frame)
-
-    def _empty_inbox(self) -> None:
-        frames, self._inbox, self._held_bytes = self._inbox, [], 0
-        if self._loop is None:
-            return
-        self.counters.wakes += 1
-        self.counters.frames_in += len(frames)
-        self.counters.bytes_in += sum(map(len, frames))
-        self._on_frames(frames)
-        self._after()
+        else:
+            self._inbox.put(frame)
 
 
 class WorldDiscovery:

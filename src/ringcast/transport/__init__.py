@@ -2,6 +2,7 @@
 
 from ringcast.transport.counters import Counters
 from ringcast.transport.endpoint import Endpoint, resolve, split_host_port
+from ringcast.transport.inbox import Inbox
 from ringcast.transport.memory import MemoryHub, MemoryTransport
 from ringcast.transport.multicast import MulticastGroup, group_socket, prepare_sender
 from ringcast.transport.protocol import Frame, OnFrames, OnWritable, Transport
@@ -16,6 +17,7 @@ __all__ = [
     "Datagrams",
     "Endpoint",
     "Frame",
+    "Inbox",
     "MemoryHub",
     "MemoryTransport",
     "MulticastGroup",

@@ -1,7 +1,6 @@
 """Frames inside one process and one event loop, without sockets: for tests, examples and embedding.
 
-Invariants: an inbox never holds more than its bound (one frame always fits an empty one); a receiver gets all that its
-inbox holds in one call, in a later turn of the loop, never inside the sender's call.
+A sender is refused when a receiver's inbox is full, and told when there is room again; nothing is lost on the way.
 """
 
 from __future__ import annotations
@@ -13,6 +12,7 @@ from ringcast.errors import TransportError
 from ringcast.transport.counters import CLOSED, CUT_IN, NO_SUCH_PEER, Counters
 from ringcast.transport.cut import CutSwitch
 from ringcast.transport.endpoint import Endpoint
+from ringcast.transport.inbox import Inbox
 from ringcast.transport.limits import refuse_oversize
 from ringcast.transport.protocol import OnFrames, OnWritable
 
@@ -44,8 +44,7 @@ class MemoryTransport:
         self.counters = Counters()
         self._hub, self._local, self._max_frame = hub, Endpoint.in_memory(name), max_frame
         self._cut = CutSwitch()
-        self._inbox: list[bytes] = []
-        self._held_bytes, self._inbox_bytes = 0, inbox_bytes
+        self._inbox = Inbox(inbox_bytes, self.counters, self._wake_refused)
         self._refused: dict[Endpoint, None] = {}  # who found this inbox full and waits for room
 
     @property
@@ -73,14 +72,13 @@ class MemoryTransport:
         if self._local in self._hub.open:
             raise TransportError(f"cannot open {self._local}: name already in use")
         self._loop = asyncio.get_running_loop()
-        self._on_frames = on_frames
+        self._inbox.open(on_frames)
         self._hub.open[self._local] = self
 
     def close(self) -> None:
         if self._hub.open.get(self._local) is self:
             del self._hub.open[self._local]
             self._inbox.clear()
-            self._held_bytes = 0
             self._loop.call_soon(self._wake_refused)
 
     def set_peers(self, peers: Sequence[Endpoint]) -> None:
@@ -104,7 +102,7 @@ class MemoryTransport:
             to = self._cut.reachable(to, len(frames), self.counters)
         targets = self._found(to, len(frames))
         for taken, frame in enumerate(frames):
-            full = [target for target in targets if not target._has_room(frame)]
+            full = [target for target in targets if not target._inbox.has_room(frame)]
             if full:
                 return self._refuse(full, taken)
             for target in targets:
@@ -134,27 +132,11 @@ class MemoryTransport:
             target._refused[self._local] = None
         return taken
 
-    def _has_room(self, frame: bytes) -> bool:
-        return not self._inbox or self._held_bytes + len(frame) <= self._inbox_bytes
-
     def _put(self, source: Endpoint, frame: bytes) -> None:
         if source in self._cut.blocked:
             self.counters.lose(CUT_IN)
             return
-        if not self._inbox:
-            self._loop.call_soon(self._empty_inbox)
-        self._inbox.append(frame)
-        self._held_bytes += len(frame)
-
-    def _empty_inbox(self) -> None:
-        frames, self._inbox, held, self._held_bytes = self._inbox, [], self._held_bytes, 0
-        if not frames:  # closed in between
-            return
-        self.counters.wakes += 1
-        self.counters.frames_in += len(frames)
-        self.counters.bytes_in += held
-        self._on_frames(frames)
-        self._wake_refused()
+        self._inbox.put(frame)
 
     def _wake_refused(self) -> None:
         refused, self._refused = self._refused, {}
