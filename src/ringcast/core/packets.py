@@ -45,6 +45,7 @@ class Run:
     items: list[bytes]
     nbytes: int
     each: int = field(default=0, compare=False)  # the length of every item, where that is known; else 0
+    has_pieces: bool = field(default=False, compare=False)  # several frames in one run, and some items are pieces
 
 
 @dataclass(slots=True)

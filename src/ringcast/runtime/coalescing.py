@@ -8,9 +8,8 @@ may do. A packet that is no multicast run is a fence: what came before it is han
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable
-from typing import cast
 
-from ringcast.core import Channel, Drop, Packet, Piece, Run
+from ringcast.core import Channel, Drop, Envelope, Packet, Piece, Run
 from ringcast.model import Address
 from ringcast.transport import Frame
 
@@ -24,36 +23,36 @@ def coalesced(decode: Callable[[Frame], Decoded], frames: Iterable[Frame]) -> li
     open_runs: dict[Address, Run] = {}  # by sender: the last that was handed on, if another may continue it
     for frame in frames:
         decoded = decode(frame)
-        if type(decoded) is Drop or not _is_multicast(cast(tuple[Address, Packet], decoded)[1]):
+        run = None if isinstance(decoded, Drop) else decoded[1]
+        if isinstance(decoded, Drop) or type(run) is not Run or run.channel is not _GROUP:
             open_runs.clear()
             out.append(decoded)
             continue
-        sender, run = cast(tuple[Address, Run], decoded)
-        before = open_runs.get(sender)
+        before = open_runs.get(decoded[0])
         if before is not None and _continues(before, run):
-            before.items += run.items
-            before.nbytes += run.nbytes
-            before.low = run.low
-            if before.each != run.each:
-                before.each = 0
+            _append(before, run)
         else:
-            open_runs[sender] = run
+            open_runs[decoded[0]] = run
             out.append(decoded)
     return out
 
 
-def _is_multicast(packet: Packet) -> bool:
-    return type(packet) is Run and packet.channel is _GROUP
-
-
 def _continues(before: Run, run: Run) -> bool:
-    """The next seqno of the same stream, of the same kind of item. Pieces stay alone: each fills a frame."""
-    kind = type(run.items[0])
+    """The next seqno of the same stream. Pieces and whole messages may mix; what is for the ordering stays apart."""
     return (
         run.first == before.first + len(before.items)
-        and kind is type(before.items[0])
-        and kind is not Piece
+        and (type(run.items[0]) is Envelope) is (type(before.items[0]) is Envelope)
         and (run.origin is before.origin or run.origin == before.origin)
         and (run.tag is before.tag or run.tag == before.tag)
         and run.low >= before.low
     )
+
+
+def _append(before: Run, run: Run) -> None:
+    if type(run.items[0]) is Piece or type(before.items[0]) is Piece:
+        before.has_pieces = True
+    before.items += run.items
+    before.nbytes += run.nbytes
+    before.low = run.low
+    if before.each != run.each:
+        before.each = 0

@@ -53,7 +53,7 @@ from ringcast.wire import Codec
 
 _log = logging.getLogger("ringcast")
 
-FRAMES_PER_CAST = 8  # a long run leaves in parts, each sent while it is still in the cache
+BYTES_PER_CAST = 500_000  # a long run leaves in parts, each sent while it is still in the cache
 _OF_MEMBERSHIP, _OF_ORDER = int(Kind.VIEW), int(Kind.QUEUE_START)  # membership and merge lie between them
 MAX_ENDPOINTS = 4_096  # parsed endpoints remembered
 MAX_UNSENT = 4_096  # control and repair frames kept while the socket is busy; beyond it they are dropped, and repaired
@@ -90,6 +90,7 @@ class Driver:
         self._record: Callable[[Event], None] = _ignore if recorder is None else recorder.append
         self._heartbeats = heartbeats
         self._frames: list[bytes] = []  # multicasts of the batch in progress
+        self._frame_bytes = 0
         self._backlog: deque[bytes] = deque()
         self._unsent = Unsent(MAX_UNSENT)
         self._others: list[Endpoint] = []
@@ -222,8 +223,10 @@ class Driver:
     # ---- effects
 
     def _cast(self, effect: Cast) -> None:
-        self._frames.append(self._codec.encode(effect.packet))
-        if len(self._frames) >= FRAMES_PER_CAST:
+        frame = self._codec.encode(effect.packet)
+        self._frames.append(frame)
+        self._frame_bytes += len(frame)
+        if self._frame_bytes >= BYTES_PER_CAST:
             self._flush_frames()
 
     def _unicast(self, effect: Unicast) -> None:
@@ -311,7 +314,7 @@ class Driver:
     # ---- the socket
 
     def _flush_frames(self) -> None:
-        frames, self._frames = self._frames, []
+        frames, self._frames, self._frame_bytes = self._frames, [], 0
         if self._backlog:
             self._backlog.extend(frames)
             return

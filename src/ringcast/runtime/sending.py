@@ -24,6 +24,7 @@ WhenFull = Literal["wait", "raise"] | None
 
 ITEM_BYTES = 2  # a message's place in the length table of its packet
 CHUNK = 4_096  # messages of a long list that are looked at together
+LARGE_AT_ONCE = 64  # of those that are cut into pieces
 
 
 class Sending:
@@ -204,8 +205,7 @@ class Sending:
     async def send_many(self, payloads: list[bytes], timeout: float | None) -> None:
         sizes = lengths_of(payloads)
         if largest(sizes) > self._node.largest_whole or set(map(type, payloads)) != {bytes}:
-            for payload in payloads:
-                await self.send_one(payload, timeout)
+            await self._send_mixed(payloads, timeout)
             return
         await self.until_place(timeout)
         self.flush_outbox()
@@ -229,6 +229,26 @@ class Sending:
             payloads, sizes = payloads[:count], sizes[:count]
         self._driver.execute(self._node.send(self._driver.now_ns(), payloads, sizes))
         await asyncio.sleep(0)  # Let acks and other members' messages in between.
+        return count
+
+    async def _send_mixed(self, payloads: list[bytes], timeout: float | None) -> None:
+        """Some are larger than a frame: those go some at a time, the others one by one."""
+        at = 0
+        while at < len(payloads):
+            await self.send_one(payloads[at], timeout)
+            at += 1 + self._send_large_now(payloads[at + 1 : at + LARGE_AT_ONCE])
+
+    def _send_large_now(self, payloads: list[bytes]) -> int:
+        """How many, from the front, were larger than a frame and had room at once; their packets leave together."""
+        node, now, effects, count = self._node, self._driver.now_ns(), [], 0
+        for payload in payloads:
+            is_large = type(payload) is bytes and node.largest_whole < len(payload) <= node.config.max_message_bytes
+            if not is_large or self.line or not self._is_primary or not self._may_send(payload, None):
+                break
+            effects += node.send_large(now, payload)
+            count += 1
+        if count:
+            self._driver.execute(effects)
         return count
 
     # ---- one turn of the loop

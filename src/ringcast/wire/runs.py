@@ -90,17 +90,21 @@ class Source:
             channel, flags, count, first, low, tag, each = self._shape.unpack_from(frame, self.end)
         except struct.error:
             return None
-        if tag != self._packed_tag or channel != Channel.GROUP or flags != _UNIFORM:
+        if tag != self._packed_tag or channel != Channel.GROUP or flags & ~_MORE != _UNIFORM:
             return None
         is_sound = 0 < count <= _CUTTER_ITEMS and 0 <= low < first <= MAX_SEQNO - count and each > 0
         if not is_sound or self._start + each * count != len(frame):
             return None
+        if flags & _MORE and count != 1:
+            return None
         items = list(_cutter(each, count).unpack_from(frame, self._start))
+        if flags & _MORE:
+            items = [Piece(items[0])]
         return Run(Channel.GROUP, self._tag, self.sender, first, low, items, each * count, each)
 
     def _read_and_learn(self, book: AddressBook, frame: bytes | memoryview) -> Run:
         run = read_run(book, self.sender, frame, self.end)
-        if run.channel is Channel.GROUP:
+        if run.channel is Channel.GROUP and run.tag is not self._tag:
             self._tag, self._packed_tag = run.tag, pack_tag(run.tag)
             self._shape = _shape(len(self._packed_tag))
             self._start = self.end + self._shape.size

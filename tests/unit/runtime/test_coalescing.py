@@ -1,6 +1,6 @@
 """Runs of one wake that continue each other become one; everything else stays as it came."""
 
-from ringcast.core import Ack, Channel, Drop, Packet, Piece, Run
+from ringcast.core import Ack, Channel, Drop, Envelope, Packet, Piece, Run
 from ringcast.model import Address, ViewId
 from ringcast.runtime.coalescing import Decoded, coalesced
 
@@ -34,9 +34,25 @@ def test_a_gap_another_view_a_repair_or_a_lower_low_begins_a_new_run() -> None:
     assert len(of(run(1, b"a", low=1), run(2, b"b", low=0))) == 2
 
 
-def test_pieces_stay_alone() -> None:
-    pieces = [run(1, Piece(b"a")), run(2, Piece(b"b")), run(3, b"c")]
-    assert of(*pieces) == pieces
+def test_pieces_go_together_with_what_follows_and_the_run_says_so() -> None:
+    for runs in (
+        [run(1, Piece(b"a")), run(2, Piece(b"b")), run(3, b"c")],
+        [run(1, b"a"), run(2, Piece(b"b")), run(3, b"c")],
+        [run(1, b"a"), run(2, b"b"), run(3, Piece(b"c"))],
+    ):
+        [decoded] = of(*runs)
+        assert not isinstance(decoded, Drop)
+        together = decoded[1]
+        assert isinstance(together, Run) and together.has_pieces and together.items == [b"a", b"b", b"c"]
+        assert list(map(type, together.items)) == [type(r.items[0]) for _, r in runs if isinstance(r, Run)]
+
+
+def test_messages_for_the_ordering_never_stand_in_one_run_with_others() -> None:
+    for first, second in ((b"a", Envelope(b"b")), (Envelope(b"a"), b"b"), (Piece(b"a"), Envelope(b"b"))):
+        apart = [run(1, first), run(2, second)]
+        assert of(*apart) == apart
+    [decoded] = of(run(1, Envelope(b"a")), run(2, Envelope(b"b")))
+    assert not isinstance(decoded, Drop) and isinstance(decoded[1], Run) and not decoded[1].has_pieces
 
 
 def test_any_other_packet_is_a_fence() -> None:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from ringcast.core import Channel, Drop, Envelope, Run
+from ringcast.core import Channel, Drop, Envelope, Piece, Run
 from ringcast.model import Address, ViewId
 from ringcast.wire import Codec
 
@@ -26,11 +26,16 @@ def test_runs_of_changing_shapes_and_views_come_back_as_they_went() -> None:
         run(8, [b"ab", b"cd"], V2),
         run(10, [Envelope(b"sealed")], V2),
         run(11, [b""], V2),
+        run(12, [Piece(b"more follows")], V2),
+        run(12, [Piece(b"and more")], V2),
         run(12, [b"z"] * 2_000, V2),
         run(2_012, [b"ab", b"cd"], V1),
     ]
     for sent in runs:
-        assert reader.decode(memoryview(bytearray(writer.encode(sent)))) == (A, sent)
+        decoded = reader.decode(memoryview(bytearray(writer.encode(sent))))
+        assert decoded == (A, sent)
+        assert not isinstance(decoded, Drop) and isinstance(decoded[1], Run)
+        assert [type(item) for item in decoded[1].items] == [type(item) for item in sent.items]
 
 
 def test_what_was_read_does_not_change_with_the_buffer() -> None:
@@ -43,8 +48,9 @@ def test_what_was_read_does_not_change_with_the_buffer() -> None:
 
 
 @pytest.mark.parametrize("known", [False, True])
-def test_any_changed_number_or_length_gives_a_run_or_a_drop_known_or_not(known: bool) -> None:
-    frame = Codec("g", A).encode(run(5, [b"ab", b"cd"]))
+@pytest.mark.parametrize("items", [[b"ab", b"cd"], [Piece(b"abcd")]])
+def test_any_changed_number_or_length_gives_a_run_or_a_drop_known_or_not(known: bool, items: list[bytes]) -> None:
+    frame = Codec("g", A).encode(run(5, items))
     for at in range(len(frame)):
         for value in (0, 1, 255):
             reader = Codec("g", B)

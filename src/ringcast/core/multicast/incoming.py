@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from ringcast.core.effects import Deliver
 from ringcast.core.multicast.packing import Assembly
-from ringcast.core.packets import Ack, Channel, Envelope, Highest, Piece, Request, Run, Tag
+from ringcast.core.packets import Ack, Channel, Envelope, Highest, Request, Run, Tag
 from ringcast.model import Address
 from ringcast.window import Admitted, ReceiveWindow
 
@@ -43,7 +43,7 @@ class Incoming:
         self.window: ReceiveWindow[bytes] = ReceiveWindow(capacity, offset, retain)
         self.ceiling: int | None = None  # nothing above it is handed out while a roll call runs
         self._assembly = Assembly(max_message_bytes)
-        self._pieces = 0  # pieces in the window that were not handed out yet
+        self._has_pieces = False  # there may be pieces among what was not handed out yet
         self._has_sealed = False  # there may be envelopes among what was not handed out yet
         self._unread: Deliver | None = None  # the last that the application was given and has not read
         self._acked = offset
@@ -62,19 +62,19 @@ class Incoming:
         window = self.window
         window.advance_stable(run.low)
         admitted = window.add_run(run.first, run.items)
-        if admitted.new and type(run.items[-1]) is not bytes:
-            if type(run.items[-1]) is Piece:
-                self._pieces += 1
-            else:
+        if admitted.new and (run.has_pieces or type(run.items[-1]) is not bytes):
+            if type(run.items[-1]) is Envelope:
                 self._has_sealed = True
+            else:
+                self._has_pieces = True
         return admitted
 
     def take_ready(self) -> tuple[int, int, list[bytes], int]:
         """(first seqno, seqnos handed out, complete messages, messages dropped as too large)."""
         first, items = self.window.take_ready(self.ceiling)
-        if not items or (not self._pieces and self._assembly.is_empty):
+        if not items or (not self._has_pieces and self._assembly.is_empty):
             return first, len(items), items, 0
-        self._pieces -= sum(type(item) is Piece for item in items)
+        self._has_pieces = self.window.highest > self.window.handed
         whole, dropped = self._assembly.feed(items)
         return first, len(items), whole, dropped
 
@@ -143,7 +143,6 @@ class Incoming:
     def give_up_gap(self) -> int:
         """The origin is gone, and nobody else has what is missing: stop asking. Returns how many are dropped."""
         dropped = self.window.forget_beyond()
-        self._pieces -= sum(type(item) is Piece for item in dropped)
         self._horizon = self.window.highest
         return len(dropped)
 

@@ -78,13 +78,17 @@ class Outgoing:
         runs: list[Run] = []
         for kind, group in groupby(items, type):
             alike = list(group)
-            for part in [[item] for item in alike] if kind is Piece else [alike]:
-                runs += self._alike(first, part)
-                first += len(part)
+            runs += self._alone(first, alike) if kind is Piece else self._runs(first, alike, lengths_of(alike))
+            first += len(alike)
         return runs
 
-    def _alike(self, first: int, items: list[bytes]) -> list[Run]:
-        return self._runs(first, items, lengths_of(items))
+    def _alone(self, first: int, pieces: list[bytes]) -> list[Run]:
+        """A run for each. A piece fits a frame: it was cut so, with room to spare for a longer tag."""
+        channel, tag, me, low = self.channel, self.tag, self.me, self.window.low
+        return [
+            Run(channel, tag, me, seqno, low, [piece], len(piece), len(piece))
+            for seqno, piece in enumerate(pieces, first)
+        ]
 
     # ---- acks
 
