@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Iterable, Sequence
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Final, NoReturn
 
 from ringcast.bus.doorbell import WATCH_S, Doorbell, ThreadDoorbell
 from ringcast.bus.errors import BusFull, BusWaitExpired, Detached, Fenced, MessageTooLong
 from ringcast.bus.inbox import Batch, Inbox, as_bytes, frame_bytes, longest, ticks
-from ringcast.bus.message import Cause, Message, Payload, PeerLeft, Policy, Run, messages
+from ringcast.bus.message import Cause, Message, Payload, PeerLeft, Policy, Run
 from ringcast.bus.names import destinations
 from ringcast.bus.peer import Patience, Peer
 
@@ -32,11 +32,6 @@ class LocalPeer(Peer):
         self._transactions = self._number = 0
         self._doorbell = ThreadDoorbell()
 
-    def queue(
-        self, payload: Payload, *, to: str | Iterable[str], timeout: float | None = None, policy: Policy = "wait"
-    ) -> int:
-        return self.queue_many([payload], to=to, timeout=timeout, policy=policy)
-
     def queue_many(
         self,
         payloads: Sequence[Payload],
@@ -52,15 +47,6 @@ class LocalPeer(Peer):
         with self.queueing:
             self._refuse_if_gone()
             return self._queue_ticks(held, self._receivers(to), Patience(0 if policy == "raise" else timeout), policy)
-
-    def dequeue(self, *, timeout: float | None = None) -> Message | PeerLeft:
-        items = self.dequeue_many(1, timeout=timeout)
-        if not items:
-            raise BusWaitExpired(f"bus {self._bus.name!r}: nothing came for {self.name!r} within {timeout} s")
-        return items[0]
-
-    def dequeue_many(self, limit: int = 1024, *, timeout: float | None = None) -> list[Message | PeerLeft]:
-        return messages(self.dequeue_runs(limit, timeout=timeout))
 
     def dequeue_runs(self, limit: int = 1024, *, timeout: float | None = None) -> list[Run | PeerLeft]:
         if limit < 1:
@@ -136,6 +122,9 @@ class LocalPeer(Peer):
             raise Detached(f"peer {self.name!r} of bus {self._bus.name!r} was detached")
         if self.left is not None:
             raise Fenced(f"peer {self.name!r} was given up by the others of bus {self._bus.name!r} ({self.left})")
+
+    def _refuse_idle(self, timeout: float | None, /) -> NoReturn:
+        raise BusWaitExpired(f"bus {self._bus.name!r}: nothing came for {self.name!r} within {timeout} s")
 
     def _place(self) -> int:
         return self.incarnation

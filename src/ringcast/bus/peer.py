@@ -10,7 +10,7 @@ import time
 from abc import ABC, abstractmethod
 from collections.abc import AsyncIterator, Callable, Iterable, Iterator, Sequence
 from types import TracebackType
-from typing import Self, TypeVar
+from typing import NoReturn, Self, TypeVar
 
 from ringcast.bus.doorbell import Doorbell
 from ringcast.bus.errors import BusFull, BusWaitExpired
@@ -24,7 +24,6 @@ class Peer(ABC):
 
     name: str
 
-    @abstractmethod
     def queue(
         self, payload: Payload, *, to: str | Iterable[str], timeout: float | None = None, policy: Policy = "wait"
     ) -> int:
@@ -32,6 +31,7 @@ class Peer(ABC):
 
         Returning means that queueing has finished: whatever is queued anywhere from now on comes after it (G13).
         """
+        return self.queue_many([payload], to=to, timeout=timeout, policy=policy)
 
     @abstractmethod
     def queue_many(
@@ -47,13 +47,16 @@ class Peer(ABC):
         A batch that fits half a ring takes one place, nothing comes between its messages; a longer one is cut.
         """
 
-    @abstractmethod
     def dequeue(self, *, timeout: float | None = None) -> Message | PeerLeft:
         """The next message or notice; raises BusWaitExpired when the timeout passes."""
+        items = self.dequeue_many(1, timeout=timeout)
+        if not items:
+            self._refuse_idle(timeout)
+        return items[0]
 
-    @abstractmethod
     def dequeue_many(self, limit: int = 1024, *, timeout: float | None = None) -> list[Message | PeerLeft]:
         """What is ready, at most `limit`; waits for the first, and is empty only when the timeout passes."""
+        return messages(self.dequeue_runs(limit, timeout=timeout))
 
     @abstractmethod
     def dequeue_runs(self, limit: int = 1024, *, timeout: float | None = None) -> list[Run | PeerLeft]:
@@ -78,6 +81,10 @@ class Peer(ABC):
     @abstractmethod
     def _last_number(self) -> int:
         """The number of the last message queued."""
+
+    @abstractmethod
+    def _refuse_idle(self, timeout: float | None, /) -> NoReturn:
+        """Nothing came: BusWaitExpired."""
 
     @abstractmethod
     def _queue_barrier(self) -> int: ...

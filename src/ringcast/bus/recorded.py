@@ -13,12 +13,12 @@ import threading
 import time
 from collections.abc import Callable, Iterable, Sequence
 from pathlib import Path
-from typing import TypeAlias
+from typing import NoReturn, TypeAlias
 
 from ringcast.bus.doorbell import Doorbell
 from ringcast.bus.errors import BusFull, BusWaitExpired
 from ringcast.bus.inbox import as_bytes, ticks
-from ringcast.bus.message import Message, Payload, PeerLeft, Policy, Run, messages
+from ringcast.bus.message import Message, Payload, PeerLeft, Policy, Run
 from ringcast.bus.peer import Patience, Peer
 from ringcast.errors import UsageError
 from ringcast.model import Address, Event, Kind, check_name
@@ -58,11 +58,6 @@ class RecordedPeer(Peer):
             inner.detach()
             raise
 
-    def queue(
-        self, payload: Payload, *, to: str | Iterable[str], timeout: float | None = None, policy: Policy = "wait"
-    ) -> int:
-        return self.queue_many([payload], to=to, timeout=timeout, policy=policy)
-
     def queue_many(
         self,
         payloads: Sequence[Payload],
@@ -83,15 +78,6 @@ class RecordedPeer(Peer):
                 self._inner._wait_for_room(wait.left())
             seq, queued = answer, queued + len(part)
         return seq
-
-    def dequeue(self, *, timeout: float | None = None) -> Message | PeerLeft:
-        items = self.dequeue_many(1, timeout=timeout)
-        if not items:
-            raise BusWaitExpired(f"nothing came for {self.name!r} within {timeout} s")
-        return items[0]
-
-    def dequeue_many(self, limit: int = 1024, *, timeout: float | None = None) -> list[Message | PeerLeft]:
-        return messages(self.dequeue_runs(limit, timeout=timeout))
 
     def dequeue_runs(self, limit: int = 1024, *, timeout: float | None = None) -> list[Run | PeerLeft]:
         wait = Patience(timeout)
@@ -151,6 +137,9 @@ class RecordedPeer(Peer):
 
     def _address(self, name: str, incarnation: int) -> Address:
         return Address(name, incarnation, self._endpoint)
+
+    def _refuse_idle(self, timeout: float | None, /) -> NoReturn:
+        self._inner._refuse_idle(timeout)
 
     def _place(self) -> int:
         return self._inner._place()
