@@ -58,7 +58,7 @@ class AckMap(Generic[K]):
     def check(self) -> None:
         """Every invariant of the map; for tests and the simulator."""
         acks = list(self._acks.values())
-        assert self.minimum == min(acks, default=0), (self.minimum, self._acks)
+        assert self.minimum == (min(acks) if acks else 0), (self.minimum, self._acks)
         assert self._at_minimum == acks.count(self.minimum), (self._at_minimum, self._acks)
 
     def _find_minimum(self) -> None:

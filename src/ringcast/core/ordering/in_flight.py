@@ -72,5 +72,8 @@ class InFlight:
         return done
 
     def check(self) -> None:
+        if not self._batches:
+            assert self.count == 0 and self.nbytes == 0, (self.count, self.nbytes)
+            return
         assert self.count == sum(batch.count for batch in self._batches)
         assert self.nbytes == sum(batch.nbytes for batch in self._batches)
