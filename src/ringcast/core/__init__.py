@@ -72,6 +72,7 @@ from ringcast.core.effects import (
     StateOver,
     Unicast,
 )
+from ringcast.core.multicast import PeerStreams
 from ringcast.core.node import Node
 from ringcast.core.packets import (
     Ack,
@@ -141,6 +142,7 @@ __all__ = [
     "NewView",
     "Node",
     "Packet",
+    "PeerStreams",
     "Piece",
     "PrimaryElsewhere",
     "Probe",

@@ -64,7 +64,7 @@ def test_a_frozen_members_socket_keeps_only_so_much() -> None:
     for _ in range(20):
         cluster.send("A", b"x" * 1000)
     cluster.run_for(5 * MS)
-    assert len(cluster["B"]._buffer) == 3
+    assert len(cluster["B"].port.kept) == 3
     cluster["B"].thaw()
     assert cluster.run_until(cluster.is_settled)
     assert len(cluster.read("B", "A")) == 20

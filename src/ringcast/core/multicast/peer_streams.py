@@ -271,9 +271,14 @@ class PeerStreams:
         for incoming in self.incoming.values():
             incoming.window.check()
 
-    def check_peer(self, peer: Address) -> None:
-        """What lies between this member and one other."""
-        if peer in self.outgoing:
-            self.outgoing[peer].check()
-        if peer in self.incoming:
-            self.incoming[peer].window.check()
+    def check_to(self, peer: Address) -> None:
+        """The stream to this peer, if there is one."""
+        outgoing = self.outgoing.get(peer)
+        if outgoing is not None:
+            outgoing.check()
+
+    def check_from(self, peer: Address) -> None:
+        """The stream from this peer, if there is one."""
+        incoming = self.incoming.get(peer)
+        if incoming is not None:
+            incoming.window.check()

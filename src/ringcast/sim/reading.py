@@ -1,0 +1,52 @@
+"""How the application of a simulated process reads: at once, one delivery every so often, or not at all for a while.
+
+What it has read goes back to the node (`on_taken`), which is how a slow consumer is felt by those who send.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+from ringcast.core import Node
+from ringcast.sim.application import Application
+from ringcast.sim.clock import Clock
+from ringcast.sim.invariants import Checked, check_taken
+
+
+class Reading:
+    """The reader of one process, and when it looks again. `look` lets the application go on."""
+
+    __slots__ = ("_application", "_clock", "_look", "_next_ns", "_node")
+
+    def __init__(self, application: Application, node: Node, clock: Clock, look: Callable[[], None]) -> None:
+        self._application = application
+        self._node = node
+        self._clock = clock
+        self._look = look
+        self._next_ns: int | None = None
+
+    def set_pace(self, pause_ns: int | None) -> None:
+        """0 = at once, None = not at all."""
+        self._application.read_every_ns = pause_ns
+        self._next_ns = None
+
+    def next(self, now_ns: int) -> Checked | None:
+        """Read one thing; None if there is nothing, or it is not the time."""
+        app = self._application
+        if not app.inbox or app.read_every_ns is None:
+            return None
+        if app.read_every_ns and not self._is_time(app.read_every_ns):
+            return None
+        delivery = app.read()
+        if delivery is None:
+            return Checked([], is_far=False)
+        effects = self._node.on_taken(now_ns, delivery)
+        return Checked(effects, check_taken(self._node, delivery, effects))
+
+    def _is_time(self, pause_ns: int) -> bool:
+        clock = self._clock
+        if self._next_ns is None or clock.now_ns >= self._next_ns:
+            self._next_ns = clock.now_ns + pause_ns
+            clock.at(self._next_ns, self._look)
+            return True
+        return False
