@@ -31,6 +31,8 @@ from ringcast.errors import UsageError
 from ringcast.model import Address, Event, Kind
 from ringcast.trace import Recording
 
+_VIEW = Kind.VIEW  # looked up once, not for every event
+
 GUARANTEES = tuple(f"G{number}" for number in range(1, 15))
 
 CHECKERS: dict[str, Callable[[], Checker]] = {
@@ -86,11 +88,12 @@ def judge(recordings: Iterable[Recording], require: Iterable[str] = ()) -> Judge
     members = _ViewMembers()
     events = 0
     for recording in recordings:
+        member, index = recording.member, -1
         for index, event in enumerate(recording.judgeable()):
-            bench.on_event(recording.member, index, event)
-            if event.kind is Kind.VIEW:
+            bench.on_event(member, index, event)
+            if event.kind is _VIEW:
                 members.on_view(event)
-            events += 1
+        events += index + 1
     closed = {recording.member: recording.is_whole for recording in recordings}
     findings = bench.finish(closed)
     absent = [member for member in members.seen if member not in closed]

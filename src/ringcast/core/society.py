@@ -51,6 +51,8 @@ from ringcast.core.packets import Loose, Run
 from ringcast.core.vigilance import Vigilance
 from ringcast.model import Address, Event, View
 
+_CLAIMS = (Heartbeat, Announce)  # messages in which a process names its view
+
 
 class Society:
     """One member's organs of membership, and how they move its streams."""
@@ -155,7 +157,7 @@ class Society:
             return self._say_and_do(now_ns, self.custody.on_failed(now_ns, sender, message))
         if isinstance(message, StateProgress):
             self.custody.on_progress(now_ns, sender)
-        if self.view is not None and isinstance(message, Heartbeat | Announce):
+        if self.view is not None and isinstance(message, _CLAIMS):
             return self._on_claim(now_ns, sender, message)
         for organ in (self.vigilance, self.merging):
             steps = organ.on_message(now_ns, sender, message)

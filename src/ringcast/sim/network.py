@@ -75,8 +75,9 @@ class Path:
         queued_ns = self._queue(now_ns, nbytes) if link.bytes_per_second else 0
         if queued_ns < 0:
             return []
-        copies = 2 if link.duplicate and self._draw() < link.duplicate else 1
-        return [queued_ns + self._delay_ns() for _ in range(copies)]
+        if link.duplicate and self._draw() < link.duplicate:
+            return [queued_ns + self._delay_ns(), queued_ns + self._delay_ns()]
+        return [queued_ns + self._delay_ns()]
 
     def _queue(self, now_ns: int, nbytes: int) -> int:
         """How long until the last byte is on the wire, or -1 if the queue is full."""
@@ -140,10 +141,10 @@ class Network:
         if path.is_cut or ((path.cut_kinds or self.snares) and self._is_caught(path, sender, to, packet)):
             self.lost += 1
             return
-        copies = path.travel_ns(self._clock.now_ns, len(frame))
+        clock, damage = self._clock, path.link.damage
+        copies = path.travel_ns(clock.now_ns, len(frame))
         if not copies:
             self.lost += 1
-        clock, damage = self._clock, path.link.damage
         for travel_ns in copies:
             arrives = path.spoil(frame) if damage else frame
             clock.at(clock.now_ns + travel_ns, self._arrive, to, arrives, arrives is not frame)

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import hashlib
 from collections.abc import Iterable, Mapping
+from operator import attrgetter
 
 import msgspec
 
@@ -14,13 +15,14 @@ from ringcast.model import Address, Event
 from ringcast.trace.block import COLUMNS
 
 _encode = msgspec.msgpack.Encoder(order="sorted").encode
+_columns_of = attrgetter(*COLUMNS)
 
 
 def trace_hash(events: Iterable[Event]) -> str:
     """The hash of one member's events."""
     digest = hashlib.sha256()
     for event in events:
-        digest.update(_encode([getattr(event, name) for name in COLUMNS]))
+        digest.update(_encode(_columns_of(event)))
     return digest.hexdigest()
 
 

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
+from itertools import islice
 from pathlib import Path
 from typing import Any
 
@@ -52,10 +53,8 @@ class Recording:
     def events(self) -> Iterator[Event]:
         """All events from the start; a damaged block ends them, like a cut."""
         if self._events is not None:
-            yield from self._events
-            return
-        for columns in self.blocks():
-            yield from columns.events()
+            return iter(self._events)
+        return (event for columns in self.blocks() for event in columns.events())
 
     def blocks(self) -> Iterator[Columns]:
         """The same as columns, one value per block: for those who want arrays."""
@@ -71,10 +70,7 @@ class Recording:
 
     def judgeable(self) -> Iterator[Event]:
         """The events before the first hole: those from which a guarantee may be judged."""
-        for index, event in enumerate(self.events):
-            if index == self.hole:
-                return
-            yield event
+        return islice(self.events, self.hole)
 
     def _cut_at(self, why: str) -> None:
         self.cut = self.cut or why

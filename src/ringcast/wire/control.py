@@ -7,6 +7,7 @@ text and sequence is held against its bound. Numbers of types are part of the wi
 from __future__ import annotations
 
 from dataclasses import fields, is_dataclass
+from functools import lru_cache
 
 import msgspec
 
@@ -50,8 +51,8 @@ from ringcast.core import (
     ViewAnswer,
     ViewRefusal,
 )
-from ringcast.model import MAX_ENDPOINT, MAX_INCARNATION, Address, check_name
-from ringcast.wire.limits import MAX_CONTROL, MAX_MEMBERS, MAX_SEQNO, MAX_WORDS
+from ringcast.model import MAX_ENDPOINT, MAX_INCARNATION, Address, ViewId, check_name
+from ringcast.wire.limits import MAX_CACHED, MAX_CONTROL, MAX_MEMBERS, MAX_SEQNO, MAX_WORDS
 
 _NUMBERS: dict[int, type] = {
     1: Hello,
@@ -120,6 +121,8 @@ def _out_of_bounds(value: object) -> str | None:
     """What breaks a bound, anywhere inside; None if nothing does."""
     if isinstance(value, Address):
         return _bad_address(value)
+    if isinstance(value, ViewId):
+        return _bad_view_id(value)
     if isinstance(value, tuple):
         if len(value) > MAX_MEMBERS:
             return f"a list of {len(value)}"
@@ -146,8 +149,11 @@ def _fields_of(kind: type) -> tuple[str, ...]:
     return names
 
 
+_VIEWS = (NewView, MergeView, ViewAnswer)
+
+
 def _bad_view(message: Control) -> str | None:
-    if isinstance(message, NewView | MergeView | ViewAnswer):
+    if isinstance(message, _VIEWS):
         members = message.members
         if not members or len(dict.fromkeys(members)) != len(members):
             return "a view without distinct members"
@@ -156,6 +162,15 @@ def _bad_view(message: Control) -> str | None:
     return None
 
 
+# The same few stand in nearly every message: what was right before is right again.
+
+
+@lru_cache(maxsize=MAX_CACHED)
+def _bad_view_id(view_id: ViewId) -> str | None:
+    return _out_of_bounds(view_id.number) or _bad_address(view_id.creator)
+
+
+@lru_cache(maxsize=MAX_CACHED)
 def _bad_address(address: Address) -> str | None:
     if not 0 <= address.incarnation <= MAX_INCARNATION or len(address.endpoint.encode()) > MAX_ENDPOINT:
         return "an address out of range"

@@ -220,6 +220,8 @@ class FailureDetector:
 
     def _attended(self) -> list[Address]:
         doubted = [peer for peer, health in self.health.items() if health.doubt is not None]
+        if not doubted and not self._named:
+            return list(self._watched)
         return list(dict.fromkeys([*self._watched, *self._named, *doubted]))
 
     def deadline_ns(self) -> int | None:

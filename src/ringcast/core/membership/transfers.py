@@ -43,4 +43,4 @@ class Transfers:
         return joiners
 
     def deadline_ns(self) -> int | None:
-        return min(self._deadlines.values(), default=None)
+        return min(self._deadlines.values()) if self._deadlines else None
