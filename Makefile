@@ -53,8 +53,8 @@ merge-costs: setup ## What merging costs in simulation, and the policies over ma
 seeds: setup ## 10,000 simulated runs, judged; stopped at any time, the same command goes on (out/seeds.jsonl)
 	@.venv/bin/ringcast simulate --first-seed 1 --seeds $(or $(SEEDS),10000) --resume out/seeds.jsonl
 
-order-seeds: setup ## 2,000 simulated runs with sends in one order to random subsets (out/seeds.jsonl)
-	@.venv/bin/ringcast simulate --first-seed 1 --seeds $(or $(SEEDS),2000) --workload total --resume out/seeds.jsonl
+order-seeds: setup ## 2,000 simulated runs with sends in one order to random subsets (out/order-seeds.jsonl)
+	@.venv/bin/ringcast simulate --first-seed 1 --seeds $(or $(SEEDS),2000) --workload total --resume out/order-seeds.jsonl
 
 agreement: setup ## Checkers and rules on 320 simulated runs, good and bad: do they say the same?
 	@for first in 0 64 128 192 256; do RINGCAST_AGREEMENT_RUNS=64 RINGCAST_AGREEMENT_FIRST_SEED=$$first \
