@@ -24,7 +24,7 @@ from ringcast.wire.header import (
     read_head,
     remember,
 )
-from ringcast.wire.limits import MAX_RANGES, MAX_SEQNO
+from ringcast.wire.limits import MAX_RANGES
 from ringcast.wire.runs import Source, pack_run, pack_tag, read_tag
 
 _RUN, _ACK, _REQUEST, _HIGHEST, _UNREPAIRABLE, _RESET, _LOOSE = range(1, 8)
@@ -39,9 +39,11 @@ _KINDS: dict[type, int] = {
 }
 
 _CHANNEL = struct.Struct("<B")
+_NONE = struct.Struct("<")
 _ONE = struct.Struct("<q")
 _TWO = struct.Struct("<qq")
 _COUNT = struct.Struct("<H")
+_CHANNELS = tuple(Channel)  # by number
 
 
 class Codec:
@@ -130,23 +132,23 @@ class Codec:
         return source
 
     def _read(self, kind: int, frame: bytes | memoryview, at: int) -> Packet:
-        if at >= len(frame) or frame[at] > Channel.STATE:
+        if at >= len(frame) or frame[at] >= len(_CHANNELS):
             raise Malformed("a packet without its channel")
-        channel = Channel(frame[at])
+        channel = _CHANNELS[frame[at]]
         tag, at = read_tag(self._book, channel, frame, at + _CHANNEL.size)
         if kind == _ACK:
-            return Ack(channel, tag, *_numbers(frame, at, 1))
+            return Ack(channel, tag, *_numbers(frame, at, _ONE))
         if kind == _HIGHEST:
-            high, low = _numbers(frame, at, 2)
+            high, low = _numbers(frame, at, _TWO)
             if low > high:
                 raise Malformed("a low above the highest")
             return Highest(channel, tag, high, low)
         if kind == _REQUEST:
             return self._read_request(channel, tag, frame, at)
         if kind == _UNREPAIRABLE:
-            return Unrepairable(channel, tag, *_numbers(frame, at, 1))
+            return Unrepairable(channel, tag, *_numbers(frame, at, _ONE))
         if kind == _RESET:
-            _numbers(frame, at, 0)
+            _numbers(frame, at, _NONE)
             return Reset(channel, tag)
         raise Malformed(f"kind {kind} is unknown")
 
@@ -157,7 +159,7 @@ class Codec:
         (count,) = _COUNT.unpack_from(frame, at)
         if not 0 < count <= MAX_RANGES:
             raise Malformed("a request with too many or no ranges")
-        numbers = _numbers(frame, at + _COUNT.size, 2 * count)
+        numbers = _numbers(frame, at + _COUNT.size, struct.Struct(f"<{2 * count}q"))
         ranges = tuple(zip(numbers[0::2], numbers[1::2], strict=True))
         if any(first > last or first < 1 for first, last in ranges):
             raise Malformed("a request with an empty range")
@@ -169,11 +171,11 @@ def _read_loose(sender: Address, data: bytes) -> tuple[Address, Loose] | Drop:
     return Drop(message.reason, sender) if isinstance(message, Drop) else (sender, Loose(message))
 
 
-def _numbers(frame: bytes | memoryview, at: int, count: int) -> tuple[int, ...]:
-    """Exactly these many numbers, none negative, and nothing behind them."""
-    if len(frame) - at != 8 * count:
+def _numbers(frame: bytes | memoryview, at: int, shape: struct.Struct) -> tuple[int, ...]:
+    """Exactly these numbers, none negative, and nothing behind them. A signed field holds nothing above MAX_SEQNO."""
+    if len(frame) - at != shape.size:
         raise Malformed("a packet of the wrong length")
-    numbers: tuple[int, ...] = struct.unpack_from(f"<{count}q", frame, at)
-    if any(not 0 <= number <= MAX_SEQNO for number in numbers):
+    numbers: tuple[int, ...] = shape.unpack_from(frame, at)
+    if numbers and min(numbers) < 0:
         raise Malformed("a number out of range")
     return numbers

@@ -18,6 +18,7 @@ from ringcast.core.packets import Ack, Channel, Highest, Request, Reset, Run, Un
 from ringcast.model import Address, Config, Event, Kind
 
 MAX_PEERS = 1024
+_CHANNELS = len(Channel)
 
 
 class PeerStreams:
@@ -87,7 +88,7 @@ class PeerStreams:
     def _stream_id(self, stream: Outgoing | Incoming) -> int:
         """Stream numbers in the recording: the epoch and the channel; 0 is the multicast."""
         assert isinstance(stream.tag, int)
-        return stream.tag * len(Channel) + self.channel
+        return stream.tag * _CHANNELS + self.channel
 
     # ---- receiving
 

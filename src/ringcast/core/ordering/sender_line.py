@@ -34,7 +34,7 @@ class SenderLine:
     @property
     def awaits_place(self) -> bool:
         """Is anything staged here that gets its place only with our ack?"""
-        return any(batch.to & self.bit for batch in self.held)
+        return bool(self.held) and any(batch.to & self.bit for batch in self.held)
 
     # ---- what the sender sends
 
