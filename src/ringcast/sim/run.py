@@ -115,7 +115,7 @@ def _live_through(cluster: Cluster, options: Options, outcome: Outcome) -> None:
     cluster.clock.run_until(heal_ns)
     cluster.start_missing()  # their joins must end too
     if options.bound_ns > 2 * MORE_NS and _deliveries(cluster) < ENOUGH:
-        workload.until_ns += MORE_NS  # the faults let little through
+        workload.extend(MORE_NS)
     cluster.heal(options.bound_ns)
     outcome.is_settled = _settle(cluster, options, outcome, workload.until_ns)
     outcome.living = len(list(cluster.alive()))

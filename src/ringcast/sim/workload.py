@@ -6,7 +6,7 @@ is a user that awaits its sends: while too many wait for room it makes no new on
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from random import Random
 
 from ringcast.model import SECOND, Address
@@ -55,6 +55,11 @@ class Workload:
         self._load = load
         self.until_ns = until_ns
         self._numbers: dict[str, int] = {}
+
+    def extend(self, more_ns: int) -> None:
+        """Go on for longer and twice as fast: the faults let little through, or few are left."""
+        self.until_ns += more_ns
+        self._load = replace(self._load, per_second=2 * self._load.per_second)
 
     def begin(self, name: str) -> None:
         """This member's application starts to send."""

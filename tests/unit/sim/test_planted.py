@@ -8,6 +8,7 @@ from ringcast.errors import UsageError
 from ringcast.model import Address
 from ringcast.sim import KNOWN
 from ringcast.sim.planted import CANDIDATES, Planted, plant
+from ringcast.sim.units import runs_of
 from ringcast.window import AckMap, SendWindow
 
 ME = Address("me", 1, "mem:me")
@@ -49,6 +50,13 @@ def test_a_bug_whose_method_is_gone_is_an_error() -> None:
         plant(replace(BROKEN, target="ringcast.window:AckMap.gone")),
     ):
         pass
+
+
+def test_a_function_is_wrong_also_where_it_was_imported_by_name() -> None:
+    bug = Planted("none", "check", "ringcast.sim.units:runs_of", "in numbers:", "in numbers[1:]:", seeds=1)
+    with plant(bug):
+        assert runs_of([1, 2, 3]) == "2..3"
+    assert runs_of([1, 2, 3]) == "1..3"
 
 
 def test_a_property_can_be_planted_too() -> None:

@@ -2,12 +2,12 @@
 
 from dataclasses import replace
 
-from ringcast.model import MS, SECOND, Event, Kind
+from ringcast.model import MS, SECOND, Event, Kind, profile
 from ringcast.sim import Cluster, Fault, Options, Outcome, Summary, draw, run_world, shrink, simulate, tell
 from ringcast.sim.contents import strange_contents
 from ringcast.sim.faults import LIFE_FAULTS
 from ringcast.sim.storms import storms
-from ringcast.sim.workload import Ledger
+from ringcast.sim.workload import Ledger, Load
 
 SHORT = Options(1, members=2, fixed=True, safety_ns=SECOND, bound_ns=2 * SECOND)
 
@@ -34,6 +34,14 @@ def test_a_good_run_says_how_much_was_examined() -> None:
     assert outcome.faults == {"loss": 1}
     assert outcome.is_settled
     assert min(outcome.examined[name] for name in ("G1", "G2", "G3", "G14")) > 0
+
+
+def test_where_the_faults_let_little_through_there_is_more_to_judge_after_the_heal() -> None:
+    calm = replace(draw(1), faults=(Fault("isolate", 1 * MS, 10 * SECOND, ("A",)),))
+    outcome = simulate(replace(calm, members=2, config=profile("test"), load=Load(per_second=5.0, private_share=0.0)))
+    assert outcome.is_good, outcome.sentences
+    assert outcome.settled_ns >= 8 * SECOND, "the load went on for longer"
+    assert outcome.deliveries > 2 * 5 * 10 + 2 * 2 * 10 * 6, "and was heavier"
 
 
 def test_a_reader_that_read_something_else_is_told() -> None:

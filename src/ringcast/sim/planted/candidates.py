@@ -8,22 +8,11 @@ from __future__ import annotations
 from ringcast.sim.planted.planting import Planted
 
 _MEMBERSHIP = "ringcast.core.membership"
-_ORDERING = "ringcast.core.ordering"
 
 CANDIDATES = (
-    # Frames of the process before are of its view and its epochs, and are refused for that.
+    # Whoever is silent is suspected again and again by the failure detector, until a view without it.
     Planted(
-        "a frame for the process before is taken",
-        "contents",
-        "ringcast.wire.header:read_head",
-        "if to not in (EVERYBODY, me):",
-        "if False:",
-        seeds=60,
-    ),
-    # Who crashes starts again before the heal, and the new process's JOIN says that the old one is gone; and who is
-    # silent in two roll calls is suspected anew.
-    Planted(
-        "a suspicion is lost while the view changes",
+        "suspicions are forgotten with every view",
         "liveness",
         f"{_MEMBERSHIP}.suspicions:Suspicions.on_view",
         "self.members = {member: why for member, why in self.members.items() if member in view}",
@@ -37,16 +26,6 @@ CANDIDATES = (
         f"{_MEMBERSHIP}.roll_call:RollCall.cancel",
         "*self._cancels(list(self._asked_ever))",
         "",
-        seeds=60,
-    ),
-    # What is kept waits for its payload and gets it when the cut ends: it shows only if a sender dies while it is cut
-    # off from the one it sent to, and before anybody excludes it.
-    Planted(
-        "a staged message of a dead sender is kept",
-        "liveness",
-        f"{_ORDERING}.settlement:plan",
-        "if sender not in going:",
-        "if True:",
         seeds=60,
     ),
 )

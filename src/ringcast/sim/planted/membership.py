@@ -29,7 +29,7 @@ MEMBERSHIP = (
         f"{_MULTICAST}.multicast:Multicast.room",
         "if self.standstill is not None:",
         "if False:",
-        seeds=5,
+        seeds=30,
     ),
     Planted(
         "the Resumer is not armed",
@@ -73,7 +73,7 @@ MEMBERSHIP = (
             return []
         message: NewView = step.message
         """,
-        seeds=5,
+        seeds=30,
     ),
     Planted(
         "a sender takes one message more than was agreed with the view",
@@ -82,5 +82,34 @@ MEMBERSHIP = (
         "self.outgoing.window.resize(self.capacity)",
         "self.outgoing.window.resize(self.capacity + 1)",
         seeds=20,
+    ),
+    Planted(
+        "a suspicion discarded while suspended is not raised again",
+        "liveness",
+        f"{_MEMBERSHIP}.membership:Membership._suspect_member",
+        """
+        if self.suspicions.add(member, why, final=final) and final:
+            out.append(Event(Kind.SUSPECT, now_ns, view.id, member, detail={"why": why}))
+        out += self._left_alone(view)
+        self._raise_ns = now_ns + self.config.suspect_repeat_ns
+        """,
+        """
+        if not self.suspicions.add(member, why, final=final):
+            return []
+        if final:
+            out.append(Event(Kind.SUSPECT, now_ns, view.id, member, detail={"why": why}))
+        out += self._left_alone(view)
+        """,
+        seeds=40,
+        kinds=("death", "no-control"),
+    ),
+    Planted(
+        "a frame for the process before is taken",
+        "contents",
+        "ringcast.wire.header:read_head",
+        "if to not in (EVERYBODY, me):",
+        "if False:",
+        seeds=10,
+        kinds=("crash", "leave"),
     ),
 )

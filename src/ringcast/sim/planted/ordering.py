@@ -31,4 +31,14 @@ ORDERING = (
         "placed.insert(0, self.held.popleft())",
         seeds=20,
     ),
+    Planted(
+        "a staged message of a dead sender is kept",
+        "liveness",
+        f"{_ORDERING}.settlement:plan",
+        "if sender not in going:",
+        "if True:",
+        seeds=30,
+        workload="total",
+        kinds=("death", "crash", "one-way"),
+    ),
 )

@@ -11,6 +11,7 @@ import textwrap
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
+from types import CodeType, FunctionType
 from typing import Any
 
 from ringcast.errors import UsageError
@@ -38,17 +39,20 @@ class Planted:
 
 @contextmanager
 def plant(bug: Planted) -> Iterator[None]:
-    """The bug is there while this lasts; afterwards the code is as it was."""
-    owner, name = _find(bug)
-    original = owner.__dict__[name]
-    setattr(owner, name, _spoil(bug, original))
+    """The bug is there while this lasts; afterwards the code is as it was.
+
+    The function stays and gets other code: other modules may have imported it by name.
+    """
+    function = _find(bug)
+    right = function.__code__
+    function.__code__ = _spoiled(bug, function)
     try:
         yield
     finally:
-        setattr(owner, name, original)
+        function.__code__ = right
 
 
-def _find(bug: Planted) -> tuple[Any, str]:
+def _find(bug: Planted) -> FunctionType:
     module_name, _, path = bug.target.partition(":")
     *owners, name = path.split(".")
     owner: Any = importlib.import_module(module_name)
@@ -56,11 +60,16 @@ def _find(bug: Planted) -> tuple[Any, str]:
         owner = getattr(owner, step)
     if name not in owner.__dict__:
         raise UsageError(f"the planted bug {bug.name!r} replaces {bug.target}, which does not exist")
-    return owner, name
+    return _function(owner.__dict__[name])
 
 
-def _spoil(bug: Planted, original: Any) -> Any:
-    function: Any = original.fget if isinstance(original, property) else original
+def _function(found: Any) -> FunctionType:
+    function = found.fget if isinstance(found, property) else found
+    assert isinstance(function, FunctionType), found
+    return function
+
+
+def _spoiled(bug: Planted, function: FunctionType) -> CodeType:
     source = textwrap.dedent(inspect.getsource(function))
     right, wrong = textwrap.dedent(bug.right).strip("\n"), textwrap.dedent(bug.wrong).strip("\n")
     if source.count(_indented(right)) != 1:
@@ -68,7 +77,7 @@ def _spoil(bug: Planted, original: Any) -> Any:
     spoiled = source.replace(_indented(right), _indented(wrong))
     made: dict[str, Any] = {}
     exec(compile(spoiled, f"<planted: {bug.name}>", "exec"), function.__globals__, made)
-    return made[function.__name__]
+    return _function(made[function.__name__]).__code__
 
 
 def _indented(text: str) -> str:
