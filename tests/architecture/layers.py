@@ -28,7 +28,7 @@ MAY_IMPORT: dict[str, tuple[str, ...]] = {
     "trace": ("model",),
     "checkers": ("model", "trace"),
     "bus": ("model", "order", "native", "trace"),
-    "runtime": ("model", "window", "order", "core", "wire", "transport", "trace"),
+    "runtime": ("model", "window", "order", "core", "wire", "transport", "native", "trace"),
     "sim": ("model", "window", "order", "core", "wire", "trace", "checkers"),
     "pipeline": ("model", "trace", "checkers", "sim"),
     "page": ("model", "trace", "checkers", "sim"),

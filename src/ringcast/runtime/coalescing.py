@@ -3,11 +3,13 @@
 One wake of the transport brings many frames; what the core and the application do per run then happens once per wake
 and sender. To the protocol this looks like one larger packet; between senders it is a reordering such as any network
 may do. A packet that is no multicast run is a fence: what came before it is handed on before it.
+Where the native part was built, it reads the frames that repeat themselves (decision 0038); `coalesced` does the same.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable
+from functools import partial
 
 from ringcast.core import Channel, Drop, Envelope, Packet, Piece, Run
 from ringcast.model import Address
@@ -15,9 +17,19 @@ from ringcast.transport import Frame
 
 _GROUP = Channel.GROUP
 Decoded = tuple[Address, Packet] | Drop
+Decode = Callable[[Frame], Decoded]
 
 
-def coalesced(decode: Callable[[Frame], Decoded], frames: Iterable[Frame]) -> list[Decoded]:
+def coalescer(decode: Decode) -> Callable[[Iterable[Frame]], list[Decoded]]:
+    """`coalesced` with this decoder, in C where that is possible."""
+    try:
+        from ringcast.native import _coalescing
+    except ImportError:
+        return partial(coalesced, decode)
+    return _coalescing.Coalescer(decode, join, Run, Piece, _GROUP)
+
+
+def coalesced(decode: Decode, frames: Iterable[Frame]) -> list[Decoded]:
     """The frames of one wake, decoded."""
     out: list[Decoded] = []
     open_runs: dict[Address, Run] = {}  # by sender: the last that was handed on, if another may continue it
@@ -29,12 +41,24 @@ def coalesced(decode: Callable[[Frame], Decoded], frames: Iterable[Frame]) -> li
             out.append(decoded)
             continue
         before = open_runs.get(decoded[0])
-        if before is not None and _continues(before, run):
-            _append(before, run)
-        else:
+        if before is None or not join(before, run):
             open_runs[decoded[0]] = run
             out.append(decoded)
     return out
+
+
+def join(before: Run, run: Run) -> bool:
+    """Put a run behind the one that it continues; False if it does not."""
+    if not _continues(before, run):
+        return False
+    if type(run.items[0]) is Piece or type(before.items[0]) is Piece:
+        before.has_pieces = True
+    before.items += run.items
+    before.nbytes += run.nbytes
+    before.low = run.low
+    if before.each != run.each:
+        before.each = 0
+    return True
 
 
 def _continues(before: Run, run: Run) -> bool:
@@ -46,13 +70,3 @@ def _continues(before: Run, run: Run) -> bool:
         and (run.tag is before.tag or run.tag == before.tag)
         and run.low >= before.low
     )
-
-
-def _append(before: Run, run: Run) -> None:
-    if type(run.items[0]) is Piece or type(before.items[0]) is Piece:
-        before.has_pieces = True
-    before.items += run.items
-    before.nbytes += run.nbytes
-    before.low = run.low
-    if before.each != run.each:
-        before.each = 0

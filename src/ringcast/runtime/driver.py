@@ -44,7 +44,7 @@ from ringcast.core import (
 from ringcast.errors import RingcastError, TransportError
 from ringcast.model import Address, Event, Kind
 from ringcast.runtime.chronicle import Chronicle
-from ringcast.runtime.coalescing import coalesced
+from ringcast.runtime.coalescing import coalescer
 from ringcast.runtime.heartbeats import Audience, Heartbeats, Receiver
 from ringcast.runtime.unsent import Unsent
 from ringcast.trace import Recorder
@@ -86,6 +86,7 @@ class Driver:
         self.on_excluded: Callable[[Excluded], None] = _ignore
         self.on_state: Callable[[Any], None] = _ignore
         self._codec = codec
+        self._coalesced = coalescer(codec.decode)
         self._recorder = recorder
         self._record: Callable[[Event], None] = _ignore if recorder is None else recorder.append
         self._heartbeats = heartbeats
@@ -179,7 +180,7 @@ class Driver:
         """Everything that one wake of the transport read."""
         now = self.now_ns()
         do, node, heard = self._do, self.node, self.heard
-        for decoded in coalesced(self._codec.decode, frames):
+        for decoded in self._coalesced(frames):
             if isinstance(decoded, Drop):
                 self._drop(decoded)
                 continue
