@@ -61,7 +61,6 @@ class Tally:
             if not payloads:
                 return
         seen.last_ns = now
-        seen.nbytes += sum(map(len, payloads))
         self._check(batch.sender, seen, payloads)
         seen.messages += len(payloads)
 
@@ -70,7 +69,11 @@ class Tally:
         first = self._next.get(sender)
         if first is None:  # the first message fixes where this sender's numbers stand: a joiner comes in the middle
             first = int(payloads[0][:4]) if payloads[0][:4].isdigit() else 0
-        if not self._pattern(name, len(payloads[0])).matches(first, payloads):
+        size = len(payloads[0])
+        if self._pattern(name, size).matches(first, payloads):
+            seen.nbytes += size * len(payloads)
+        else:
+            seen.nbytes += sum(map(len, payloads))
             seen.wrong += sum(
                 not self._pattern(name, len(payload)).matches(first + at, [payload])
                 for at, payload in enumerate(payloads)

@@ -1,7 +1,8 @@
 """The sending side of a group: what was accepted and has not left, who waits for room, who waits for acks.
 
-Small messages that are sent in one turn of the loop share a packet; the first one of a turn leaves at once, so a single
-message never waits for company (decision 0013).
+Small messages that are sent in one turn of the loop share packets; the first one of a turn leaves at once, so a single
+message never waits for company (decision 0013). Behind a full turn there is company: the next one collects from its
+first message on.
 Invariant: what was accepted is sent before anything that is accepted later; a cancelled send has taken nothing.
 Not the windows: whether there is room is the node's to say.
 """
@@ -23,6 +24,8 @@ from ringcast.window import largest, lengths_of
 WhenFull = Literal["wait", "raise"] | None
 
 ITEM_BYTES = 2  # a message's place in the length table of its packet
+FULL_FLOW_FRAMES = 4  # what one turn may collect when the turn before was full; else one frame
+TURN_MESSAGES = 2_048  # and never more than these, so that the loop gets its turn
 CHUNK = 4_096  # messages of a long list that are looked at together
 LARGE_AT_ONCE = 64  # of those that are cut into pieces
 
@@ -38,7 +41,9 @@ class Sending:
         self._outbox: list[bytes] = []
         self._slots = 0  # what may still be put into the outbox without asking the node again
         self._bytes = 0
+        self._largest = 0  # of a message that needs no question
         self._turn_began = False
+        self._turn_frames = 1  # what one turn may collect
         self._own_private = 0  # private messages to oneself that were not read yet; bounded like any stream
         self._closing: RingcastError | None = None
 
@@ -84,7 +89,7 @@ class Sending:
     def put(self, payload: bytes) -> bool:
         """Accept a message into the turn's packet, if that needs no question; the caller yields a turn that is full."""
         size = len(payload)
-        if self._slots <= 0 or size > self._bytes or type(payload) is not bytes:
+        if self._slots <= 0 or size > self._bytes or size > self._largest or type(payload) is not bytes:
             return False
         self._slots -= 1
         self._bytes -= size + ITEM_BYTES
@@ -261,13 +266,19 @@ class Sending:
 
     def _end_turn(self) -> None:
         self._turn_began = False
+        self._turn_frames = 1
         if self._outbox:
             self.flush_outbox()
 
     async def yield_turn(self) -> None:
+        """The turn is full. The next one begins with it, so that its first message need not leave alone."""
         self.is_turn_full = False
+        self._turn_frames = FULL_FLOW_FRAMES
         self.flush_outbox()
         await asyncio.sleep(0)
+        if not self._turn_began:
+            self._turn_began = True
+            asyncio.get_running_loop().call_soon(self._end_turn)
 
     def flush_outbox(self) -> None:
         """Send what may be sent; a roll call that began in this turn holds the rest until its view or its cancel."""
@@ -282,15 +293,16 @@ class Sending:
         self._refill()
 
     def _refill(self) -> None:
-        """What may go through the outbox: at most a frame's worth, and nothing while somebody waits in line."""
+        """What may go through the outbox: a frame's worth or few, and nothing while somebody waits in line."""
         node = self._node
         is_held = bool(self.line or self._outbox) or self._driver.is_busy or not self._is_primary
         if is_held or self._closing is not None or not node.has_group:
             self._slots = self._bytes = 0
             return
         window = node.group.outgoing.window
-        self._slots = node.room()
-        self._bytes = min(node.largest_whole, window.max_bytes - window.bytes)
+        self._slots = min(node.room(), TURN_MESSAGES)
+        self._largest = node.largest_whole
+        self._bytes = min(self._turn_frames * node.largest_whole, window.max_bytes - window.bytes)
 
     # ---- waiting
 

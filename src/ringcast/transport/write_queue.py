@@ -46,7 +46,9 @@ class WriteQueue:
                 break
             total += sent
             self.held_bytes -= sent
-            if not self._forget(sent, batch):
+            if not self.held_bytes:  # the usual case: the socket took everything
+                self._buffers.clear()
+            elif not self._forget(sent, batch):
                 break
         return total
 

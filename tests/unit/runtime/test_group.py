@@ -277,6 +277,29 @@ async def test_send_many_keeps_its_order_with_single_sends_around_it(world: Worl
 
 
 @in_world
+async def test_a_loop_of_sends_fills_its_packets_and_the_last_message_leaves_by_itself(world: World) -> None:
+    """Only the first message of all leaves alone; behind a full turn the next one collects from the beginning."""
+    a, b = await world.open("A", "B", capacity=10_000, window_bytes=1 << 20, frame_bytes=2_000)
+    for number in range(1_000):
+        await a.send(b"%0100d" % number)
+    full = 1_000 * 102 // (2_000 - 300)  # a frame leaves some room for its head
+    assert world.transports["A"].counters.frames_out <= full + 3
+    assert [message.payload for message in await read(b, 1_000)] == [b"%0100d" % number for number in range(1_000)]
+
+
+@in_world
+async def test_behind_full_turns_a_single_message_leaves_at_once_again(world: World) -> None:
+    a, _ = await world.open("A", "B", capacity=10_000, window_bytes=1 << 20, frame_bytes=2_000)
+    for _ in range(100):
+        await a.send(bytes(100))
+    await asyncio.sleep(0)
+    await asyncio.sleep(0)
+    before = world.transports["A"].counters.frames_out
+    await a.send(b"alone")
+    assert world.transports["A"].counters.frames_out == before + 1
+
+
+@in_world
 async def test_what_was_accepted_waits_if_the_room_is_gone_at_the_end_of_the_turn(world: World) -> None:
     """A roll call may begin between `send` and the end of its turn of the loop: nothing goes out behind the cut."""
     a, b = await world.open("A", "B", **SMALL, self_delivery=False)
