@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 from ringcast.core import Ack, Channel, Drop, Envelope, Piece, Run
 from ringcast.model import Address, ViewId
-from ringcast.runtime.coalescing import Decoded, coalesced, coalescer, join
+from ringcast.runtime.coalescing import MOST_OPEN, Decoded, coalesced, coalescer, join
 from ringcast.transport import Frame
 from ringcast.wire import Codec
 
@@ -87,6 +87,19 @@ def test_any_bytes_at_all_are_read_as_the_codec_reads_them(said: list[bytes]) ->
     assert coalescer(Codec("g", ME).decode)(said) == coalesced(Codec("g", ME).decode, said)
 
 
+@pytest.mark.parametrize("many", [MOST_OPEN, MOST_OPEN + 1])
+def test_of_more_senders_than_are_remembered_all_begin_anew(many: int) -> None:
+    writers = [Codec("g", Address(f"s{number}", number, "mem:s")) for number in range(many)]
+    said = [
+        codec.encode(Run(Channel.GROUP, VIEWS[0], codec.me, first, 0, [b"ab"], 2))
+        for first in (1, 2)
+        for codec in writers
+    ]
+    read = coalescer(Codec("g", ME).decode)(said)
+    assert read == coalesced(Codec("g", ME).decode, said)
+    assert len(read) == (many if many == MOST_OPEN else 2 * many)
+
+
 def rewritten(codec: Codec) -> Iterator[Frame]:
     """Three runs, one after the other in the same buffer."""
     buffer = memoryview(bytearray(1_000))
@@ -111,6 +124,12 @@ def test_an_error_of_the_reader_or_of_the_decoder_comes_out_and_leaves_nothing_b
         coalescer(broken)([b"x"])
     with pytest.raises(TypeError):
         coalescer(Codec("g", ME).decode)(["text"])  # type: ignore[list-item]
+
+
+def test_a_coalescer_that_was_given_nothing_says_so() -> None:
+    empty = native.Coalescer.__new__(native.Coalescer)
+    with pytest.raises(RuntimeError, match="never given its parts"):
+        empty([b"x"])
 
 
 def test_a_coalescer_lets_go_of_what_it_was_given() -> None:

@@ -22,7 +22,7 @@ streams = st.one_of(
 item_lists = st.one_of(
     st.lists(st.binary(max_size=300), min_size=1, max_size=50),
     st.builds(lambda size, count: [b"x" * size] * count, st.integers(0, 40), st.integers(1, 1500)),
-    st.builds(lambda item: [Piece(item)], st.binary(max_size=2000)),
+    st.builds(lambda item: [Piece(item)], st.binary(min_size=1, max_size=2000)),
 )
 
 

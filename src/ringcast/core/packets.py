@@ -3,7 +3,7 @@
 A packet belongs to a channel and, on it, to a tag: on GROUP the tag is the id of the view it was sent in, on PEER
 and CONTROL it is the epoch of the stream between two incarnations. Items of a run are bytes on every channel;
 control messages are encoded by the codec that the node was given, so that they can be fragmented like anything else.
-Not frozen: a packet is built once per run on the hot path and never changed.
+Not frozen: a packet is built once per run on the hot path, and never changed once the core has it.
 """
 
 from __future__ import annotations

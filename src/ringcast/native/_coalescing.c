@@ -184,8 +184,12 @@ static PyObject *coalescer_call(Coalescer *self, PyObject *args, PyObject *names
     PyObject *frames, *frame;
     if (names != NULL && PyDict_GET_SIZE(names)) return PyErr_Format(PyExc_TypeError, "takes no keywords");
     if (!PyArg_ParseTuple(args, "O", &frames)) return NULL;
+    if (self->group == NULL) return PyErr_Format(PyExc_RuntimeError, "a coalescer that was never given its parts");
     PyObject *each = PyObject_GetIter(frames);
-    Wake wake = {.self = self, .out = each == NULL ? NULL : PyList_New(0)};
+    Wake wake;
+    wake.self = self;
+    wake.out = each == NULL ? NULL : PyList_New(0);
+    wake.open.count = 0;
     int failed = wake.out == NULL;
     while (!failed && (frame = PyIter_Next(each)) != NULL) {
         failed = take_frame(&wake, frame);

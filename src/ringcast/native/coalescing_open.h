@@ -7,7 +7,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-enum { MOST_OPEN = 16 };
+enum { MOST_OPEN = 64 }; /* as in src/ringcast/runtime/coalescing.py */
 
 typedef struct {
     PyObject *sender, *run;
@@ -18,8 +18,8 @@ typedef struct {
 } Open;
 
 typedef struct {
-    Open entry[MOST_OPEN];
     int count;
+    Open entry[MOST_OPEN]; /* what lies behind `count` was never written */
 } OpenTable;
 
 /* The attributes of a run, interned once. */

@@ -15,6 +15,8 @@ from ringcast.core import Channel, Drop, Envelope, Packet, Piece, Run
 from ringcast.model import Address
 from ringcast.transport import Frame
 
+MOST_OPEN = 64  # senders whose runs may be continued; as in native/coalescing_open.h
+
 _GROUP = Channel.GROUP
 Decoded = tuple[Address, Packet] | Drop
 Decode = Callable[[Frame], Decoded]
@@ -41,6 +43,8 @@ def coalesced(decode: Decode, frames: Iterable[Frame]) -> list[Decoded]:
             out.append(decoded)
             continue
         before = open_runs.get(decoded[0])
+        if before is None and len(open_runs) == MOST_OPEN:
+            open_runs.clear()
         if before is None or not join(before, run):
             open_runs[decoded[0]] = run
             out.append(decoded)

@@ -4,7 +4,8 @@
 
 If all messages have one length the table is that one number, and the payloads are cut by one cached struct. Empty
 messages always have the full table: otherwise a frame of a few bytes could claim thousands of them. A piece stands
-alone in its frame, because one flag says that more follows.
+alone in its frame, because one flag says that more follows. A run has one form only: flags that nobody writes are
+refused, so that a reader may know the common forms by their bytes.
 """
 
 from __future__ import annotations
@@ -29,6 +30,7 @@ _MORE = 2  # a piece: more follows
 _FOREIGN = 4  # the origin is not the sender: a survivor's repair
 _SEALED = 8  # for the ordering, not for the application
 _MARKS: dict[type, int] = {Piece: _MORE, Envelope: _SEALED}
+_FORMS = (0, _UNIFORM, _UNIFORM | _MORE, _SEALED, _UNIFORM | _SEALED)  # each also with _FOREIGN
 
 
 def pack_tag(tag: Tag) -> bytes:
@@ -124,10 +126,14 @@ def read_run(book: AddressBook, sender: Address, frame: bytes | memoryview, at: 
         raise Malformed("a run without its head") from None
     if not 0 < count <= MAX_ITEMS or not 0 <= low < first <= MAX_SEQNO - count:
         raise Malformed("a run with numbers out of range")
+    if flags & ~_FOREIGN not in _FORMS:
+        raise Malformed("a run with flags that do not go together")
     tag, at = read_tag(book, channel, frame, at + _RUN.size)
     origin = sender
     if flags & _FOREIGN:
         origin, at = book.read_address(frame, at)
+        if origin == sender:
+            raise Malformed("a repair of the sender's own")
     if flags & _UNIFORM:
         items, nbytes = _uniform(frame, at, count)
     else:

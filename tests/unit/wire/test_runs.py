@@ -7,6 +7,7 @@ import pytest
 from ringcast.core import Channel, Drop, Envelope, Piece, Run
 from ringcast.model import Address, ViewId
 from ringcast.wire import Codec
+from ringcast.wire.header import group_tag, pack_address, pack_head
 
 A, B = Address("A", 1, "127.0.0.1:7001"), Address("B", 2, "127.0.0.1:7002")
 V1, V2 = ViewId(1, A), ViewId(2, B)
@@ -66,3 +67,21 @@ def test_a_frame_cut_short_after_its_shape_was_learned_is_a_drop() -> None:
     reader, frame = Codec("g", B), Codec("g", A).encode(run(5, [b"ab", b"cd"]))
     reader.decode(frame)
     assert all(isinstance(reader.decode(frame[:end]), Drop) for end in range(len(frame)))
+
+
+@pytest.mark.parametrize("flags", [2, 10, 11, 16, 17, 128])
+@pytest.mark.parametrize("known", [False, True])
+def test_a_run_with_flags_that_nobody_writes_is_a_drop(flags: int, known: bool) -> None:
+    reader, frame = Codec("g", B), Codec("g", A).encode(run(5, [b"ab"]))
+    if known:
+        reader.decode(frame)
+    at = len(pack_head(1, group_tag("g"), A)) + 1
+    changed = frame[:at] + bytes([flags]) + frame[at + 1 :]
+    assert reader.decode(changed) == Drop("a run with flags that do not go together", A)
+
+
+def test_a_run_that_names_its_sender_as_somebody_else_is_a_drop() -> None:
+    frame = Codec("g", A).encode(Run(Channel.GROUP, V1, B, 5, 4, [b"ab"], 2))
+    changed = frame.replace(pack_address(B), pack_address(A))
+    assert changed != frame
+    assert Codec("g", B).decode(changed) == Drop("a repair of the sender's own", A)
