@@ -69,7 +69,7 @@ def run(native: ModuleType, directory: str, task: str, stop: tuple[str, int, int
 
 if __name__ == "__main__":
     sys.path.insert(0, str(Path(__file__).resolve().parents[2]))
-    from integration.bus.steps_build import load_steps
+    from integration.native_build import load_native
 
     module, where, what, step, nth, signal_number = sys.argv[1:]
-    run(load_steps(Path(module)), where, what, (step, int(nth), int(signal_number)))
+    run(load_native(Path(module)), where, what, (step, int(nth), int(signal_number)))

@@ -12,7 +12,7 @@ from pathlib import Path
 
 import pytest
 
-from integration.bus.steps_build import compile_steps
+from integration.native_build import compile_native
 from needs.plugin import require
 from ringcast.bus import Message, PeerLeft, SharedBus
 from ringcast.bus.shared_peer import SharedPeer
@@ -25,7 +25,7 @@ PATIENCE_S = 60
 def steps(tmp_path_factory: pytest.TempPathFactory) -> Path:
     require("compiler")
     require("native")
-    return compile_steps(tmp_path_factory.mktemp("steps"))
+    return compile_native("_bus", tmp_path_factory.mktemp("steps"), "-O2", "-DBUS_STEPS")
 
 
 @dataclass(slots=True)

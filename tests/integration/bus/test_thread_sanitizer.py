@@ -4,16 +4,14 @@ A few seconds here; a minute for each of several seeds with RINGCAST_LONG=1. A w
 stress would prove nothing.
 """
 
-import shlex
 import shutil
 import subprocess
-import sysconfig
 from pathlib import Path
 
 import pytest
 
-from integration.bus.steps_build import NATIVE
 from integration.long import either
+from integration.native_build import NATIVE, compiler
 
 pytestmark = pytest.mark.needs("compiler")
 
@@ -22,11 +20,13 @@ SEEDS = range(1, int(either(long=6, short=2)))
 
 
 def build(headers: Path, target: Path) -> Path:
-    compiler = shlex.split(sysconfig.get_config_var("CC") or "cc")
     # gcc warns that the tool does not model fences; no data here depends on one (see bus_bell.h).
     options = ["-std=gnu11", "-g", "-O1", "-fsanitize=thread", "-Wno-tsan", f"-I{headers}"]
     run = subprocess.run(
-        [*compiler, *options, str(SOURCE), "-o", str(target), "-lpthread"], capture_output=True, text=True, check=False
+        [*compiler(), *options, str(SOURCE), "-o", str(target), "-lpthread"],
+        capture_output=True,
+        text=True,
+        check=False,
     )
     if run.returncode != 0:
         pytest.skip(f"needs ThreadSanitizer: {run.stderr.strip().splitlines()[-1]}")
