@@ -43,6 +43,7 @@ class Custody:
         self._members = members
         self._patience_ns = config.state_patience_ns
         self._told_progress_ns = 0
+        self._has_confirmed = False  # that it joined and has the state
         self._early: tuple[Address, ReunionFailed] | None = None  # of a view that we have not got yet
 
     # ---- chunks
@@ -60,6 +61,7 @@ class Custody:
 
     def on_loaded(self, error: str | None) -> Steps:
         """The joiner's application holds the state; or it never will."""
+        self._has_confirmed = error is None
         return self._to_members(StateConfirmed(error or ""))
 
     def on_confirmed(self, sender: Address, confirmed: StateConfirmed) -> list[Effect]:
@@ -80,9 +82,17 @@ class Custody:
         out, steps = self._heard(now_ns, before, self.state.on_view(now_ns, message))
         if reunion is not None and reunion.view == message.id and not self.reunion.takes_part:
             steps += self._stand_aside(reunion)
+        if self._is_mistaken_for_joiner(message):
+            steps += self._to_members(StateConfirmed())
         early, self._early = self._early, None
         failed: Told = ([], []) if early is None else self.on_failed(now_ns, *early)
         return out + failed[0], steps + failed[1]
+
+    def _is_mistaken_for_joiner(self, message: NewView) -> bool:
+        """Whoever made the view had not heard us yet: without another word all would believe that we lack the state."""
+        lacking = () if message.reunion is None else message.reunion.lacking
+        named = any(transfer.joiner == self.me for transfer in message.transfers)
+        return named and self._has_confirmed and self.me not in lacking
 
     def _stand_aside(self, reunion: Reunion) -> Steps:
         """The group merges states and this member's application does not: nobody shall wait for it."""

@@ -84,9 +84,9 @@ class StateLine:
     def _unprovided(self, message: NewView) -> list[Effect]:
         if not self.wants or any(transfer.joiner == self.me for transfer in message.transfers):
             return []
+        is_first = len(message.members) == 1 and self.getting is None  # Else half a state would pass for a whole one.
         self.wants, self.getting = False, None
-        alone = len(message.members) == 1
-        return [StateOver(self.me, None if alone else "nobody in the view has the state")]
+        return [StateOver(self.me, None if is_first else "nobody in the view has the state")]
 
     # ---- the provider
 

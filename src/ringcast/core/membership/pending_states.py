@@ -30,8 +30,9 @@ class PendingStates:
 
     def on_view(self, message: NewView) -> list[Address]:
         """Returns those whose wait for a state begins with this view."""
-        self.transfers = {transfer.joiner: transfer for transfer in message.transfers}
-        begun = [transfer.joiner for transfer in message.transfers if transfer.view == message.id]
+        transfers = [transfer for transfer in message.transfers if transfer.joiner not in self._early]
+        self.transfers = {transfer.joiner: transfer for transfer in transfers}
+        begun = [transfer.joiner for transfer in transfers if transfer.view == message.id]
         self.reunion = message.reunion
         self._lacking = {} if self.reunion is None else dict.fromkeys(self.reunion.lacking)
         if self.reunion is not None and self.reunion.view == message.id:

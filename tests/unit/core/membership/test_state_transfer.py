@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import pytest
 
-from ringcast.model import MS, SECOND
+from ringcast.core.control import NewView, RollCallId, Transfer
+from ringcast.core.membership.pending_states import PendingStates
+from ringcast.model import MS, SECOND, Address, Entry, ViewId
 from unit.core.membership.world import World
 
 
@@ -113,3 +115,53 @@ def test_a_long_transfer_blocks_no_view_and_lets_no_merge_begin() -> None:
     world.run_for(50 * MS)
     assert handler.phase == "idle"
     assert world.verdict() == ""
+
+
+def test_a_joiner_left_alone_half_way_is_not_told_that_it_has_the_state() -> None:
+    """Simulated seed 0 (state): alone after its only provider died, it took half a state for a whole one."""
+    world = World(2)
+    world.group("A")
+    world.send("A", *[b"x" * 1_500 for _ in range(400)])
+    assert world.run_until(lambda: len(world["A"].got) == 400)
+    world.start("J", with_state=True)
+    assert world.run_until(lambda: bool(world["J"].loading))
+    world.crash("A")
+    assert world.is_soon_one("J")
+    assert world["J"].state_over == [("J", "nobody in the view has the state")]
+
+
+def lacking(world: World, name: str) -> list[str]:
+    """Who has no state yet, as this member believes."""
+    society = world[name].node.society
+    assert society is not None
+    return [joiner.name for joiner in society.membership.states.transfers]
+
+
+def test_who_hears_that_a_joiner_has_its_state_before_it_has_the_view_believes_it() -> None:
+    """Simulated seed 19 (state): F got the view late, led the next one, and took everybody else for a joiner."""
+    provider, late, joiner = (Address(name, 1, f"mem:{name}") for name in "PLJ")
+    base, view = RollCallId(ViewId(1, provider), 0, 1), ViewId(2, provider)
+    members = (provider, late, joiner)
+    entries = (Entry(0, 0, 0),) * 3
+    transfers = (Transfer(joiner, provider, view),)
+    states = PendingStates()
+    states.confirm(joiner)
+    begun = states.on_view(NewView(base, view, members, (), (), 64, 64_000, entries, (), transfers=transfers))
+    assert (begun, states.transfers) == ([], {})
+
+
+def test_a_member_that_is_named_a_joiner_again_says_again_that_it_has_the_state() -> None:
+    """Simulated seed 19 (state): a mistaken view made all believe that nobody had the state, for good."""
+    world = World(1)
+    world.group("AB")
+    world.start("J", with_state=True)
+    assert world.run_until(lambda: ("J", None) in world["J"].state_over)
+    world.run_for(5 * MS)
+    society = world["A"].node.society
+    assert society is not None and world["J"].view is not None
+    stale = Transfer(world["J"].address, world["B"].address, world["J"].view.id)
+    society.membership.states.transfers[world["J"].address] = stale
+    world.start("K", with_state=True)
+    assert world.is_soon_one("ABJK")
+    world.run_for(50 * MS)
+    assert [lacking(world, name) for name in "ABJK"] == [[], [], [], []]
