@@ -51,7 +51,7 @@ from ringcast.core import (
     ViewAnswer,
     ViewRefusal,
 )
-from ringcast.model import MAX_ENDPOINT, MAX_INCARNATION, Address, ViewId, check_name
+from ringcast.model import MAX_ENDPOINT, MAX_INCARNATION, MAX_NAME, Address, ViewId, check_name
 from ringcast.wire.limits import MAX_CACHED, MAX_CONTROL, MAX_MEMBERS, MAX_SEQNO, MAX_WORDS
 
 _NUMBERS: dict[int, type] = {
@@ -120,9 +120,9 @@ def decode_control(data: bytes) -> Control | Drop:
 def _out_of_bounds(value: object) -> str | None:
     """What breaks a bound, anywhere inside; None if nothing does."""
     if isinstance(value, Address):
-        return _bad_address(value)
+        return "an address out of range" if _is_long(value) else _bad_address(value)
     if isinstance(value, ViewId):
-        return _bad_view_id(value)
+        return "an address out of range" if _is_long(value.creator) else _bad_view_id(value)
     if isinstance(value, tuple):
         if len(value) > MAX_MEMBERS:
             return f"a list of {len(value)}"
@@ -162,7 +162,12 @@ def _bad_view(message: Control) -> str | None:
     return None
 
 
-# The same few stand in nearly every message: what was right before is right again.
+def _is_long(address: Address) -> bool:
+    return len(address.name) > MAX_NAME or len(address.endpoint) > MAX_ENDPOINT
+
+
+# The same few stand in nearly every message: what was right before is right again. Asked for short ones only, for what
+# was asked is remembered.
 
 
 @lru_cache(maxsize=MAX_CACHED)

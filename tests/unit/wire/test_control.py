@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 from typing import get_args
 
 import pytest
@@ -65,3 +66,12 @@ def test_what_breaks_a_bound_is_dropped_with_a_reason(message: Control, reason: 
 def test_an_unknown_type_and_a_message_that_is_too_long_are_dropped() -> None:
     for data in (b"", b"\xff", encode_control(Heartbeat(V, 1)) + b"x", b"\x01" + bytes(2 << 20)):
         assert isinstance(decode_control(data), Drop)
+
+
+@pytest.mark.parametrize("long", [Address("A", 1, "x" * 50_000), Address("A" * 50_000, 1, "x")])
+def test_nothing_is_remembered_of_an_address_that_is_too_long(long: Address) -> None:
+    for message in (Suspicion((long,)), Heartbeat(ViewId(3, long), 1)):
+        decoded = decode_control(encode_control(message))
+        assert isinstance(decoded, Drop) and len(decoded.reason) < 100
+    alike = [each for each in gc.get_objects() if isinstance(each, Address) and each == long]
+    assert alike == [long] and alike[0] is long
