@@ -11,7 +11,7 @@ from __future__ import annotations
 import asyncio
 import logging
 import time
-from collections import Counter, deque
+from collections import deque
 from collections.abc import Callable, Iterable, Sequence
 from typing import Any
 
@@ -45,6 +45,7 @@ from ringcast.errors import RingcastError, TransportError
 from ringcast.model import Address, Event, Kind
 from ringcast.runtime.chronicle import Chronicle
 from ringcast.runtime.coalescing import coalescer
+from ringcast.runtime.drops import Drops
 from ringcast.runtime.heartbeats import Audience, Heartbeats, Receiver
 from ringcast.runtime.unsent import Unsent
 from ringcast.trace import Recorder
@@ -74,7 +75,7 @@ class Driver:
         self.node = node
         self.now_ns = now_ns
         self.transport = transport
-        self.drops: Counter[str] = Counter()
+        self.drops = Drops()
         self.heard: dict[Address, int] = {}
         self.chronicle = Chronicle(node.me, self.heard)
         self.inbox: deque[object] = deque()  # what the application reads, and where it stops on its way
@@ -238,11 +239,11 @@ class Driver:
 
     def _send(self, to: Endpoint | None, frame: bytes) -> None:
         if to is None:
-            self.drops["an address without a usable endpoint"] += 1
+            self.drops.add("an address without a usable endpoint")
             return
         is_taken = not self._unsent.holds(to) and self.transport.send(to, frame)
         if not is_taken and not self._unsent.put(to, frame):
-            self.drops["the socket was busy for too long"] += 1
+            self.drops.add("the socket was busy for too long")
 
     def _endpoint(self, text: str) -> Endpoint | None:
         """Where this text points; None if it points nowhere, for it may come from a peer."""
@@ -288,7 +289,7 @@ class Driver:
         self._freed = True
 
     def _drop(self, effect: Drop) -> None:
-        self.drops[effect.reason] += effect.count
+        self.drops.add(effect.reason, effect.count)
 
     def _lost(self, effect: Lost) -> None:
         _log.error("lost its place: %s", effect.reason)
