@@ -145,6 +145,11 @@ class Sending:
     def _is_primary(self) -> bool:
         return not self._node.has_group or self._node.view.is_primary
 
+    @property
+    def _is_free(self) -> bool:
+        """Nobody waits before, and nothing refuses: a message may go without being asked for more than room."""
+        return not self.line and self._closing is None and self._is_primary
+
     def _check_primary(self) -> None:
         if not self._is_primary:
             raise NotPrimary(f"nothing was sent: {why_not_primary(self._node.view)}")
@@ -248,7 +253,7 @@ class Sending:
         node, now, effects, count = self._node, self._driver.now_ns(), [], 0
         for payload in payloads:
             is_large = type(payload) is bytes and node.largest_whole < len(payload) <= node.config.max_message_bytes
-            if not is_large or self.line or not self._is_primary or not self._may_send(payload, None):
+            if not is_large or not self._is_free or not self._may_send(payload, None):
                 break
             effects += node.send_large(now, payload)
             count += 1
