@@ -63,7 +63,7 @@ class LoopThread:
     def _begin(self, work: Callable[[], Coroutine[Any, Any, T]], answer: Future[T]) -> None:
         if answer.cancelled():
             return
-        task = self.loop.create_task(work())
+        task = self.loop.create_task(_begun(work))
         task.add_done_callback(lambda task: _hand_over(task, answer))
         answer.add_done_callback(lambda _: self._withdraw(task))
 
@@ -75,6 +75,11 @@ class LoopThread:
         if self._thread.is_alive():
             self.loop.call_soon_threadsafe(self._ended.set)
             self._thread.join()
+
+
+async def _begun(work: Callable[[], Coroutine[Any, Any, T]]) -> T:
+    """Whatever goes wrong with it, from its making on, is the task's answer."""
+    return await work()
 
 
 def _hand_over(task: asyncio.Task[T], answer: Future[T]) -> None:

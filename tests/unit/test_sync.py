@@ -183,6 +183,14 @@ def test_an_interrupted_wait_is_given_up_on_the_loop_too(
     assert messages(b, 1) == [b"after it"]
 
 
+def test_work_that_cannot_even_begin_answers_with_its_error(pair: tuple[sync.Group, sync.Group]) -> None:
+    def broken() -> Any:
+        raise LookupError("before there was a coroutine")
+
+    with pytest.raises(LookupError, match="before there was"):
+        pair[0]._thread.call(broken)
+
+
 def test_a_join_that_fails_ends_its_thread() -> None:
     before = threading.active_count()
     with pytest.raises(ringcast.TransportError):
