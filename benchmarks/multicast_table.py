@@ -1,11 +1,12 @@
-"""The multicast's table: four processes, three sizes, one or all sending, IP multicast and TCP, beside raw sockets.
+"""The multicast's tables: four processes, three sizes, one or all sending, IP multicast and TCP, beside raw sockets.
 
-    python benchmarks/multicast_table.py run FILE [--seconds 1.5] [--lines WORDS] [--extra | --lossy] [--plain]
+    python benchmarks/multicast_table.py run FILE [--seconds 0.8] [--lines WORDS] [--extra | --lossy] [--plain]
     python benchmarks/multicast_table.py show FILE
 
-`run` measures every line once and appends the figures to FILE, one JSON object per line; run it three times. `show`
-prints the median and the spread of what FILE holds, beside the figures of JGroups 5.6 on a machine like ours (not one
-run with ours). `--extra`: the one-message form, pyzmq and 1,400 B datagrams. `--lossy`: with 10 % loss. Everything runs
+`run` measures every line once and appends the figures to FILE, one JSON object per line; run it three times (about a
+minute each). `--extra` instead: batches and one message at a time, 1,400 B datagrams and pyzmq, one sender, all sizes.
+`--lossy` instead: with 10 % loss. `show` prints the tables of docs/benchmarks.md from what FILE holds of each kind:
+medians and spreads, beside the figures of JGroups 5.6 on a machine like ours (not one run with ours). Everything runs
 in a network namespace of its own, under SCHED_BATCH (contestants too) unless `--plain`.
 """
 
@@ -15,7 +16,7 @@ import argparse
 import asyncio
 import json
 import statistics
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -50,77 +51,122 @@ def figures(result: dict[str, Any]) -> dict[str, Any]:
     return {name: result[name] for name in (*wanted, "overflows", "rss_megabytes_max", "cpu_seconds")}
 
 
-def run_line(name: str, shape: Shape, raw: dict[tuple[Mode, int], float]) -> dict[str, Any]:
+def run_line(name: str, shape: Shape) -> dict[str, Any]:
+    """With the raw limit right behind it: that does not depend on the size, but on what the machine can do just now."""
     result = figures(asyncio.run(measure(shape, "batch")))
     mode: Mode = "tcp" if shape.transport == "tcp" else "udp-multicast"
-    key = (mode, shape.senders)
-    if key not in raw:  # once per round: it does not depend on the size of our messages
-        raw[key] = raw_megabytes_per_second(mode, members=4, senders=shape.senders, seconds=shape.seconds)
-    share = result["megabytes_per_second_from_others"] / raw[key]
-    return {"line": name, **result, "raw_megabytes_per_second": raw[key], "share_of_raw": share}
+    raw = raw_megabytes_per_second(mode, members=4, senders=shape.senders, seconds=shape.seconds)
+    share = result["megabytes_per_second_from_others"] / raw
+    return {"line": name, **result, "raw_megabytes_per_second": raw, "share_of_raw": share}
 
 
-def run_extra(seconds: float) -> list[dict[str, Any]]:
-    """What stands beside the table: the one-message form, small datagrams, pyzmq."""
-    found = []
-    for name, shape in lines(seconds):
-        if shape.senders == 1:
-            single = figures(asyncio.run(measure(shape, "single")))
-            found.append({"line": f"{name}, one message at a time", **single})
-        if shape.senders == 1 and shape.ip_multicast:
-            small = figures(asyncio.run(measure(replace(shape, frame_bytes=1_400), "batch")))
-            found.append({"line": f"{name}, 1,400 B datagrams", **small})
-            for peer, rate in measure_peers(senders=1, members=4, size=shape.size, seconds=seconds).items():
-                found.append({"line": f"{peer}, {shape.size} B", "messages_per_second_per_receiver": rate})
-    return found
+def run_extra(seconds: float, plain: bool) -> Iterator[dict[str, Any]]:
+    """What stands beside the table, each size in one go: both forms, small datagrams, pyzmq."""
+    mark = ", usual scheduling" if plain else ""
+    for size in SIZES:
+        for name, form, shape in beside(size, seconds):
+            found = figures(asyncio.run(measure(shape, form)))
+            yield {"contestant": name + mark, "size": size, "line": f"{name}{mark}, {size} B", **found}
+        for name, rate in measure_peers(senders=1, members=4, size=size, seconds=seconds).items():
+            line = {"contestant": name + mark, "size": size, "line": f"{name}{mark}, {size} B"}
+            yield {**line, "messages_per_second_per_receiver": rate}
 
 
-def run_lossy(seconds: float) -> list[dict[str, Any]]:
+def beside(size: int, seconds: float) -> Iterator[tuple[str, str, Shape]]:
+    tcp = Shape(4, 1, size, seconds, "tcp")
+    multicast = Shape(4, 1, size, seconds, "udp", ip_multicast=True)
+    for form, words in (("batch", "batches"), ("single", "one message at a time")):
+        yield f"ringcast, TCP, {words}", form, tcp
+        yield f"ringcast, IP multicast, {words}", form, multicast
+    yield "ringcast, IP multicast, batches, 1,400 B datagrams", "batch", replace(multicast, frame_bytes=1_400)
+
+
+def run_lossy(seconds: float) -> Iterator[dict[str, Any]]:
     namespace.lose(10)
     shapes = [shape for name, shape in lines(seconds) if name.startswith("1 sender, IP")]
-    return [
-        {"line": f"10 % loss, {size} B frames, {shape.size} B", **figures(asyncio.run(measure(small, "batch")))}
-        for shape in shapes
-        for size in (64_000, 1_400)
-        for small in [replace(shape, frame_bytes=size)]
-    ]
+    for shape in shapes:
+        for size in (64_000, 1_400):
+            found = figures(asyncio.run(measure(replace(shape, frame_bytes=size), "batch")))
+            yield {"line": f"10 % loss, {size} B frames, {shape.size} B", "is_lossy": True, **found}
 
 
 def run(args: argparse.Namespace) -> None:
     namespace.enter()
     if not args.plain:
         schedule_in_batches()
-    raw: dict[tuple[Mode, int], float] = {}
     with args.file.open("a") as out:
         found: Iterable[dict[str, Any]]
         if args.lossy:
             found = run_lossy(args.seconds)
         elif args.extra:
-            found = run_extra(args.seconds)
+            found = run_extra(args.seconds, args.plain)
         else:
             chosen = [(name, shape) for name, shape in lines(args.seconds) if args.lines in name]
-            found = (run_line(name, shape, raw) for name, shape in chosen)
+            found = (run_line(name, shape) for name, shape in chosen)
         for row in found:
             print(row["line"], f"{row['messages_per_second_per_receiver'] / 1e6:.3f} M", flush=True)
             out.write(json.dumps(row) + "\n")
             out.flush()
 
 
+Rows = list[dict[str, Any]]
+
+
 def show(path: Path) -> None:
-    rows: dict[str, list[dict[str, Any]]] = {}
-    for text in path.read_text().splitlines():
-        row = json.loads(text)
-        rows.setdefault(row["line"], []).append(row)
+    rows: Rows = [json.loads(text) for text in path.read_text().splitlines()]
+    beside = [row for row in rows if "contestant" in row]
+    lossy = [row for row in rows if row.get("is_lossy")]
+    table = [row for row in rows if "share_of_raw" in row]
+    for found, print_table in ((table, show_table), (beside, show_beside), (lossy, show_lossy)):
+        if found:
+            print_table(found)
+            print()
+
+
+def show_table(rows: Rows) -> None:
     print(
         "| line | messages/s at each receiver: median (least to most) of n | JGroups | share of raw | repaired | MB |"
     )
     print("|---|---|---|---|---|---|")
-    for name, found in rows.items():
+    for name, found in grouped(rows, "line").items():
         print(words(name, found))
 
 
-def words(name: str, found: list[dict[str, Any]]) -> str:
+def show_beside(rows: Rows) -> None:
+    print(
+        "| 1 sender, messages/s at each receiver: median (least to most) |",
+        " | ".join(f"{size} B" for size in SIZES),
+        "|",
+    )
+    print("|---|---|---|---|")
+    for name, found in grouped(rows, "contestant").items():
+        by_size = grouped(found, "size")
+        print(f"| {name} |", " | ".join(spread(by_size[size]) if size in by_size else "" for size in SIZES), "|")
+
+
+def show_lossy(rows: Rows) -> None:
+    print("| line | messages/s at each receiver: median (least to most) | sent again |")
+    print("|---|---|---|")
+    for name, found in grouped(rows, "line").items():
+        print(f"| {name} | {spread(found)} | {statistics.median(row['retransmitted'] for row in found):.0f} |")
+
+
+def grouped(rows: Rows, by: str) -> dict[Any, Rows]:
+    found: dict[Any, Rows] = {}
+    for row in rows:
+        found.setdefault(row[by], []).append(row)
+    return found
+
+
+def spread(found: Rows) -> str:
+    """Median, and where there are several rounds least and most; says so if something did not arrive."""
     rates = sorted(row["messages_per_second_per_receiver"] / 1e6 for row in found)
+    whole = "" if all(row.get("complete", True) for row in found) else " INCOMPLETE"
+    around = f" ({rates[0]:.3f} to {rates[-1]:.3f})" if len(rates) > 1 else ""
+    return f"{statistics.median(rates):.3f} M{around}{whole}"
+
+
+def words(name: str, found: list[dict[str, Any]]) -> str:
     title, _, size = name.rpartition(", ")
     known = JGROUPS.get(title)
     theirs = f"{known[SIZES.index(int(size.split()[0]))] / 1e6:.3f} M" if known else ""
@@ -128,16 +174,14 @@ def words(name: str, found: list[dict[str, Any]]) -> str:
     share = f"{statistics.median(shares):.0%}" if shares else ""
     again = max((row.get("retransmitted", 0) for row in found), default=0)
     memory = max((row.get("rss_megabytes_max", 0) for row in found), default=0)
-    whole = "" if all(row.get("complete", True) for row in found) else " INCOMPLETE"
-    middle = f"{statistics.median(rates):.3f} M ({rates[0]:.3f} to {rates[-1]:.3f}) of {len(rates)}{whole}"
-    return f"| {name} | {middle} | {theirs} | {share} | {again} | {memory:.0f} |"
+    return f"| {name} | {spread(found)} of {len(found)} | {theirs} | {share} | {again} | {memory:.0f} |"
 
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("what", choices=["run", "show"])
     parser.add_argument("file", type=Path)
-    parser.add_argument("--seconds", type=float, default=1.5)
+    parser.add_argument("--seconds", type=float, default=0.8)
     parser.add_argument("--lines", default="", help="only lines whose name contains this")
     parser.add_argument("--extra", action="store_true", help="what stands beside the table, instead of the table")
     parser.add_argument("--lossy", action="store_true", help="with 10 %% of all packets lost, instead of the table")
