@@ -41,7 +41,7 @@ class Streams(Protocol):
     def holding(self, origin: Address) -> Holding: ...
 
     def delivered(self, origin: Address) -> int:
-        """How far the application was given this origin's messages; for oneself, how far one has sent."""
+        """How far the application was given its messages, also if it is gone; for oneself, how far one has sent."""
         ...
 
     def carried(self, going: tuple[Address, ...]) -> tuple[Carried, ...]:
@@ -77,6 +77,10 @@ class Follower:
         self._may_lead = may_lead  # "X is my coordinator, or I suspect everybody before X"
 
     # ---- questions
+
+    def has_read(self, process: Address) -> bool:
+        """Something it multicast was delivered here: it was a member with us, and knew it."""
+        return self._streams.delivered(process) > 0
 
     def on_ask(self, now_ns: int, asker: Address, ask: Ask) -> Steps:
         base = ask.id.base

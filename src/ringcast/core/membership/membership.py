@@ -34,7 +34,7 @@ from ringcast.core.control import (
     ViewAck,
 )
 from ringcast.core.deadlines import earliest
-from ringcast.core.effects import Excluded, Left
+from ringcast.core.effects import Drop, Excluded, Left
 from ringcast.core.membership.follower import Follower, Streams
 from ringcast.core.membership.joining import Joiner
 from ringcast.core.membership.leading import Leading
@@ -157,6 +157,9 @@ class Membership:
             return [Say(sender, Busy())]
         if not leading.is_mine:
             return self._elsewhere(sender)
+        if sender not in view and self.follower is not None and self.follower.has_read(sender):
+            # Said before its first view, and late. It was a member since: it comes back by merge, its stream goes on.
+            return [Drop("a JOIN from before its sender was a member", sender)]
         out: Steps = []
         for old in [member for member in view.members if sender.is_successor_of(member)]:
             out += self.suspect(now_ns, old, f"{sender} runs in its place")  # The process before is gone for good.

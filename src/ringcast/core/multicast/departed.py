@@ -36,6 +36,10 @@ class Departed:
         self._unshown = dict.fromkeys(m for m in view.members if m != me) if self._streams else {}
         self._forget_if_shown()
 
+    def reached(self, member: Address) -> int:
+        """How far it had come when it went; 0 for one that never was here, or very long ago."""
+        return self._reached.get(member, 0)
+
     def goes_on(self, member: Address, offset: int) -> bool:
         """Is a window for this member at this offset the one it had before it was gone?"""
         return self._reached.pop(member, None) == offset

@@ -37,7 +37,10 @@ class GroupStream(Multicast):
         return Holding(origin, window.freed, window.ready, window.beyond(self.config.request_ranges))
 
     def delivered(self, origin: Address) -> int:
-        return self.outgoing.window.high if origin == self.me else self.incoming[origin].window.handed
+        if origin == self.me:
+            return self.outgoing.window.high
+        stream = self.incoming.get(origin)
+        return self._departed.reached(origin) if stream is None else stream.window.handed
 
     @property
     def is_filled(self) -> bool:
