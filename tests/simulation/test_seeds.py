@@ -46,3 +46,11 @@ def test_the_one_order_holds_under_crashes_partitions_and_merges() -> None:
     counts = summary.to_json()
     assert all(counts["guarantees"][name]["examined"] for name in ("G11", "G12", "G13"))
     assert counts["workloads"] == {"total": max(2, SEEDS // 40)}
+
+
+def test_who_joins_with_state_has_what_it_must() -> None:
+    """T01: every process joins with the others' state, while providers crash, leave, stand still and are cut off."""
+    summary = summary_of(Asked(workload="state"), 0, max(2, SEEDS // 33))
+    assert_good(summary)
+    states = summary.to_json()["states"]
+    assert states["loaded"] > states["founded"] > 0

@@ -37,6 +37,7 @@ Examples:
   ringcast simulate --seeds 10000 --resume out/seeds.jsonl      in pieces: goes on where it was
   ringcast simulate --seeds 10000 --spark --master spark://host:7077
   ringcast simulate --seeds 2000 --workload total               always with sends in one order, to random subsets
+  ringcast simulate --seeds 500 --workload state                every process joins with the others' state
   ringcast simulate --seed 17                     replay one seed and tell its story
   ringcast simulate --seed 17 --record out/       keep its recordings, for `ringcast check`
   ringcast simulate --seed 17 --shrink            make a failing run small, and write it as a scenario
@@ -70,7 +71,13 @@ def _member_range(ctx: click.Context, param: click.Parameter, value: str) -> tup
     type=click.Path(path_type=Path, dir_okay=False),
     help="Keep each outcome in this file, and run only the seeds that are not in it yet.",
 )
-@click.option("--workload", type=click.Choice(WORKLOADS), default="mixed", show_default=True, help="What is sent.")
+@click.option(
+    "--workload",
+    type=click.Choice(WORKLOADS),
+    default="mixed",
+    show_default=True,
+    help="What applications do: send this and that, always in one order too, or join with state.",
+)
 @click.option("--processes", type=click.IntRange(min=1), help="How many runs at once.  [default: one per core]")
 @click.option("--spark", is_flag=True, help="Run the seeds as a Spark job, in batches, instead of on the cores here.")
 @click.option("--master", metavar="M", help="With --spark: the Spark master (or sc:// address); default: this machine.")
@@ -117,6 +124,8 @@ def command(
         raise UsageError("--master names where Spark runs: it needs --spark")
     if seed is None and (is_shrunk or planted):
         raise UsageError("--shrink and --plant are for one run: name it with --seed")
+    if fixed and workload == "state":
+        raise UsageError("--workload state is about processes that join; with --fixed nobody does: leave one out")
     asked = Asked(members, fixed, workload)
     if seed is not None:
         if seeds is not None or resume is not None:

@@ -11,7 +11,7 @@ from collections import deque
 from collections.abc import Callable
 from dataclasses import dataclass, field
 
-from ringcast.core import Channel, Deliver, Dequeue, Install
+from ringcast.core import Channel, Deliver, Dequeue, Install, ProvideState
 from ringcast.model import Address, View
 
 Hook = Callable[[Address, bytes], None]
@@ -31,17 +31,21 @@ class Application:
     """`read_every_ns`: 0 = everything at once, None = not at all, else one delivery every so often."""
 
     read_every_ns: int | None = 0
-    inbox: deque[Deliver | Install] = field(default_factory=deque)
+    inbox: deque[Deliver | Install | ProvideState] = field(default_factory=deque)
     outbox: deque[Outbound] = field(default_factory=deque)
     views: list[View] = field(default_factory=list)
     multicasts: dict[Address, list[bytes]] = field(default_factory=dict)  # what was read, by sender
     private: dict[Address, list[bytes]] = field(default_factory=dict)
     ordered: list[tuple[Address, bytes]] = field(default_factory=list)  # what was read in the one order
     on_message: Hook | None = None
+    on_event: Callable[[Deliver | Install], None] | None = None  # whatever is read, before anything comes of it
 
     def read(self) -> Deliver | None:
         """Take the next thing from the inbox; a delivery is given back so that the node learns of it."""
         event = self.inbox.popleft()
+        assert not isinstance(event, ProvideState), "the state is given before the next event is read"
+        if self.on_event is not None:
+            self.on_event(event)
         if isinstance(event, Install):
             self.views.append(event.view)
             return None

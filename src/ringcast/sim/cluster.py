@@ -17,6 +17,8 @@ from ringcast.sim.faults import Fault, Faults
 from ringcast.sim.member import Member
 from ringcast.sim.network import Link, Network
 from ringcast.sim.nodes import SCHEME, address_of, fixed_node, joining_node
+from ringcast.sim.state_keeping import StateKeeping
+from ringcast.sim.state_load import StateLoad
 from ringcast.trace import FileRecorder, Header, MemoryRecorder, Recording, run_hash
 
 HARNESS = Address("harness", 0, "sim:harness")
@@ -41,8 +43,12 @@ class Cluster:
         multicasts: bool = False,
         fixed: bool = True,
         group: str = "sim",
+        state: StateLoad | None = None,
     ) -> None:
-        """`fixed`: everybody is in one view, for ever; otherwise members find each other, come and go."""
+        """`fixed`: everybody is in one view, for ever; otherwise members find each other, come and go.
+
+        `state`: their applications have one, and join with it.
+        """
         self.seed = seed
         self.group = group
         self.multicasts = multicasts
@@ -53,6 +59,7 @@ class Cluster:
         self.config = config or profile("test")
         self.members: dict[str, Member] = {}
         self.past: list[Member] = []
+        self.keeping = None if state is None else StateKeeping(self, state)
         self._configs = dict(configs or {})
         self._recorders: list[MemoryRecorder] = []
         self._harness = self._recorder(HARNESS)
@@ -151,8 +158,11 @@ class Cluster:
         address = address_of(name, incarnation)
         chance = self.random(name, f"chance/{incarnation}")
         config = self.config_of(name)
-        node = joining_node(address, config, chance, multicasts=self.multicasts, expect=expect)
+        with_state = self.keeping is not None
+        node = joining_node(address, config, chance, multicasts=self.multicasts, expect=expect, with_state=with_state)
         member = self.members[name] = Member(self, node, self._recorder(address))
+        if self.keeping is not None:
+            self.keeping.equip(member)
         member.begin([SCHEME + other for other in self.members if other != name])
         self.faults.refresh()
         if self.on_start is not None:
@@ -196,6 +206,8 @@ class Cluster:
 
     def is_settled(self) -> bool:
         """Nothing waits to be sent, to be acked or to be read."""
+        if self.keeping is not None and self.keeping.is_waiting:
+            return False
         return all(_is_settled(member) for member in self.alive())
 
     def share_a_view(self) -> bool:

@@ -69,7 +69,7 @@ PARTITIONS: Mapping[str, Callable[[list[str], tuple[str, ...]], Pairs]] = {
 # Packets of these kinds do not pass; members as for links.
 KIND_CUTS: Mapping[str, tuple[str, ...]] = {
     "no-acks": ("ack",),
-    "no-data": ("data", "stream"),
+    "no-data": ("data", "stream", "state"),
     "no-requests": ("request",),
     "no-tails": ("highest",),
     "no-control": ("control",),

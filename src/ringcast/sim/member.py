@@ -11,7 +11,6 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Callable, Iterable
 from dataclasses import replace
-from typing import Protocol
 
 from ringcast.core import (
     Beat,
@@ -32,24 +31,18 @@ from ringcast.core import (
 )
 from ringcast.model import SECOND, Address, Event, Kind, ViewId
 from ringcast.sim.application import Application
-from ringcast.sim.clock import Clock, LocalClock
+from ringcast.sim.clock import LocalClock
 from ringcast.sim.invariants import TickCheck, check_packet
-from ringcast.sim.network import Network
 from ringcast.sim.port import Port
 from ringcast.sim.reading import Reading
 from ringcast.sim.sending import Sending
+from ringcast.sim.state_desk import StateDesk
+from ringcast.sim.stateful_reading import StatefulReading
 from ringcast.sim.waits import Waits
+from ringcast.sim.world import World
 from ringcast.trace import Recorder
 
 JOIN_LIMIT_NS = 60 * SECOND
-
-
-class World(Protocol):
-    """What a member needs from the world it lives in."""
-
-    group: str
-    clock: Clock
-    network: Network
 
 
 class Member:
@@ -66,6 +59,7 @@ class Member:
         self.excluded: list[ViewId] = []  # later views of the others, without this member
         self.lost: str | None = None  # why it cannot go on in its view, if so
         self.drops: Counter[str] = Counter()
+        self.desk: StateDesk | None = None  # where its state is got and given, if it has one
         self.is_frozen = False
         self.is_over = False
         self._is_leaving = False  # the node is out: the process ends as soon as its effects are carried out
@@ -75,7 +69,7 @@ class Member:
         self._record = recorder.append
         self._reading = Reading(self.application, node, world.clock, self.look)
         self._sending = Sending(self.application, node)
-        self._waits = Waits()
+        self.waits = Waits()
         self._check_tick = TickCheck(node.config.heartbeat_ns)
         self._timer_ns: int | None = None
         self._armed_interval_ns: int | None = None
@@ -99,6 +93,12 @@ class Member:
 
     # ---- life
 
+    def hold(self, desk: StateDesk) -> None:
+        """Its application has a state, which is got and given at this desk."""
+        self.desk = desk
+        self._reading = StatefulReading(self.application, desk, self._clock, self.look)
+        self._do |= desk.orders
+
     def begin(self, endpoints: Iterable[str] = ()) -> None:
         """The process starts; somebody may be found at these endpoints."""
         self._world.network.attach(self.name, self._on_frame)
@@ -109,7 +109,7 @@ class Member:
 
     def leave(self) -> None:
         """Ask to be let go; the process ends when it is out."""
-        if not self.is_over and "leave" not in self._waits:
+        if not self.is_over and "leave" not in self.waits:
             self._start_wait("leave", self.node.config.leave_ns)
             self._enter_anew(self.node.leave(self.now_ns))
 
@@ -125,7 +125,7 @@ class Member:
             return
         self._world.network.detach(self.name)
         if how != "crashed":
-            self._note_all(self._waits.end_all(self.now_ns, "closed"))
+            self._note_all(self.waits.end_all(self.now_ns, "closed"))
         self.is_over = True
         self.application.outbox.clear()
         self.recorder.close(self._clock.now_ns, how)
@@ -217,7 +217,7 @@ class Member:
         """One fact went into the node: carry out what came of it, then let the application go on."""
         self._carry_out(effects)
         application = self.application
-        if application.inbox or application.outbox or self._sending.waiting is not None:
+        if application.inbox or application.outbox or self._sending.waiting is not None or self.desk is not None:
             self._go_on()
         if self._has_reached_far or self.node.next_interval_ns != self._armed_interval_ns:
             self._arm()
@@ -231,7 +231,7 @@ class Member:
             self._has_reached_far |= done.is_far
             self._carry_out(done.effects)
         if sending.has_new_wait():
-            self._note_all(self._waits.end(now_ns, "send", "done"))
+            self._note_all(self.waits.end(now_ns, "send", "done"))
             if sending.waiting is not None:
                 self._start_wait("send")
 
@@ -263,14 +263,14 @@ class Member:
     # ---- effects
 
     def _install(self, effect: Install) -> None:
-        self._note_all(self._waits.end(self.now_ns, "join", "done"))
+        self._note_all(self.waits.end(self.now_ns, "join", "done"))
         self.application.inbox.append(effect)
 
     def _ignore(self, effect: Freed | Finished | Beat) -> None:
         """Nobody is to be woken, and the node sends its heartbeats itself."""
 
     def _leave_world(self, effect: Left) -> None:
-        self._note_all(self._waits.end(self.now_ns, "leave", "done" if effect.clean else "limit"))
+        self._note_all(self.waits.end(self.now_ns, "leave", "done" if effect.clean else "limit"))
         self._is_leaving = True
 
     def _note_exclusion(self, effect: Excluded) -> None:
@@ -289,7 +289,7 @@ class Member:
 
     def _start_wait(self, what: str, limit_ns: int = 0) -> None:
         until_ns = self._clock.now_ns + limit_ns if limit_ns else 0
-        self._note(self._waits.start(self.now_ns, what, until_ns))
+        self._note(self.waits.start(self.now_ns, what, until_ns))
 
     def _note_all(self, events: list[Event]) -> None:
         for event in events:

@@ -20,7 +20,7 @@ from ringcast.sim.clock import Clock
 Socket = Callable[[bytes, bool], None]
 Snare = Callable[[str, str, Packet], bool]
 
-_RUN_KINDS = {Channel.GROUP: "data", Channel.PEER: "stream", Channel.CONTROL: "control"}
+_RUN_KINDS = {Channel.GROUP: "data", Channel.PEER: "stream", Channel.CONTROL: "control", Channel.STATE: "state"}
 
 
 @dataclass(frozen=True, slots=True)
@@ -48,7 +48,7 @@ class Link:
 
 
 def kind_of(packet: Packet) -> str:
-    """The word by which cuts and snares name a packet: data, stream, control, or the type of what is said."""
+    """The word by which cuts and snares name a packet: data, stream, control, state, or the type of what is said."""
     if type(packet) is Run:
         return _RUN_KINDS[packet.channel]
     return type(packet.message if isinstance(packet, Loose) else packet).__name__.lower()

@@ -25,8 +25,18 @@ def fixed_node(address: Address, config: Config, view: View, *, multicasts: bool
     return Node(address, config, view, {}, multicasts=multicasts)
 
 
-def joining_node(address: Address, config: Config, chance: Random, *, multicasts: bool, expect: int = 0) -> Node:
+def joining_node(
+    address: Address, config: Config, chance: Random, *, multicasts: bool, expect: int = 0, with_state: bool = False
+) -> Node:
     """A process that finds or founds a group by itself."""
     return Node.joining(
-        address, config, chance, encode_control, decode_control, expect=expect, multicasts=multicasts, beats=True
+        address,
+        config,
+        chance,
+        encode_control,
+        decode_control,
+        expect=expect,
+        with_state=with_state,
+        multicasts=multicasts,
+        beats=True,
     )

@@ -33,15 +33,18 @@ class Reading:
     def next(self, now_ns: int) -> Checked | None:
         """Read one thing; None if there is nothing, or it is not the time."""
         app = self._application
-        if not app.inbox or app.read_every_ns is None:
-            return None
-        if app.read_every_ns and not self._is_time(app.read_every_ns):
+        if not app.inbox or not self._may_read():
             return None
         delivery = app.read()
         if delivery is None:
             return Checked([], is_far=False)
         effects = self._node.on_taken(now_ns, delivery)
         return Checked(effects, check_taken(self._node, delivery, effects))
+
+    def _may_read(self) -> bool:
+        """Is it the time? If so, the next pause begins."""
+        pause_ns = self._application.read_every_ns
+        return pause_ns == 0 or (pause_ns is not None and self._is_time(pause_ns))
 
     def _is_time(self, pause_ns: int) -> bool:
         clock = self._clock

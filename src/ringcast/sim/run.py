@@ -2,6 +2,7 @@
 
 What went wrong is told in sentences, each with the word for what failed in front: a guarantee (G1…G14, by its checker);
 `check`, an invariant broke or something raised; `contents`, an application read what was not sent, or not all of it;
+`state`, an application got or has a state that cannot be true, or none without a true reason;
 `liveness`, something waits although nothing is wrong; `lost`, a sender broke its promise; `storm`, too many repairs.
 """
 
@@ -47,6 +48,7 @@ class Outcome:
     is_settled: bool = False
     faults: dict[str, int] = field(default_factory=dict)
     resumed: dict[str, int] = field(default_factory=dict)  # the view handler, by cause
+    states: dict[str, int] = field(default_factory=dict)  # how joins with state ended
     examined: dict[str, int] = field(default_factory=dict)
     violated: dict[str, int] = field(default_factory=dict)
     sentences: list[str] = field(default_factory=list)  # what went wrong, in words, most telling first
@@ -89,6 +91,7 @@ def run_world(options: Options, record: Path | None = None) -> tuple[Outcome, Cl
         link=options.link,
         multicasts=options.multicasts,
         fixed=options.fixed,
+        state=options.state,
     )
     try:
         _live_through(cluster, options, outcome)
@@ -124,6 +127,9 @@ def _live_through(cluster: Cluster, options: Options, outcome: Outcome) -> None:
     strange = strange_contents(cluster, workload.ledger, is_complete=options.fixed)
     strange += ordered.strange(is_complete=options.fixed)
     outcome.sentences += [f"contents: {sentence}" for sentence in strange]
+    if cluster.keeping is not None:
+        outcome.sentences += [f"state: {sentence}" for sentence in cluster.keeping.strange(heal_ns)]
+        outcome.states = dict(sorted(cluster.keeping.succession.counts.items()))
     outcome.sentences += [f"lost: {member.address}: {member.lost}" for member in cluster.alive() if member.lost]
 
 

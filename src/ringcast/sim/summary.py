@@ -53,6 +53,7 @@ class Summary:
             "faults": _faults(outcomes),
             "resumed": dict(sorted(resumed.items())),
             "resume_causes": {cause: sum(resumed[name] for name in names) for cause, names in CAUSES.items()},
+            "states": dict(sorted(_total(outcome.states for outcome in outcomes).items())),
             "workloads": dict(sorted(Counter(outcome.workload for outcome in outcomes).items())),
             "guarantees": _guarantees(outcomes),
             "per_run": _per_run(outcomes),

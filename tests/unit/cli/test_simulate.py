@@ -43,6 +43,7 @@ def test_many_seeds_run_and_are_counted(capsys: pytest.CaptureFixture[str]) -> N
         (["--members", "x"], "neither a number of members nor a range"),
         (["--seed", "1", "--seeds", "2"], "choose one of them"),
         (["--shrink"], "name it with --seed"),
+        (["--fixed", "--workload", "state"], "leave one out"),
         (["--seed", "-1"], "-1"),
     ],
 )

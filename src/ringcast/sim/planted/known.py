@@ -12,8 +12,9 @@ from ringcast.sim.planted.merge import MERGE
 from ringcast.sim.planted.multicast import MULTICAST
 from ringcast.sim.planted.ordering import ORDERING
 from ringcast.sim.planted.planting import Planted
+from ringcast.sim.planted.state import STATE
 
-KNOWN = (*MULTICAST, *MEMBERSHIP, *MERGE, *ORDERING)
+KNOWN = (*MULTICAST, *MEMBERSHIP, *MERGE, *ORDERING, *STATE)
 
 
 def known(name: str) -> Planted:

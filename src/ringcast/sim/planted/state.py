@@ -1,0 +1,28 @@
+"""Mistakes in the transfer of an application's state: where it is cut, and what a joiner reads first."""
+
+from __future__ import annotations
+
+from ringcast.sim.planted.planting import Planted
+
+_CORE = "ringcast.core"
+
+STATE = (
+    Planted(
+        "the state is cut behind the first messages of the view",
+        "state",
+        f"{_CORE}.society:Society._adopt",
+        "out[behind_view:behind_view] = states",
+        "out += states",
+        seeds=20,
+        workload="state",
+    ),
+    Planted(
+        "a joiner reads its view before its state",
+        "state",
+        f"{_CORE}.state_line:StateLine._begin",
+        "return [AwaitState(transfer.provider, transfer.view)]",
+        "return [StateOver(self.me, None)]",
+        seeds=5,
+        workload="state",
+    ),
+)

@@ -1,0 +1,93 @@
+"""Which states must be equal, and what is said of those that are not."""
+
+from ringcast.core import AwaitState
+from ringcast.model import SECOND, Address, View, ViewId
+from ringcast.sim.succession import NOBODY_HAS_IT, Succession
+
+A, B, J = (Address(name, 1, f"sim:{name}") for name in "ABJ")
+ONE = View(ViewId(1, A), (A,))
+TWO = View(ViewId(2, A), (A, B))
+THREE = View(ViewId(3, A), (A, B, J))
+HEAL_NS = 10 * SECOND
+
+
+def founded() -> Succession:
+    notes = Succession()
+    notes.note_state(A, None, "0", 0, 0)
+    notes.note_view(A, ONE, "0")
+    return notes
+
+
+def joined(got: str = "1", had: str = "1") -> Succession:
+    notes = founded()
+    notes.note_view(A, TWO, had)
+    notes.note_state(B, AwaitState(A, TWO.id), got, 0, SECOND)
+    notes.note_view(B, TWO, got)
+    return notes
+
+
+def said(notes: Succession) -> list[str]:
+    return list(notes.strange(HEAL_NS))
+
+
+def test_a_joiner_has_what_its_provider_had_at_the_cut() -> None:
+    assert said(joined()) == []
+    assert said(joined(got="2")) == ["B#1 got a state for A#1|2 that A#1 did not have there"]
+
+
+def test_a_view_before_the_cut_of_a_state_is_history() -> None:
+    notes = joined()
+    notes.note_view(A, THREE, "2")
+    notes.note_state(J, AwaitState(A, THREE.id), "2", 1, SECOND)
+    for view in (TWO, THREE):
+        notes.note_view(J, view, "2")
+    assert [stand.view for stand in notes.stands[J]] == [THREE]
+    assert said(notes) == []
+    assert notes.counts == {"founded": 1, "loaded": 2, "replaced": 1}
+
+
+def test_who_goes_on_together_from_one_state_comes_to_one_state() -> None:
+    notes = joined()
+    notes.note_view(A, THREE, "2")
+    notes.note_view(B, THREE, "3")
+    assert said(notes) == ["B#1 and A#1 went from A#1|2 to A#1|3 together, from one state to different ones"]
+
+
+def test_sides_of_a_merge_may_differ_and_stay_different() -> None:
+    notes, merged = joined(), View(ViewId(3, A), (A, B), subgroups=((A,), (B,)))
+    notes.note_view(A, merged, "2")
+    notes.note_view(B, merged, "3")
+    later = View(ViewId(4, A), (A, B))
+    notes.note_view(A, later, "2+")
+    notes.note_view(B, later, "3+")
+    assert said(notes) == []
+
+
+def test_only_who_founds_a_group_begins_with_a_state_of_its_own() -> None:
+    notes = founded()
+    notes.note_state(B, None, "0", 0, 0)
+    notes.note_view(B, TWO, "0")
+    assert said(notes) == ["B#1 began with a state of its own in A#1|2, where others were before it"]
+
+
+def test_that_nobody_has_the_state_must_be_true() -> None:
+    notes = joined()
+    notes.note_refusal(J, NOBODY_HAS_IT, THREE, 3 * SECOND)
+    assert said(notes) == ["J#1 was told in A#1|3 that nobody has the state, but A#1 has it"], "B may not be known yet"
+    notes = founded()
+    notes.note_refusal(J, "the disk cannot be read", THREE, 9 * SECOND)
+    assert said(notes) == []
+
+
+def test_parts_may_fail_to_come_only_while_something_is_wrong() -> None:
+    notes = founded()
+    notes.note_silence(J, HEAL_NS - 1)
+    assert said(notes) == []
+    notes.note_silence(J, HEAL_NS)
+    assert said(notes) == ["J#1 gave its state up, although nothing was wrong while it waited"]
+
+
+def test_what_is_no_state_must_not_be_got_as_one() -> None:
+    notes = founded()
+    notes.note_damage(J, "9 bytes")
+    assert said(notes) == ["J#1 got what is no state, as if it were one: 9 bytes"]
