@@ -214,16 +214,17 @@ class Sending:
 
     async def send_many(self, payloads: list[bytes], timeout: float | None) -> None:
         sizes = lengths_of(payloads)
-        if largest(sizes) > self._node.largest_whole or set(map(type, payloads)) != {bytes}:
-            await self._send_mixed(payloads, timeout)
-            return
         await self.until_place(timeout)
-        self.flush_outbox()
         at, node = 0, self._node
+        is_plain = largest(sizes) <= node.largest_whole and set(map(type, payloads)) == {bytes}
+        self.flush_outbox()
         while at < len(payloads):
             if node is not self._node:
                 raise PlaceLost(f"{node.me} lost its place when it had sent {at} of {len(payloads)} messages")
-            at += await self._send_some(payloads[at : at + CHUNK], sizes[at : at + CHUNK], timeout)
+            if is_plain:
+                at += await self._send_some(payloads[at : at + CHUNK], sizes[at : at + CHUNK], timeout)
+            else:
+                at += await self._send_mixed(payloads[at : at + LARGE_AT_ONCE], timeout)
 
     async def _send_some(self, payloads: list[bytes], sizes: Sequence[int], timeout: float | None) -> int:
         one = sizes[:1]
@@ -241,12 +242,13 @@ class Sending:
         await asyncio.sleep(0)  # Let acks and other members' messages in between.
         return count
 
-    async def _send_mixed(self, payloads: list[bytes], timeout: float | None) -> None:
-        """Some are larger than a frame: those go some at a time, the others one by one."""
-        at = 0
-        while at < len(payloads):
-            await self.send_one(payloads[at], timeout)
-            at += 1 + self._send_large_now(payloads[at + 1 : at + LARGE_AT_ONCE])
+    async def _send_mixed(self, payloads: list[bytes], timeout: float | None) -> int:
+        """The first, of whatever kind, and with it those that follow and must be cut too; how many that were."""
+        await self.send_one(payloads[0], timeout)
+        together = self._send_large_now(payloads[1:])
+        if together:
+            await asyncio.sleep(0)  # Let acks and other members' messages in between.
+        return 1 + together
 
     def _send_large_now(self, payloads: list[bytes]) -> int:
         """How many, from the front, were larger than a frame and had room at once; their packets leave together."""

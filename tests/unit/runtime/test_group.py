@@ -290,6 +290,17 @@ async def test_a_list_that_a_close_interrupts_ends_with_the_closing_error(world:
 
 
 @in_world
+async def test_a_list_of_large_and_small_messages_arrives_in_order_and_lets_others_have_their_turn(
+    world: World,
+) -> None:
+    a, b = await world.open("A", "B", capacity=100, window_bytes=1 << 20, self_delivery=False)
+    payloads = [b"%d." % number * (1 if number % 7 == 0 else 2_000) for number in range(60)]
+    sending = asyncio.create_task(a.send_many([*payloads, bytearray(b"last")]))  # type: ignore[list-item]
+    assert [message.payload for message in await read(b, 61)] == [*payloads, b"last"]
+    await sending
+
+
+@in_world
 async def test_a_loop_of_sends_fills_its_packets_and_the_last_message_leaves_by_itself(world: World) -> None:
     """Only the first message of all leaves alone; behind a full turn the next one collects from the beginning."""
     a, b = await world.open("A", "B", capacity=10_000, window_bytes=1 << 20, frame_bytes=2_000)
