@@ -167,6 +167,16 @@ class ReceiveWindowMachine(RuleBasedStateMachine):
             self.model.start_at(offset)
             self.delivered_upto = offset
 
+    @rule(chance=st.integers(0, 3))
+    def forget_what_was_not_handed_out(self, chance: int) -> None:
+        if chance == 0:
+            model = self.model
+            above = [seqno for seqno in model.held if seqno > model.handed]
+            assert self.window.forget_unhanded() == len(above)
+            model.held = {seqno: item for seqno, item in model.held.items() if seqno <= model.handed}
+            model.ready = model.announced = model.handed
+            model.stable = min(model.stable, model.ready)
+
     @rule(back=st.integers(1, 5))
     def refuse_to_go_back(self, back: int) -> None:
         with pytest.raises(ValueError, match="cannot go back"):

@@ -204,6 +204,19 @@ class ReceiveWindow(Generic[T]):
 
     # ---- views
 
+    def forget_unhanded(self) -> int:
+        """Drop what was not handed out; returns how many. The next seqno expected is the one behind `handed`."""
+        dropped = self.ready - self.handed + self._beyond_gap.count
+        for first, last in ((self.handed + 1, self.ready), *self._beyond_gap):
+            self._ring.clear(first, last)
+        self._beyond_gap.clear()
+        self.ready = self.highest = self.handed
+        self.stable = min(self.stable, self.ready)
+        self._fresh = None
+        if self.is_orphaned:
+            self.limit = self.ready
+        return dropped
+
     def reset(self, offset: int) -> None:
         """Forget everything and start behind `offset`. Only forward: nothing is delivered twice. (G1, G10)"""
         if offset < self.ready:

@@ -93,6 +93,7 @@ class GroupStream(Multicast):
         """Digest first, then view: `offsets` say where streams begin that are new to us, or were apart from us."""
         previous, self.view = self.view, view
         if self.standstill is not None:
+            self.standstill.leave_behind()
             self.standstill.end()
             self.standstill = None
         self._departed.on_view(self.me, self.incoming, view)

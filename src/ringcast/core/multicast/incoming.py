@@ -146,6 +146,13 @@ class Incoming:
         self._horizon = self.window.highest
         return len(dropped)
 
+    def forget_unhanded(self) -> int:
+        """Nothing that was not handed out counts any more. Returns how many are dropped."""
+        self._has_pieces = self._has_sealed = False
+        dropped = self.window.forget_unhanded()
+        self._horizon = self.window.highest
+        return dropped
+
     def _request(self, upto: int | None) -> Request | None:
         """As much of what is missing as one packet can name."""
         return next(iter(self._requests(upto, min(self.max_ranges, self.ranges_per_packet))), None)

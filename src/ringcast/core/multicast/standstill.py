@@ -52,6 +52,14 @@ class Standstill:
                 out.append((holder, Request(Channel.GROUP, tag, origin, missing)))
         return out
 
+    def leave_behind(self) -> None:
+        """The view is here, and we stand at its cut. What came above it was sent in the view before, by a member that
+        was released from its promise and went on there; what it sends in this view begins behind the cut."""
+        if self.is_filled:
+            for origin, stream in self._incoming.items():
+                if origin not in self.going:
+                    stream.forget_unhanded()
+
     def end(self) -> None:
         for stream in self._incoming.values():
             stream.ceiling = None

@@ -314,3 +314,23 @@ def test_p20_equality_keeps_what_was_buffered_and_nothing_is_delivered_again() -
     assert only(Deliver, again) == []
     filled = alice.on_packet(NOW, B, run_of(B, 11, b"11", low=10, view=ViewId(2, A)))
     assert [delivery.payloads for delivery in only(Deliver, filled)] == [[b"11", b"12"]]
+
+
+@pytest.mark.parametrize("announced", [False, True], ids=["held", "announced"])
+def test_what_a_member_sent_above_the_cut_is_not_taken_into_the_next_view(announced: bool) -> None:
+    """Simulated seed 3339: B was released from its promise by another roll call, and went on in the view before."""
+    alice = node()
+    alice.group.hold(())
+    effects = alice.on_packet(NOW, B, run_of(B, 1, b"in", b"above"))
+    if announced:
+        effects += alice.on_packet(NOW, B, Highest(GROUP, VIEW.id, 3, 0))
+    effects += alice.group.fill(NOW, {A: 0, B: 1, C: 0}, ())
+    assert [delivery.payloads for delivery in only(Deliver, effects)] == [[b"in"]] and alice.group.is_filled
+    later = View(ViewId(2, A), (A, B, C))
+    effects = alice.on_view(NOW, later, {A: 0, B: 1, C: 0})
+    effects += alice.on_time(NOW + 2 * INTERVAL_NS)
+    assert only(Deliver, effects) == []
+    assert not [each for each in only(Unicast, effects) if isinstance(each.packet, Request)]
+    effects = alice.on_packet(NOW, B, run_of(B, 2, b"of this view", view=later.id))
+    assert [delivery.payloads for delivery in only(Deliver, effects)] == [[b"of this view"]]
+    alice.check()
