@@ -118,7 +118,7 @@ def test_a_long_transfer_blocks_no_view_and_lets_no_merge_begin() -> None:
 
 
 def test_a_joiner_left_alone_half_way_is_not_told_that_it_has_the_state() -> None:
-    """Simulated seed 0 (state): alone after its only provider died, it took half a state for a whole one."""
+    """Simulated seed 0 (state, first draft): alone when its provider died, it took half a state for a whole one."""
     world = World(2)
     world.group("A")
     world.send("A", *[b"x" * 1_500 for _ in range(400)])
@@ -138,7 +138,7 @@ def lacking(world: World, name: str) -> list[str]:
 
 
 def test_who_hears_that_a_joiner_has_its_state_before_it_has_the_view_believes_it() -> None:
-    """Simulated seed 19 (state): F got the view late, led the next one, and took everybody else for a joiner."""
+    """Simulated seed 19 (state, first draft): F got the view late, led the next, and took all others for joiners."""
     provider, late, joiner = (Address(name, 1, f"mem:{name}") for name in "PLJ")
     base, view = RollCallId(ViewId(1, provider), 0, 1), ViewId(2, provider)
     members = (provider, late, joiner)
@@ -151,7 +151,7 @@ def test_who_hears_that_a_joiner_has_its_state_before_it_has_the_view_believes_i
 
 
 def test_a_member_that_is_named_a_joiner_again_says_again_that_it_has_the_state() -> None:
-    """Simulated seed 19 (state): a mistaken view made all believe that nobody had the state, for good."""
+    """Simulated seed 19 (state, first draft): a mistaken view made all believe that nobody had the state, for good."""
     world = World(1)
     world.group("AB")
     world.start("J", with_state=True)
