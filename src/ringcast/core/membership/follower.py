@@ -188,7 +188,16 @@ class Follower:
             return f"it follows {message.roll_call.base}, this member is in {self.view.id}"
         cuts = zip(self.view.members, message.cuts, strict=True)
         beside = [member for member, cut in cuts if self._streams.delivered(member) != cut]
-        return f"not at its cut of {beside[0]}" if beside else None
+        if beside:
+            return f"not at its cut of {beside[0]}"
+        return self._set_back(message)
+
+    def _set_back(self, message: NewView) -> str | None:
+        """A newcomer that is none: it was a member with us, its JOIN is old, and whoever leads us did not know (G1)."""
+        for member, entry in message.digest.items():
+            if member not in self.view and self._streams.delivered(member) > entry.delivered:
+                return f"it would set the stream of {member} back"
+        return None
 
     def on_adopted(self, view: View, message: NewView | None) -> None:
         self.view = view

@@ -43,7 +43,7 @@ class FakeStreams:
         return Holding(origin, 0, self.marks[origin])
 
     def delivered(self, origin: Address) -> int:
-        return self.marks[origin]
+        return self.marks.get(origin, 0)
 
     def carried(self, going: tuple[Address, ...]) -> tuple[Carried, ...]:
         return ()
@@ -137,6 +137,16 @@ def test_the_view_of_the_promise_is_adopted_and_acked() -> None:
     member.ask(A)
     view = message(FIRST, W, (5, 7, 9))
     assert member.follower.on_view(0, A, view) == [Adopt(view), Say(A, ViewAck(W.id))]
+
+
+def test_a_view_with_a_newcomer_that_was_a_member_before_is_refused() -> None:
+    """Simulated seed 7080: the coordinator came by a merge, and took an old JOIN of D for a new process's."""
+    member = Member()
+    member.ask(A)
+    member.streams.marks[D] = 27
+    view = message(FIRST, W, (5, 7, 9))
+    why = "it would set the stream of D#1 back"
+    assert orders(member.follower.on_view(0, A, view)) == [Say(A, ViewRefusal(W.id, why))]
 
 
 def test_a_view_without_a_promise_or_beside_the_cut_is_refused_with_an_answer() -> None:
