@@ -4,6 +4,7 @@ RINGCAST_HYPOTHESIS=deep draws new examples, many more of them; the default draw
 """
 
 import os
+import signal
 
 from hypothesis import HealthCheck, settings
 
@@ -15,3 +16,7 @@ _UNHURRIED = {"deadline": None, "suppress_health_check": [HealthCheck.too_slow]}
 settings.register_profile("repeatable", derandomize=True, database=None, **_UNHURRIED)
 settings.register_profile("deep", max_examples=5000, print_blob=True, **_UNHURRIED)
 settings.load_profile(os.environ.get("RINGCAST_HYPOTHESIS", "repeatable"))
+
+# A shell starts background jobs with SIGINT ignored, and children inherit that: Ctrl-C is a part of what is tested.
+if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
+    signal.signal(signal.SIGINT, signal.default_int_handler)

@@ -12,8 +12,6 @@ import pytest
 from ringcast import profile
 from ringcast.runtime import Group, join
 
-# A shell starts background jobs with SIGINT ignored, and children inherit that: the suite may run in one.
-LISTEN = "import signal; signal.signal(signal.SIGINT, signal.default_int_handler)\n"
 ASYNC = """
     import asyncio, sys, ringcast
     async def main():
@@ -68,7 +66,7 @@ def test_a_process_that_is_told_to_end_leaves_and_loses_nothing(
     text: str, number: signal.Signals, tmp_path: Path
 ) -> None:
     script = tmp_path / "child.py"
-    script.write_text(LISTEN + textwrap.dedent(text))
+    script.write_text(textwrap.dedent(text))
     code, said, payloads, sizes = asyncio.run(end_child(script, number))
     assert payloads == [b"%d" % n for n in range(60)]
     assert sizes[-2:] == [2, 1], "the child was in, and left"
