@@ -28,6 +28,8 @@ from ringcast.sim.workload import Workload
 STABLE_NS = 1 * SECOND  # so long nothing may wait and no view may change before the liveness phase counts as over
 ENOUGH = 600  # deliveries, of which faults that still hold their effect may take some
 MORE_NS = 7 * SECOND
+LEAST = 500  # deliveries that every run has
+_LAST_NS = 3 * SECOND
 _LOAD_AFTER_HEAL_NS = 1 * SECOND
 _LOOK_EVERY_NS = 50 * MS
 
@@ -117,9 +119,14 @@ def _live_through(cluster: Cluster, options: Options, outcome: Outcome) -> None:
         cluster.faults.plan(fault)
     cluster.clock.run_until(heal_ns)
     cluster.start_missing()  # their joins must end too
-    if options.bound_ns > 2 * MORE_NS and _deliveries(cluster) < ENOUGH:
+    is_poor = options.bound_ns > 2 * MORE_NS and _deliveries(cluster) < ENOUGH
+    if is_poor:
         workload.extend(MORE_NS)
     cluster.heal(options.bound_ns)
+    if is_poor:
+        cluster.clock.run_until(workload.until_ns - SECOND)  # while everybody still sends
+        if _deliveries(cluster) < LEAST:
+            workload.hurry(_LAST_NS)
     outcome.is_settled = _settle(cluster, options, outcome, workload.until_ns)
     outcome.living = len(list(cluster.alive()))
     seconds = options.bound_ns / SECOND
