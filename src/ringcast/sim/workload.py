@@ -56,15 +56,14 @@ class Workload:
         self.until_ns = until_ns
         self._numbers: dict[str, int] = {}
 
-    def extend(self, more_ns: int) -> None:
-        """Go on for longer and twice as fast: the faults let little through, or few are left."""
+    def extend(self, more_ns: int, faster: int = 2) -> None:
+        """Go on for longer and so many times as fast: the faults let little through, or few are left."""
         self.until_ns += more_ns
-        self._load = replace(self._load, per_second=2 * self._load.per_second)
+        self._load = replace(self._load, per_second=faster * self._load.per_second)
 
     def hurry(self, more_ns: int) -> None:
         """Four times faster still, and from now on: what was planned at the slow pace would come too late."""
-        self.until_ns += more_ns
-        self._load = replace(self._load, per_second=4 * self._load.per_second)
+        self.extend(more_ns, faster=4)
         for member in list(self._cluster.alive()):
             self._plan(member, self._cluster.random(member.name, f"workload/{member.address.incarnation}/hurry"))
 

@@ -191,12 +191,11 @@ class ReceiveWindow(Generic[T]):
         end = self.ready if first <= self.ready else self._beyond_gap.end_of(first)
         return [] if end is None or last < first else self._ring.slice(first, min(last, end))
 
-    def forget_beyond(self) -> list[T]:
-        """Drop what lies behind a gap that nobody will fill; returns it. None of it was acked: a sender that lives
-        after all will offer it again."""
-        dropped: list[T] = []
+    def forget_beyond(self) -> int:
+        """Drop what lies behind a gap that nobody will fill; returns how many. None of it was acked: a sender that
+        lives after all will offer it again."""
+        dropped = self._beyond_gap.count
         for first, last in self._beyond_gap:
-            dropped += self._ring.slice(first, last)
             self._ring.clear(first, last)
         self._beyond_gap.clear()
         self.highest = self.ready
@@ -206,10 +205,8 @@ class ReceiveWindow(Generic[T]):
 
     def forget_unhanded(self) -> int:
         """Drop what was not handed out; returns how many. The next seqno expected is the one behind `handed`."""
-        dropped = self.ready - self.handed + self._beyond_gap.count
-        for first, last in ((self.handed + 1, self.ready), *self._beyond_gap):
-            self._ring.clear(first, last)
-        self._beyond_gap.clear()
+        dropped = self.forget_beyond() + self.ready - self.handed
+        self._ring.clear(self.handed + 1, self.ready)
         self.ready = self.highest = self.handed
         self.stable = min(self.stable, self.ready)
         self._fresh = None

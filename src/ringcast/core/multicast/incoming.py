@@ -144,14 +144,13 @@ class Incoming:
         """The origin is gone, and nobody else has what is missing: stop asking. Returns how many are dropped."""
         dropped = self.window.forget_beyond()
         self._horizon = self.window.highest
-        return len(dropped)
-
-    def forget_unhanded(self) -> int:
-        """Nothing that was not handed out counts any more. Returns how many are dropped."""
-        self._has_pieces = self._has_sealed = False
-        dropped = self.window.forget_unhanded()
-        self._horizon = self.window.highest
         return dropped
+
+    def forget_unhanded(self) -> None:
+        """Nothing that was not handed out counts any more."""
+        self._has_pieces = self._has_sealed = False
+        self.window.forget_unhanded()
+        self._horizon = self.window.highest
 
     def _request(self, upto: int | None) -> Request | None:
         """As much of what is missing as one packet can name."""
