@@ -135,6 +135,11 @@ class Node:
         """Somebody may be found at these endpoints."""
         return [] if self.society is None else self.society.on_discovered(now_ns, endpoints)
 
+    def on_undiscovered(self, why: str) -> None:
+        """It could not be found out where others are: this process founds no group meanwhile."""
+        if self.society is not None and self.society.membership.joiner is not None:
+            self.society.membership.joiner.on_undiscovered(why)
+
     def leave(self, now_ns: int) -> list[Effect]:
         """The application goes. `Left` follows, when all have what was sent, or at the limit."""
         return [] if self.society is None else self.society.leave(now_ns)

@@ -19,7 +19,7 @@ from typing import Any
 from ringcast.core import Node
 from ringcast.errors import ConfigError, RingcastError, StateError, WaitExpired
 from ringcast.model import Address, Config, check_name, profile
-from ringcast.runtime.discovery import Discovery, StaticDiscovery
+from ringcast.runtime.discovery import Discovery, NoAnswerYet, StaticDiscovery
 from ringcast.runtime.driver import Driver
 from ringcast.runtime.exposure import check_exposure
 from ringcast.runtime.fixed import within_transport
@@ -274,6 +274,8 @@ async def _search(place: Place) -> None:
         try:
             found = await place.discovery.find()
             driver.execute(driver.node.on_discovered(driver.now_ns(), [str(endpoint) for endpoint in found]))
+        except NoAnswerYet as error:
+            driver.node.on_undiscovered(str(error))
         except RingcastError as error:
             if not driver.node.has_group:
                 driver.fail_view(error)

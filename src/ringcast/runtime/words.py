@@ -157,6 +157,8 @@ def why_not_joined(driver: Driver) -> Why:
         answer = "it is busy with another change and says: again" if joiner.busy else "it has not answered yet"
         because = f"asks {joiner.target} at {joiner.target.endpoint}, who leads the group: {answer}"
         return Why(because, f"{joiner.target} has made a view with this member")
+    if joiner.undiscovered is not None:
+        return Why(joiner.undiscovered, "discovery finds a member of the group")
     return _why_nobody_answers(driver, joiner.places, joiner.looking, joiner.founds_at_ns)
 
 

@@ -1,7 +1,7 @@
 """Bytes between endpoints: UDP, TCP and an in-process hub behind one Protocol. Knows nothing of messages or members."""
 
 from ringcast.transport.counters import Counters
-from ringcast.transport.endpoint import Endpoint, resolve, split_host_port
+from ringcast.transport.endpoint import Endpoint, reason, resolve, split_host_port
 from ringcast.transport.inbox import Inbox
 from ringcast.transport.memory import MemoryHub, MemoryTransport
 from ringcast.transport.multicast import MulticastGroup, group_socket, prepare_sender
@@ -29,6 +29,7 @@ __all__ = [
     "UdpTransport",
     "group_socket",
     "prepare_sender",
+    "reason",
     "resolve",
     "split_host_port",
 ]

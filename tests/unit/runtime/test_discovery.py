@@ -2,16 +2,19 @@
 
 import asyncio
 import json
+import socket
 import subprocess
 import sys
 import time
 from pathlib import Path
+from types import SimpleNamespace
 
+import dns.resolver
 import pytest
 
 from ringcast.errors import ConfigError, TransportError
 from ringcast.lab import namespace
-from ringcast.runtime.discovery import DirectoryDiscovery, DnsDiscovery, StaticDiscovery
+from ringcast.runtime.discovery import DirectoryDiscovery, DnsDiscovery, NoAnswerYet, StaticDiscovery
 from ringcast.transport import Endpoint
 
 ME, OTHER = Endpoint("127.0.0.1", 7001), Endpoint("127.0.0.1", 7002)
@@ -85,6 +88,59 @@ def test_dns_gives_every_address_of_a_name_and_nothing_for_an_unknown_one() -> N
     known, unknown = asyncio.run(body())
     assert OTHER in known
     assert unknown == []
+
+
+class Service:
+    """SRV records and addresses as a test sets them, in place of the name server."""
+
+    def __init__(self, monkeypatch: pytest.MonkeyPatch, records: list[tuple[str, int]]) -> None:
+        self.records = records
+        self.addresses: dict[str, str] = {}
+        self.errors: dict[str, int] = {}
+        monkeypatch.setattr("dns.asyncresolver.resolve", self.resolve)
+        monkeypatch.setattr("asyncio.base_events.BaseEventLoop.getaddrinfo", self.getaddrinfo)
+
+    async def resolve(self, name: str, kind: str) -> list[SimpleNamespace]:
+        if not self.records:
+            raise dns.resolver.NXDOMAIN
+        return [SimpleNamespace(target=f"{target}.", port=port) for target, port in self.records]
+
+    async def getaddrinfo(self, host: str, port: int, **_: object) -> list[tuple[object, ...]]:
+        if host not in self.addresses:
+            raise socket.gaierror(self.errors.get(host, socket.EAI_NONAME), "not known")
+        return [(socket.AF_INET, socket.SOCK_DGRAM, 17, "", (self.addresses[host], port))]
+
+
+async def found_by(discovery: DnsDiscovery) -> list[Endpoint]:
+    await discovery.open("g", ME)
+    return await discovery.find()
+
+
+@pytest.mark.parametrize("error", [socket.EAI_NONAME, socket.EAI_NODATA, socket.EAI_AGAIN, socket.EAI_FAIL])
+def test_a_dead_srv_target_among_three_leaves_the_others(monkeypatch: pytest.MonkeyPatch, error: int) -> None:
+    """Y20."""
+    service = Service(monkeypatch, [("b", 7002), ("dead", 7003), ("c", 7004)])
+    service.addresses = {"b": "127.0.0.1", "c": "127.0.0.2"}
+    service.errors = {"dead": error}
+    found = asyncio.run(found_by(DnsDiscovery("_ringcast._udp.example.org")))
+    assert found == [OTHER, Endpoint("127.0.0.2", 7004)]
+
+
+def test_a_service_without_records_or_with_dead_targets_only_has_no_answer_yet(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Y20."""
+    service = Service(monkeypatch, [])
+    with pytest.raises(NoAnswerYet, match=r"no SRV record of '_ringcast\._udp\.example\.org'"):
+        asyncio.run(found_by(DnsDiscovery("_ringcast._udp.example.org")))
+    service.records = [("dead", 7003)]
+    with pytest.raises(NoAnswerYet, match="dead has no address"):
+        asyncio.run(found_by(DnsDiscovery("_ringcast._udp.example.org")))
+
+
+@pytest.mark.parametrize("error", [socket.EAI_NONAME, socket.EAI_NODATA])
+def test_a_name_without_addresses_has_no_members_yet(monkeypatch: pytest.MonkeyPatch, error: int) -> None:
+    """Y20: the name is known and has no record of this type, or it is not known."""
+    Service(monkeypatch, []).errors = {"orders.svc": error}
+    assert asyncio.run(found_by(DnsDiscovery("orders.svc", 7001))) == []
 
 
 def test_dns_needs_a_port_or_a_service_name() -> None:

@@ -12,6 +12,7 @@ from ringcast.core import Excluded, Lost
 from ringcast.errors import ConfigError, GroupClosed, NotMember, PlaceLost, WaitExpired
 from ringcast.model import Batch, Message, Rejoin, ViewChange, ViewId, profile
 from ringcast.runtime import Group, join
+from ringcast.runtime.discovery import NoAnswerYet
 from ringcast.transport import Endpoint, MemoryHub, MemoryTransport
 
 
@@ -81,6 +82,39 @@ async def test_the_first_founds_the_group_and_the_next_find_it(world: World) -> 
     await until(lambda: len(a.members) == len(b.members) == 3)
     assert a.view == b.view == c.view
     assert a.coordinator == a.me
+
+
+class LateDiscovery:
+    """Has no answer for the first look-ups."""
+
+    def __init__(self, silent: int) -> None:
+        self.silent = silent
+
+    async def open(self, group: str, me: Endpoint) -> None:
+        pass
+
+    async def find(self) -> list[Endpoint]:
+        self.silent -= 1
+        if self.silent >= 0:
+            raise NoAnswerYet("no SRV record of '_g._udp.example.org'")
+        return [Endpoint.in_memory("A")]
+
+    async def close(self) -> None:
+        pass
+
+
+@in_world
+async def test_a_joiner_waits_for_discovery_to_answer_and_founds_no_group_meanwhile(world: World) -> None:
+    """Y20: ten look-ups without an answer take much longer than `found_after_ns`."""
+    (a,) = await world.enter("A")
+    (b,) = await world.enter("B", discovery=LateDiscovery(10))
+    assert b.view.members == (a.me, b.me) and not b.view.is_merge
+
+
+@in_world
+async def test_a_join_that_ends_without_an_answer_of_discovery_says_so(world: World) -> None:
+    with pytest.raises(WaitExpired, match=r"no SRV record of '_g\._udp"):
+        await world.enter("B", discovery=LateDiscovery(1_000_000), timeout=1.0)
 
 
 @in_world

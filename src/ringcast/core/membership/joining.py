@@ -55,21 +55,33 @@ class Joiner:
         self._heard: dict[Address, Heard] = {}
         self._look_ns: int | None = None
         self._ask_ns: int | None = None
+        self.undiscovered: str | None = None  # why discovery has no answer yet
         self._found_ns = 0
         self._found_anyway_ns = 0
 
     def begin(self, now_ns: int) -> Steps:
+        self._wait_from(now_ns)
+        self._look_ns = now_ns
+        return self.on_time(now_ns)
+
+    def _wait_from(self, now_ns: int) -> None:
+        """Found a group when nobody is heard for this long from now on."""
         patience = self.config.expect_ns if self.expect > 1 else self.config.found_after_ns
         self._found_ns = now_ns + patience
         self._found_anyway_ns = self._found_ns + 2 * self.config.found_after_ns
-        self._look_ns = now_ns
-        return self.on_time(now_ns)
 
     # ---- what is heard
 
     def on_discovered(self, now_ns: int, endpoints: Iterable[str]) -> Steps:
+        if self.undiscovered is not None:
+            self.undiscovered = None
+            self._wait_from(now_ns)
         new = [endpoint for endpoint in endpoints if self._remember(endpoint)]
         return [Ring(endpoint, self._hello) for endpoint in new]
+
+    def on_undiscovered(self, why: str) -> None:
+        """Discovery has no answer: others may have a group. The wait before founding one begins with an answer."""
+        self.undiscovered = why
 
     def _remember(self, endpoint: str) -> bool:
         if endpoint in self._endpoints or endpoint == self.me.endpoint:
@@ -160,7 +172,7 @@ class Joiner:
 
     def may_found(self, now_ns: int) -> bool:
         """Nobody has a group, and it is on us to begin one. Observers never do: they cannot lead it."""
-        if self.target is not None or self._coordinators() or self.request.observer:
+        if self.target is not None or self._coordinators() or self.request.observer or self.undiscovered is not None:
             return False
         looking = {who: heard.announce for who, heard in self._heard.items() if heard.announce.view is None}
         is_time = now_ns >= self._found_ns or (self.expect > 1 and len(looking) + 1 >= self.expect)

@@ -1,6 +1,8 @@
 """DNS: all addresses of a name (as a headless Kubernetes service gives), or the targets of an SRV record.
 
 A and AAAA records go through the system's resolver. SRV records need the package dnspython (`ringcast[dns]`).
+A name without addresses has no members yet. An SRV name without records, or with none that can be found, is not set up
+yet: the joiner waits for it and founds no group of its own.
 """
 
 from __future__ import annotations
@@ -9,7 +11,10 @@ import asyncio
 import socket
 
 from ringcast.errors import ConfigError, TransportError
-from ringcast.transport import Endpoint, resolve
+from ringcast.runtime.discovery.protocol import NoAnswerYet
+from ringcast.transport import Endpoint, reason
+
+_NO_RECORDS = (socket.EAI_NONAME, socket.EAI_NODATA, socket.EAI_AGAIN)
 
 
 class DnsDiscovery:
@@ -36,12 +41,35 @@ class DnsDiscovery:
         try:
             answers = await asyncio.get_running_loop().getaddrinfo(name, port, type=socket.SOCK_DGRAM)
         except socket.gaierror as error:
-            if error.errno in (socket.EAI_NONAME, socket.EAI_AGAIN):
+            if error.errno in _NO_RECORDS:
                 return []  # A headless service without ready members has no records yet.
-            raise TransportError(f"cannot look up {name!r}: {error.strerror}") from None
+            raise TransportError(f"cannot look up {name!r}: {reason(error)}") from None
+        except UnicodeError as error:
+            raise TransportError(f"cannot look up {name!r}: {reason(error)}") from None
         return [Endpoint(str(answer[4][0]), port) for answer in answers]
 
     async def _service(self) -> list[Endpoint]:
+        """The targets that can be found; a dead one among them does no harm."""
+        records = await self._records()
+        looked_up = [self._addresses(target, port) for target, port in records]
+        answers = await asyncio.gather(*looked_up, return_exceptions=True)
+        found: list[Endpoint] = []
+        refusals = [
+            f"{target} has no address" for (target, _), answer in zip(records, answers, strict=True) if not answer
+        ]
+        for answer in answers:
+            if isinstance(answer, TransportError):
+                refusals.append(str(answer))
+            elif isinstance(answer, BaseException):
+                raise answer
+            else:
+                found += answer
+        if not found:
+            raise NoAnswerYet(f"no target of {self._name!r} can be found: {'; '.join(refusals)}")
+        return found
+
+    async def _records(self) -> list[tuple[str, int]]:
+        """Target and port of each SRV record."""
         try:
             from dns import asyncresolver, exception
         except ImportError:
@@ -50,6 +78,6 @@ class DnsDiscovery:
             ) from None
         try:
             answers = await asyncresolver.resolve(self._name, "SRV")
-        except exception.DNSException:
-            return []
-        return [await resolve(f"{str(answer.target).rstrip('.')}:{answer.port}") for answer in answers]
+        except (exception.DNSException, OSError) as error:
+            raise NoAnswerYet(f"no SRV record of {self._name!r}: {reason(error)}") from None
+        return [(str(answer.target).rstrip("."), int(answer.port)) for answer in answers]

@@ -5,7 +5,12 @@ from __future__ import annotations
 
 from typing import Protocol
 
+from ringcast.errors import TransportError
 from ringcast.transport import Endpoint
+
+
+class NoAnswerYet(TransportError):
+    """Nothing is known about the others, not even that there are none: look again, and found no group meanwhile."""
 
 
 class Discovery(Protocol):
@@ -13,7 +18,11 @@ class Discovery(Protocol):
         """Begin: from now on others can find `me` this way (where the way allows that)."""
 
     async def find(self) -> list[Endpoint]:
-        """Where members might be reached, without `me`. Called again and again while a member looks for others."""
+        """Where members might be reached, without `me`. Called again and again while a member looks for others.
+
+        An empty list says that nobody is known; `NoAnswerYet` that it could not be found out now. Any other
+        RingcastError ends a join at once.
+        """
 
     async def close(self) -> None:
         """Others should no longer find `me` here."""
