@@ -27,7 +27,7 @@ class LocalPeer(Peer):
         self.name, self.incarnation = name, incarnation
         self.inbox = Inbox(bus.ring_bytes)
         self.left: Cause | None = None
-        self.queueing = threading.RLock()  # One message may be queued at a time.
+        self.queueing = threading.RLock()  # One tick is queued at a time. Nobody waits for room while holding it.
         self._bus = bus
         self._transactions = self._number = 0
         self._doorbell = ThreadDoorbell()
@@ -44,9 +44,18 @@ class LocalPeer(Peer):
             raise ValueError(f"policy is 'wait' or 'raise', not {policy!r}")
         held = as_bytes(payloads)
         self._refuse_long(max(map(len, held), default=0))
-        with self.queueing:
-            self._refuse_if_gone()
-            return self._queue_ticks(held, self._receivers(to), Patience(0 if policy == "raise" else timeout), policy)
+        self._refuse_if_gone()
+        receivers, wait = self._receivers(to), Patience(0 if policy == "raise" else timeout)
+        seq = queued = 0
+        for part in ticks(held, self._bus.ring_bytes):
+            placed = self._queue_tick(part, receivers)
+            while isinstance(placed, LocalPeer):
+                if not self._finds_room(placed, frame_bytes(part), wait):
+                    raise self._full(placed, queued, len(held), policy)
+                placed = self._queue_tick(part, receivers)
+            seq = placed
+            queued += len(part)
+        return seq
 
     def dequeue_runs(self, limit: int = 1024, *, timeout: float | None = None) -> list[Run | PeerLeft]:
         if limit < 1:
@@ -80,16 +89,16 @@ class LocalPeer(Peer):
         self._transactions += 1
         return self._transactions
 
-    def _queue_ticks(self, held: list[bytes], receivers: list[LocalPeer], wait: Patience, policy: Policy) -> int:
-        seq = queued = 0
-        for part in ticks(held, self._bus.ring_bytes):
+    def _queue_tick(self, part: list[bytes], receivers: list[LocalPeer]) -> int | LocalPeer:
+        """Queue this at one place of the order, which is returned; or the receiver that has no room for it."""
+        with self.queueing:
+            self._refuse_if_gone()
             for receiver in receivers:
-                if not self._finds_room(receiver, frame_bytes(part), wait):
-                    raise self._full(receiver, queued, len(held), policy)
+                if not receiver.inbox.has_room(self.incarnation, frame_bytes(part)):
+                    return receiver
             seq = self._bus.send(self, receivers, Batch(self.name, self._number + 1, part))
             self._number += len(part)
-            queued += len(part)
-        return seq
+            return seq
 
     def _finds_room(self, receiver: LocalPeer, size: int, wait: Patience) -> bool:
         while not receiver.inbox.wait_for_room(self.incarnation, size, wait.left_up_to(WATCH_S)):

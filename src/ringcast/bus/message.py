@@ -47,10 +47,6 @@ class PeerLeft(NamedTuple):
     incarnation: int
 
 
-def left(name: str, cause: int, seq: int, incarnation: int) -> PeerLeft:
-    return PeerLeft(name, CAUSES[cause], seq, incarnation)
-
-
 def messages(items: list[Run | PeerLeft]) -> list[Message | PeerLeft]:
     """Runs taken apart into single messages."""
     flat: list[Message | PeerLeft] = []

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import threading
 import weakref
 from collections.abc import Iterable
 from typing import Final, NamedTuple, NoReturn
@@ -10,7 +11,7 @@ from typing import Final, NamedTuple, NoReturn
 from ringcast.bus.doorbell import Doorbell, FifoDoorbell
 from ringcast.bus.errors import BusFull, BusWaitExpired, Detached, Fenced, MessageTooLong, UnknownPeer
 from ringcast.bus.file import BusFile
-from ringcast.bus.message import CAUSES, Message, Run, left
+from ringcast.bus.message import CAUSES, Message, PeerLeft, Run
 from ringcast.bus.names import destinations
 from ringcast.bus.peer import Peer
 from ringcast.native import _bus
@@ -40,11 +41,12 @@ class SharedPeer(_bus.Port, Peer):
     """One process's place on a shared bus. Queueing and dequeueing are native; see Peer for what they promise."""
 
     def __init__(self, file: BusFile, segment: _bus.Segment, slot: int, name: str) -> None:
-        super().__init__(segment, slot, name, os.getpid(), Message, Run, left)
+        super().__init__(segment, slot, name, os.getpid(), Message, Run, PeerLeft, CAUSES)
         self.name = name
         self._file, self._segment, self._slot = file, segment, slot
         self._doorbell: FifoDoorbell | None = None
         self._ended: str | None = None
+        self._ending = threading.RLock()  # One thread makes the bell or ends the peer at a time.
         _attached_here.add(self)
 
     def names(self) -> list[str]:
@@ -58,11 +60,12 @@ class SharedPeer(_bus.Port, Peer):
         raise UnknownPeer(f"no peer {name!r} is attached to bus {self._file.name!r}")
 
     def detach(self) -> None:
-        if self._ended is not None:
-            return
-        self._leave()
-        self._end("was detached")
-        self._file.close()
+        with self._ending:
+            if self._ended is not None:
+                return
+            self._leave()
+            self._end("was detached")
+            self._file.close()
 
     def _end(self, why: str) -> None:
         self._ended = why
@@ -72,11 +75,20 @@ class SharedPeer(_bus.Port, Peer):
         self._segment.close()
 
     def _bell(self) -> Doorbell:
-        if self._ended is not None:
-            self._refuse_closed()
-        if self._doorbell is None:
-            self._doorbell = FifoDoorbell(f"{self._file.fifo_prefix}{self._slot}")
-        return self._doorbell
+        with self._ending:
+            if self._ended is not None:
+                self._refuse_closed()
+            if self._doorbell is None:
+                self._doorbell = FifoDoorbell(f"{self._file.fifo_prefix}{self._slot}")
+            return self._doorbell
+
+    def _arm_mail(self) -> None:
+        self._bell()  # First: whoever rings an armed bell opens its FIFO, and would keep that of a killed former owner.
+        super()._arm_mail()
+
+    def _arm_room(self) -> None:
+        self._bell()
+        super()._arm_room()
 
     def _place(self) -> int:
         return self._incarnation
@@ -122,6 +134,7 @@ class SharedPeer(_bus.Port, Peer):
         raise BusWaitExpired(f"bus {self._file.name!r}: nothing came for {self.name!r} within {timeout} s")
 
     def _forget_in_child(self) -> None:
+        self._ending = threading.RLock()  # Another thread of the parent may have held it.
         self._forget()
         self._ended = "belongs to the parent process; attach anew after a fork"
         if self._doorbell is not None:

@@ -3,7 +3,7 @@
 Port is a base class. Its subclass gives the words for people: the methods named _resolve and _refuse_*.
 """
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Iterable, Sequence
 from typing import Any, Literal
 
 from ringcast.bus.message import Message, Payload, PeerLeft, Run
@@ -34,7 +34,8 @@ class Port:
         pid: int,
         message_type: type[tuple[Any, ...]],
         run_type: type[tuple[Any, ...]],
-        make_left: Callable[[str, int, int, int], PeerLeft],
+        left_type: type[tuple[Any, ...]],
+        causes: tuple[str, ...],
     ) -> None: ...
     def queue(
         self,

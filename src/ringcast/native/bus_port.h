@@ -1,7 +1,8 @@
 /* ringcast.native._bus.Port: one attached peer as a Python object; the base class of ringcast.bus's SharedPeer.
  *
  * Everything that touches the peer's private state runs with the GIL held, so the threads of one process may share a
- * Port; only waiting releases it, and a wait holds nothing. Whatever needs words for people is left to methods of the
+ * Port. The GIL is released by waiting, by calling a method of the subclass, and by the collector where a list or a tuple
+ * is made: no step on that state is half done there, and what was read from it before is read again. Whatever needs words for people is left to methods of the
  * subclass: _resolve, _refuse_full, _refuse_long, _refuse_lost, _refuse_closed, _refuse_idle.
  */
 #ifndef RINGCAST_BUS_PORT_H
@@ -25,7 +26,9 @@ typedef struct {
     PyObject *masks;      /* destinations as the caller wrote them -> bits */
     PyObject *last_to;    /* the last one asked for, or NULL: whoever sends in a loop passes the same object */
     uint64_t last_mask;
-    PyObject *message_type, *run_type, *make_left;
+    PyObject *message_type, *run_type, *left_type;
+    PyObject *causes; /* a word for each cause of leaving, by its number */
+    uint32_t leaver;  /* whose farewell is the front */
     PyObject *kept; /* items given back, the next one last; or NULL */
     PyObject *names[BUS_PEERS_MAX];
     uint32_t names_of[BUS_PEERS_MAX]; /* incarnations */
@@ -49,20 +52,24 @@ static int port_attach(Port *self, uint32_t slot, const char *name, uint64_t pid
 }
 
 static int port_init(Port *self, PyObject *args, PyObject *kwargs) {
-    static char *keywords[] = {"segment", "slot", "name", "pid", "message_type", "run_type", "make_left", NULL};
-    PyObject *segment, *message_type, *run_type, *make_left;
+    static char *keywords[] = {"segment", "slot", "name", "pid", "message_type", "run_type", "left_type",
+                               "causes",  NULL};
+    PyObject *segment, *message_type, *run_type, *left_type, *causes;
     unsigned slot;
     unsigned long long pid;
     const char *name;
-    if (!PyArg_ParseTupleAndKeywords(args, kwargs, "O!IsKO!O!O", keywords, port_segment_type, &segment, &slot, &name,
-                                     &pid, &PyType_Type, &message_type, &PyType_Type, &run_type, &make_left))
+    if (!PyArg_ParseTupleAndKeywords(args, kwargs, "O!IsKO!O!O!O!", keywords, port_segment_type, &segment, &slot,
+                                     &name, &pid, &PyType_Type, &message_type, &PyType_Type, &run_type, &PyType_Type,
+                                     &left_type, &PyTuple_Type, &causes))
         return -1;
     if (self->segment) return PyErr_SetString(PyExc_TypeError, "a port is attached once"), -1;
+    if (PyTuple_GET_SIZE(causes) != BUS_CAUSES) return PyErr_SetString(PyExc_ValueError, "a word for each cause"), -1;
     if (!segment_is_usable((Segment *)segment) || !(self->masks = PyDict_New())) return -1;
     self->segment = (Segment *)Py_NewRef(segment);
     self->message_type = Py_NewRef(message_type);
     self->run_type = Py_NewRef(run_type);
-    self->make_left = Py_NewRef(make_left);
+    self->left_type = Py_NewRef(left_type);
+    self->causes = Py_NewRef(causes);
     self->masks_epoch = UINT64_MAX;
     return port_attach(self, slot, name, pid);
 }
@@ -74,7 +81,8 @@ static void port_dealloc(Port *self) {
     Py_XDECREF(self->last_to);
     Py_XDECREF(self->message_type);
     Py_XDECREF(self->run_type);
-    Py_XDECREF(self->make_left);
+    Py_XDECREF(self->left_type);
+    Py_XDECREF(self->causes);
     Py_XDECREF(self->kept);
     Py_XDECREF((PyObject *)self->segment);
     PyTypeObject *type = Py_TYPE(self);

@@ -1,4 +1,8 @@
-/* Port.dequeue, Port.dequeue_many, Port.dequeue_runs: the receiving half of a Port. */
+/* Port.dequeue, Port.dequeue_many, Port.dequeue_runs: the receiving half of a Port.
+ *
+ * Making a list or a tuple may run the collector, and with it any Python code and other threads of this port. So each
+ * step on the receiver's state is whole before such an allocation: what was read is passed on first, then wrapped.
+ */
 #ifndef RINGCAST_BUS_PORT_DEQUEUE_H
 #define RINGCAST_BUS_PORT_DEQUEUE_H
 
@@ -30,7 +34,7 @@ static enum port_front port_open_front(Port *self) {
     if (slot == BUS_EMPTY) return PORT_NOTHING;
     if (slot == BUS_EVICTED_SELF) return port_refuse(self, "_refuse_lost", "()"), PORT_ERROR;
     bus_inlet *inlet = &receiver->inlets[slot];
-    if (inlet->head == BUS_FAREWELL) return receiver->open = slot, PORT_LEFT;
+    if (inlet->head == BUS_FAREWELL) return self->leaver = slot, PORT_LEFT;
     bus_frame_open(receiver, slot);
     if (inlet->frame.kind != BUS_BARRIER) return PORT_FRAME;
     self->barrier = inlet->frame.transaction;
@@ -61,32 +65,28 @@ static PyObject *port_kept_run(Port *self) {
 static PyObject *port_give_back(Port *self, PyObject *items) {
     if (!PyList_Check(items)) return PyErr_Format(PyExc_TypeError, "a list is needed");
     if (PyList_GET_SIZE(items) == 0) Py_RETURN_NONE;
-    PyObject *kept = self->kept ? self->kept : PyList_New(0);
-    bool ok = (self->kept = kept) != NULL;
+    PyObject *empty = self->kept ? NULL : PyList_New(0);
+    if (!self->kept && !empty) return NULL;
+    if (!self->kept) self->kept = empty;
+    else Py_XDECREF(empty); /* another thread gave something back meanwhile */
+    bool ok = true;
     for (Py_ssize_t i = PyList_GET_SIZE(items); ok && i-- > 0;)
-        ok = PyList_Append(kept, PyList_GET_ITEM(items, i)) == 0;
+        ok = PyList_Append(self->kept, PyList_GET_ITEM(items, i)) == 0;
     return ok ? Py_NewRef(Py_None) : NULL;
 }
 
 static PyObject *port_left(Port *self) {
     bus_receiver *receiver = &self->peer.receiver;
-    uint32_t slot = receiver->open;
+    uint32_t slot = self->leaver;
     bus_inlet *inlet = &receiver->inlets[slot];
-    receiver->open = BUS_PEERS_MAX;
     PyObject *name = port_name_of(self, slot, inlet->incarnation);
+    if (!name) return NULL;
     unsigned cause = bus_state_cause(bus_slot_state(self->peer.view, slot));
-    PyObject *left = name ? PyObject_CallFunction(self->make_left, "OIKI", name, cause,
-                                                  (unsigned long long)(inlet->key / 2), inlet->incarnation)
-                          : NULL;
-    if (left) bus_farewell_pass(receiver, slot);
-    return left;
-}
-
-static PyObject *port_payload(bus_receiver *receiver) {
-    uint32_t length = bus_message_length(receiver);
-    PyObject *payload = PyBytes_FromStringAndSize(NULL, length);
-    if (payload) bus_message_read(receiver, PyBytes_AS_STRING(payload), length);
-    return payload;
+    if (cause >= BUS_CAUSES) cause = BUS_NO_CAUSE; /* damaged memory */
+    PyObject *fields[] = {Py_NewRef(name), Py_NewRef(PyTuple_GET_ITEM(self->causes, cause)),
+                          PyLong_FromUnsignedLongLong(inlet->key / 2), PyLong_FromUnsignedLong(inlet->incarnation)};
+    if (fields[2] && fields[3]) bus_farewell_pass(receiver, slot);
+    return port_tuple(self->left_type, fields, 4);
 }
 
 /* The sender's number of the next message in the open frame. */
@@ -95,27 +95,52 @@ static uint64_t port_number(const bus_receiver *receiver) {
     return frame->first + (frame->count - receiver->open_left);
 }
 
-static PyObject *port_message(Port *self, PyObject *sender, PyObject *seq) {
-    PyObject *number = PyLong_FromUnsignedLongLong(port_number(&self->peer.receiver));
-    PyObject *fields[] = {Py_NewRef(sender), port_payload(&self->peer.receiver), Py_NewRef(seq), number};
+/* The next payload of the open frame, which is closed behind its last one. */
+static PyObject *port_payload(bus_receiver *receiver) {
+    uint32_t length = bus_message_length(receiver);
+    PyObject *payload = PyBytes_FromStringAndSize(NULL, length);
+    if (!payload) return NULL;
+    bus_message_read(receiver, PyBytes_AS_STRING(payload), length);
+    if (!receiver->open_left) bus_frame_close(receiver);
+    return payload;
+}
+
+static PyObject *port_message(Port *self, PyObject *seq) {
+    bus_receiver *receiver = &self->peer.receiver;
+    PyObject *sender = port_name_of(self, receiver->open, receiver->inlets[receiver->open].incarnation);
+    PyObject *number = sender ? PyLong_FromUnsignedLongLong(port_number(receiver)) : NULL;
+    if (!number) return NULL;
+    PyObject *fields[] = {Py_NewRef(sender), port_payload(receiver), Py_NewRef(seq), number};
     PyObject *message = port_tuple(self->message_type, fields, 4);
     if (message) PyObject_GC_UnTrack(message); /* holds only text, bytes and a number: spare the collector */
     return message;
 }
 
-static PyObject *port_run(Port *self, PyObject *sender, PyObject *seq, Py_ssize_t limit) {
+/* The next messages of the open frame as one run, in a list that has room for them. */
+static PyObject *port_run(Port *self, PyObject *payloads) {
     bus_receiver *receiver = &self->peer.receiver;
-    uint64_t first = port_number(receiver);
-    Py_ssize_t count = receiver->open_left < limit ? (Py_ssize_t)receiver->open_left : limit;
-    PyObject *payloads = PyList_New(count);
-    for (Py_ssize_t i = 0; payloads && i < count; i++) {
+    bus_inlet *inlet = &receiver->inlets[receiver->open];
+    PyObject *sender = port_name_of(self, receiver->open, inlet->incarnation);
+    if (!sender) return Py_DECREF(payloads), NULL;
+    PyObject *fields[] = {Py_NewRef(sender), PyLong_FromUnsignedLongLong(port_number(receiver)),
+                          PyLong_FromUnsignedLongLong(inlet->key / 2), payloads,
+                          PyLong_FromUnsignedLong(inlet->incarnation)};
+    for (Py_ssize_t i = 0; fields[3] && i < PyList_GET_SIZE(payloads); i++) {
         PyObject *payload = port_payload(receiver);
         if (payload) PyList_SET_ITEM(payloads, i, payload);
-        else Py_CLEAR(payloads);
+        else Py_CLEAR(fields[3]);
     }
-    PyObject *incarnation = PyLong_FromUnsignedLong(receiver->inlets[receiver->open].incarnation);
-    PyObject *fields[] = {Py_NewRef(sender), PyLong_FromUnsignedLongLong(first), Py_NewRef(seq), payloads, incarnation};
     return port_tuple(self->run_type, fields, 5);
+}
+
+/* A list for the next run of the open frame; NULL if another thread took from the frame meanwhile, or with an error. */
+static PyObject *port_list_for_run(bus_receiver *receiver, Py_ssize_t limit) {
+    uint32_t slot = receiver->open, left = receiver->open_left;
+    uint64_t position = receiver->open_position;
+    PyObject *payloads = PyList_New(left < limit ? (Py_ssize_t)left : limit);
+    if (payloads && (receiver->open != slot || receiver->open_left != left || receiver->open_position != position))
+        Py_CLEAR(payloads);
+    return payloads;
 }
 
 static bool port_append(PyObject *list, PyObject *item) {
@@ -125,21 +150,30 @@ static bool port_append(PyObject *list, PyObject *item) {
     return failed == 0;
 }
 
+/* Moves messages of the open frame into the list, while it is open and no other thread has opened another. */
+static Py_ssize_t port_drain_messages(Port *self, PyObject *list, Py_ssize_t limit) {
+    bus_receiver *receiver = &self->peer.receiver;
+    uint32_t slot = receiver->open;
+    const bus_inlet *inlet = &receiver->inlets[slot];
+    uint64_t position = inlet->position;
+    PyObject *seq = PyLong_FromUnsignedLongLong(inlet->key / 2);
+    Py_ssize_t taken = 0;
+    bool ok = seq != NULL;
+    while (ok && taken < limit && receiver->open == slot && inlet->position == position) {
+        ok = port_append(list, port_message(self, seq));
+        taken++;
+    }
+    Py_XDECREF(seq);
+    return ok ? taken : -1;
+}
+
 /* Moves messages of the open frame into the list, as single messages or as one run; -1 is an error. */
 static Py_ssize_t port_drain_frame(Port *self, PyObject *list, Py_ssize_t limit, bool runs) {
-    bus_receiver *receiver = &self->peer.receiver;
-    bus_inlet *inlet = &receiver->inlets[receiver->open];
-    uint32_t before = receiver->open_left;
-    PyObject *sender = port_name_of(self, receiver->open, inlet->incarnation);
-    PyObject *seq = sender ? PyLong_FromUnsignedLongLong(inlet->key / 2) : NULL;
-    bool ok = seq != NULL;
-    if (runs) ok = ok && port_append(list, port_run(self, sender, seq, limit));
-    while (!runs && ok && receiver->open_left && before - receiver->open_left < limit)
-        ok = port_append(list, port_message(self, sender, seq));
-    Py_XDECREF(seq);
-    Py_ssize_t taken = before - receiver->open_left;
-    if (!receiver->open_left) bus_frame_close(receiver);
-    return ok ? taken : -1;
+    if (!runs) return port_drain_messages(self, list, limit);
+    PyObject *payloads = port_list_for_run(&self->peer.receiver, limit);
+    if (!payloads) return PyErr_Occurred() ? -1 : 0;
+    Py_ssize_t count = PyList_GET_SIZE(payloads);
+    return port_append(list, port_run(self, payloads)) ? count : -1;
 }
 
 /* Moves up to `limit` messages and notices into the list, without waiting. Stops behind a barrier if asked to. */
@@ -208,21 +242,18 @@ static PyObject *port_dequeue_runs(Port *self, PyObject *const *args, Py_ssize_t
 
 /* The front as one message, or NULL: with an error, or without one if there is nothing. */
 static PyObject *port_next(Port *self) {
-    bus_receiver *receiver = &self->peer.receiver;
     PyObject *item = NULL;
     enum port_front front;
     while ((front = port_open_front(self)) == PORT_BARRIER) continue;
     if (front == PORT_KEPT) item = port_kept(self);
     if (front == PORT_LEFT) item = port_left(self);
     if (front == PORT_FRAME) {
-        bus_inlet *inlet = &receiver->inlets[receiver->open];
-        PyObject *sender = port_name_of(self, receiver->open, inlet->incarnation);
-        PyObject *seq = sender ? PyLong_FromUnsignedLongLong(inlet->key / 2) : NULL;
-        item = seq ? port_message(self, sender, seq) : NULL;
+        bus_receiver *receiver = &self->peer.receiver;
+        PyObject *seq = PyLong_FromUnsignedLongLong(receiver->inlets[receiver->open].key / 2);
+        item = seq ? port_message(self, seq) : NULL;
         Py_XDECREF(seq);
-        if (!receiver->open_left) bus_frame_close(receiver);
     }
-    bus_ring_producers(receiver);
+    bus_ring_producers(&self->peer.receiver);
     return item;
 }
 

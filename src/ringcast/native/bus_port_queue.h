@@ -86,13 +86,15 @@ static uint32_t load_next_tick(const Port *self, const port_load *load) {
     return i - load->sent;
 }
 
-/* Asks the subclass who is meant, and remembers the answer while nobody comes or goes. */
+/* Asks the subclass who is meant, and remembers the answer while nobody comes or goes. Another thread may learn of a
+ * change while we ask: then the answer is about what was, and is not kept. */
 static bool port_ask_for_mask(Port *self, PyObject *to, uint64_t *mask) {
+    uint64_t asked = self->masks_epoch;
     PyObject *answer = PyObject_CallMethod((PyObject *)self, "_resolve", "(O)", to);
     if (!answer) return false;
     *mask = PyLong_AsUnsignedLongLong(answer);
     if (PyDict_GET_SIZE(self->masks) >= PORT_MASKS_MAX) PyDict_Clear(self->masks);
-    bool ok = !PyErr_Occurred() && PyDict_SetItem(self->masks, to, answer) == 0;
+    bool ok = !PyErr_Occurred() && (self->masks_epoch != asked || PyDict_SetItem(self->masks, to, answer) == 0);
     Py_DECREF(answer);
     return ok;
 }
@@ -117,11 +119,12 @@ static bool port_mask(Port *self, PyObject *to, uint64_t *mask) {
         if (to == self->last_to) return *mask = self->last_mask, true;
         PyObject *known = PyDict_GetItemWithError(self->masks, to);
         if (known) return port_remember_mask(self, to, *mask = PyLong_AsUnsignedLongLong(known)), true;
+        uint64_t asked = self->masks_epoch;
         if (PyErr_Occurred() || !port_ask_for_mask(self, to, mask)) return false;
         /* Somebody is attached whom the epoch does not show yet. Dropping it here would lose the message for it. */
         if (*mask & ~sender->active) sender->epoch = UINT64_MAX;
         if (!bus_sender_refresh(sender)) return PyErr_NoMemory(), false;
-        if (self->masks_epoch == sender->epoch) return true; /* else someone came or went while we asked */
+        if (asked == sender->epoch) return true; /* else someone came or went while we asked */
     }
 }
 

@@ -16,7 +16,7 @@
 #include "bus_word.h"
 
 enum bus_phase { BUS_FREE = 0, BUS_ACTIVE = 1, BUS_LEAVING = 2, BUS_GONE = 3 };
-enum bus_cause { BUS_NO_CAUSE = 0, BUS_DETACHED = 1, BUS_DIED = 2, BUS_STALLED = 3, BUS_EVICTED = 4 };
+enum bus_cause { BUS_NO_CAUSE = 0, BUS_DETACHED = 1, BUS_DIED = 2, BUS_STALLED = 3, BUS_EVICTED = 4, BUS_CAUSES = 5 };
 
 static inline uint64_t bus_state(uint32_t incarnation, unsigned cause, unsigned phase) {
     return (uint64_t)incarnation << 16 | cause << 8 | phase;
