@@ -71,6 +71,7 @@ from ringcast.core.effects import (
     SideOver,
     StateOver,
     Unicast,
+    Warn,
 )
 from ringcast.core.multicast import PeerStreams
 from ringcast.core.node import Node
@@ -172,4 +173,5 @@ __all__ = [
     "ViewAck",
     "ViewAnswer",
     "ViewRefusal",
+    "Warn",
 ]

@@ -95,6 +95,12 @@ class Drop:
     count: int = 1
 
 
+class Warn(NamedTuple):
+    """For whoever operates this process: a line in its log. Nothing else follows from it."""
+
+    words: str
+
+
 class Lost(NamedTuple):
     """This member cannot go on in this view without a gap; it must leave and join again."""
 
@@ -184,6 +190,7 @@ Effect = (
     | Install
     | Freed
     | Drop
+    | Warn
     | Lost
     | ProvideState
     | AwaitState

@@ -29,7 +29,7 @@ from ringcast.core.control import (
     ViewAnswer,
 )
 from ringcast.core.deadlines import earliest
-from ringcast.core.effects import Drop, Excluded
+from ringcast.core.effects import Drop, Excluded, Warn
 from ringcast.core.membership import (
     AcceptMerge,
     CancelHeld,
@@ -124,10 +124,13 @@ class Merging:
         view, leading = self._view, self._membership.leading
         if view is None or leading is None:
             return [Drop("a merge request before the first view", sender)]
-        out = self._carry(now_ns, self.leader.on_other_merge(now_ns, request.merge_id))
         why = self.participant.objection(sender, request, view)
         if why is not None:
-            return out + self._carry(now_ns, self.participant.on_refused(now_ns, sender, request.merge_id, why))
+            return self._carry(now_ns, self.participant.on_refused(now_ns, sender, request.merge_id, why))
+        # Yield only to a merge that will be accepted; else both would fail.
+        out: Steps = []
+        if leading.handler.would_follow_after_own:
+            out = self._carry(now_ns, self.leader.on_other_merge(now_ns, request.merge_id))
         self._request = request
         return out + leading.decide(now_ns, leading.handler.on_merge_req(now_ns, sender, request.merge_id))
 
@@ -149,7 +152,7 @@ class Merging:
         told = {member: Told(member, entry) for member, entry in outcome.entries.items()}
         limits = (outcome.capacity, outcome.window_bytes)
         ended = self.participant.on_roll_call_ended(
-            now_ns, outcome.merge_id, told, outcome.number, limits, mark=outcome.mark
+            now_ns, outcome.merge_id, told, outcome.number, limits, mark=outcome.mark, blamed=outcome.blamed
         )
         return self._carry(now_ns, ended)
 
@@ -227,7 +230,8 @@ class Merging:
                 members = () if self._view is None else self._view.members
                 return [Say(member, PrimaryElsewhere(decision.view.id)) for member in members]
             case Overlap():
-                return [Drop(f"digests of {', '.join(map(str, decision.members))} from more than one side", None)]
+                who = ", ".join(map(str, decision.members))
+                return [Warn(f"merge: more than one side sent a digest of {who}; the highest entries count")]
             case Propose() | MergeEnded() | MergeOver():
                 return self._tell_handler(now_ns, decision)
             case HoldRollCall():

@@ -25,7 +25,7 @@ from ringcast.core.control import (
 from ringcast.core.control_line import ControlLine
 from ringcast.core.custody import Custody, Told
 from ringcast.core.deadlines import earliest
-from ringcast.core.effects import Beat, Drop, Effect, Excluded, Install, Left, Probe, Unicast
+from ringcast.core.effects import Beat, Drop, Effect, Excluded, Install, Left, Probe, Unicast, Warn
 from ringcast.core.membership import (
     AcceptMerge,
     Adopt,
@@ -119,6 +119,7 @@ class Society:
             Left: self._pass_on,
             Excluded: self._pass_on,
             Drop: self._pass_on,
+            Warn: self._pass_on,
             Event: self._pass_on,
         }
 
@@ -271,7 +272,8 @@ class Society:
         out[behind_view:behind_view] = states
         self.line.on_view(previous, view)
         out += self.carry_out(now_ns, self.vigilance.on_view(now_ns, view))
-        out += self.carry_out(now_ns, self.membership.on_adopted(now_ns, message, self._body.order))
+        suspects = self.vigilance.detector.suspects
+        out += self.carry_out(now_ns, self.membership.on_adopted(now_ns, message, self._body.order, suspects))
         return out + self.carry_out(now_ns, self.merging.on_view(now_ns, view)) + self.carry_out(now_ns, said)
 
     def _pass_on(self, now_ns: int, step: Effect) -> list[Effect]:

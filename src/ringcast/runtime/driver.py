@@ -40,6 +40,7 @@ from ringcast.core import (
     SideOver,
     StateOver,
     Unicast,
+    Warn,
 )
 from ringcast.errors import RingcastError, TransportError
 from ringcast.model import Address, Event, Kind
@@ -115,6 +116,7 @@ class Driver:
             Install: self._install,
             Freed: self._note_freed,
             Drop: self._drop,
+            Warn: self._warn,
             Lost: self._lost,
             ProvideState: self._state,
             AwaitState: self._state,
@@ -290,6 +292,9 @@ class Driver:
 
     def _drop(self, effect: Drop) -> None:
         self.drops.add(effect.reason, effect.count)
+
+    def _warn(self, effect: Warn) -> None:
+        _log.warning("%s: %s", self.node.me, effect.words)
 
     def _lost(self, effect: Lost) -> None:
         _log.error("lost its place: %s", effect.reason)

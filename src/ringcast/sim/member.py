@@ -28,6 +28,7 @@ from ringcast.core import (
     Node,
     Probe,
     Unicast,
+    Warn,
 )
 from ringcast.model import SECOND, Address, Event, Kind, ViewId
 from ringcast.sim.application import Application
@@ -84,6 +85,7 @@ class Member:
             Install: self._install,
             Freed: self._ignore,  # the application looks again after every fact anyway
             Drop: self._drop,
+            Warn: self._ignore,
             Lost: self._lose,
             Left: self._leave_world,
             Excluded: self._note_exclusion,

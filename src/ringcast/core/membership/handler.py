@@ -69,6 +69,11 @@ class ViewHandler:
         """Whose merge we follow; null again when that is over (seed 004, case #3)."""
         return None if self.suspension is None else self.suspension.leader
 
+    @property
+    def would_follow_after_own(self) -> bool:
+        """We lead a merge; if it ended now, would another leader's request be accepted? Not if work waits."""
+        return self.phase is Phase.LEADING and not len(self.queue) and not len(self.transfers)
+
     # ---- JOIN, JOIN_WITH_STATE, LEAVE, COORD_LEAVE, SUSPECT
 
     def on_request(self, now_ns: int, request: Request) -> Decisions:

@@ -10,7 +10,7 @@ file; here they meet, and nothing is kept but which of them there are:
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Collection, Iterable
 from dataclasses import replace
 
 from ringcast.core.chance import Chance
@@ -291,15 +291,15 @@ class Membership:
             return self.end(clean=True)
         return self.follower.on_view(now_ns, sender, message)
 
-    def on_adopted(self, now_ns: int, message: NewView, streams: Streams) -> Steps:
-        """The node has installed this view; every part learns of it, in this order."""
+    def on_adopted(self, now_ns: int, message: NewView, streams: Streams, suspected: Collection[Address] = ()) -> Steps:
+        """The node has installed this view; every part learns of it, in this order. `suspected`: by the detector."""
         view = message.view
         if self.follower is None or self.leading is None:
             self.joiner = None
             self.follower = Follower(self.me, self.config, view, streams, self.may_lead)
             self.leading = Leading(self.me, self.config, self.follower, self.suspicions, self.states)
         self.follower.on_adopted(view, message)
-        self.suspicions.on_view(view)
+        self.suspicions.on_view(view, suspected)
         self._excluded = False
         self._gone_to = None
         out = self.primacy.on_view(view) + self.leading.on_view(now_ns, message)

@@ -89,11 +89,11 @@ class RollCall:
     def again(self, now_ns: int, *dropped: Address) -> Steps:
         """Attempt + 1, with these among the going-away; nothing that was answered counts any more.
 
-        A merge is not repeated here: its leader learns at once who is missing.
+        A merge is not repeated here: its leader learns at once who is missing, and whom to blame for it.
         """
         if self.merge_id is not None:
             self.deadline_ns = None
-            return [self.digested(self.merge_id)]
+            return [self.digested(self.merge_id, dropped)]
         self.going.update(dict.fromkeys(member for member in dropped if member != self.me))
         self.id = self.id._replace(attempt=self.id.attempt + 1)
         return self._ask(now_ns, "again")
@@ -198,10 +198,13 @@ class RollCall:
             min((answer.window_bytes for answer in answers), default=self.config.window_bytes),
         )
 
-    def digested(self, merge_id: MergeId) -> Digested:
-        """The outcome for a merge leader, complete or not: who is filled up, or has at least answered."""
+    def digested(self, merge_id: MergeId, blamed: tuple[Address, ...] = ()) -> Digested:
+        """The outcome for a merge leader, complete or not: who is filled up, or has at least answered.
+
+        `blamed` ended it before the others could answer; none: whoever has not answered within the limit.
+        """
         done = [member for member in self.staying if member not in self.awaited]
-        return Digested(merge_id, self.entries(done), self.number, *self.limits(done), self.mark)
+        return Digested(merge_id, self.entries(done), self.number, *self.limits(done), self.mark, blamed)
 
     # ---- those who do not answer
 
@@ -216,9 +219,9 @@ class RollCall:
             return []
         if refusal.gone:  # It is in a later view without us: left to merge.
             return [Suspect(sender, refusal.why), *self.again(now_ns, sender)]
-        if sender in self._answers:  # It could not fill up to the cut: its answer is void.
-            return self.again(now_ns)
         if self.merge_id is not None:
+            return self.again(now_ns, sender)
+        if sender in self._answers:  # It could not fill up to the cut: its answer is void.
             return self.again(now_ns)
         return [Failed(f"{sender} refuses: {refusal.why}")]
 

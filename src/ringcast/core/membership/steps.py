@@ -9,7 +9,7 @@ from dataclasses import dataclass, field
 from typing import NamedTuple
 
 from ringcast.core.control import NOTHING_TO_SETTLE, Control, MergeId, NewView, Settlement, Source, Standing
-from ringcast.core.effects import Beat, Drop, Excluded, Left
+from ringcast.core.effects import Beat, Drop, Excluded, Left, Warn
 from ringcast.core.membership.decisions import Decision
 from ringcast.model import Address, Entry, Mark
 
@@ -87,7 +87,7 @@ class Failed(NamedTuple):
 
 
 class Digested(NamedTuple):
-    """The roll call of a merge is over; not complete: some are missing."""
+    """The roll call of a merge is over; not complete: some are missing, and these are to blame (none: all missing)."""
 
     merge_id: MergeId
     entries: dict[Address, Entry]
@@ -95,6 +95,7 @@ class Digested(NamedTuple):
     capacity: int
     window_bytes: int
     mark: Mark | None = None
+    blamed: tuple[Address, ...] = ()
 
 
 class Spread(NamedTuple):
@@ -115,6 +116,7 @@ Step = (
     | Digested
     | Spread
     | Drop
+    | Warn
     | Beat
     | Left
     | Excluded

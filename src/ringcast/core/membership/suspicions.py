@@ -6,6 +6,8 @@ never lead. Ordered, so that what follows from it repeats. Not a detector: suspi
 
 from __future__ import annotations
 
+from collections.abc import Collection
+
 from ringcast.model import Address, View
 
 
@@ -13,7 +15,8 @@ class Suspicions:
     """Suspected members of the current view, with the reason.
 
     A suspicion that the failure detector raised may be withdrawn by it. One for not doing what a member must (it
-    refused a view, it was replaced by a later process, it goes on without us) lasts until the next view.
+    refused a view, it was replaced by a later process, it goes on without us) lasts until the next view, with it or
+    without it: a member that came back by a merge would otherwise exclude those who went on without it (Y14).
     """
 
     def __init__(self, me: Address) -> None:
@@ -38,9 +41,10 @@ class Suspicions:
         if member not in self._final:
             self.members.pop(member, None)
 
-    def on_view(self, view: View) -> None:
+    def on_view(self, view: View, suspected: Collection[Address]) -> None:
+        """Whom the failure detector suspects still is suspected; all else was settled by this view."""
         self._final.clear()
-        self.members = {member: why for member, why in self.members.items() if member in view}
+        self.members = {m: why for m, why in self.members.items() if m in view and m in suspected}
 
     def may_lead(self, view: View, member: Address) -> bool:
         """Is this our coordinator, or do we suspect everybody before it?"""

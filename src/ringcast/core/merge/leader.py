@@ -153,7 +153,7 @@ class MergeLeader:
         return self._fail(now_ns, f"{peer} is suspected", [peer])
 
     def on_other_merge(self, now_ns: int, other: MergeId) -> Decisions:
-        """Another leader asks us. Call this before the view handler decides: we may yield, and then it can accept."""
+        """Another leader asks us, without objection. Before the view handler decides: we may yield, then it accepts."""
         attempt = self.attempt
         if attempt is None or attempt.step is not Step.ASKING or other.leader >= self.me:
             return []

@@ -114,11 +114,13 @@ class MergeParticipant:
         limits: tuple[int, int],
         elsewhere: Collection[Address] = (),
         mark: Mark | None = None,
+        blamed: tuple[Address, ...] = (),
     ) -> Decisions:
         """What our roll call gave, complete or not; the leader learns who is missing. `limits` = capacity, bytes.
 
         An entry that somebody else said counts as missing (G8). Members `elsewhere` answered from another view: they
-        are no part of this subgroup, so nobody waits for them.
+        are no part of this subgroup, so nobody waits for them. Those `blamed` ended the roll call before the others
+        could answer: they alone are missing (Y15).
         """
         merge = self._in(merge_id, Part.CALLING)
         if merge is None:
@@ -127,6 +129,7 @@ class MergeParticipant:
         said = {m: told[m] for m in merge.members if m in told and told[m].origin == m}
         origins, entries = tuple(t.origin for t in said.values()), tuple(t.entry for t in said.values())
         missing = tuple(member for member in merge.members if member not in said and member not in elsewhere)
+        missing = tuple(member for member in blamed if member in merge.members) or missing
         digest = MergeDigest(merge_id, tuple(said), origins, entries, missing, number, *limits, mark)
         events = [digest_event(now_ns, merge_id, member, entry) for member, entry in said.items()]
         return [*events, self._event(now_ns, merge_id, "answer"), Send(merge_id.leader, digest)]

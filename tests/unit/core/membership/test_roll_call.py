@@ -126,3 +126,27 @@ def test_the_roll_call_of_a_merge_is_not_repeated_but_tells_who_is_there() -> No
     (outcome,) = orders(roll_call.on_suspect(0, C))
     assert isinstance(outcome, Digested)
     assert outcome.entries == {A: Entry(0, 1, 1), B: Entry(0, 2, 2)}
+
+
+def test_one_refusal_in_the_roll_call_of_a_merge_is_blamed_on_who_refuses_y15() -> None:
+    """The others could not answer yet: they are not to blame."""
+    roll_call = RollCall(A, CONFIG, V, 1, merge_id=MergeId(A, 1))
+    asked(roll_call)
+    (digested,) = orders(roll_call.on_refusal(0, B, Refusal(FIRST, "no")))
+    assert isinstance(digested, Digested) and digested.blamed == (B,)
+
+
+def test_a_suspicion_in_the_roll_call_of_a_merge_is_blamed_on_the_suspect_y15() -> None:
+    roll_call = RollCall(A, CONFIG, V, 1, merge_id=MergeId(A, 1))
+    asked(roll_call)
+    (digested,) = orders(roll_call.on_suspect(0, C))
+    assert isinstance(digested, Digested) and digested.blamed == (C,)
+
+
+def test_who_is_silent_until_the_limit_of_a_merge_is_to_blame_y15() -> None:
+    roll_call = RollCall(A, CONFIG, V, 1, merge_id=MergeId(A, 1))
+    asked(roll_call)
+    roll_call.on_answer(0, A, answer(FIRST, 1))
+    (digested,) = orders(roll_call.on_time(roll_call.deadline_ns or 0))
+    assert isinstance(digested, Digested)
+    assert (digested.blamed, list(digested.entries)) == ((), [A])

@@ -197,3 +197,11 @@ def test_an_outcome_without_us_or_without_its_entries_is_dropped() -> None:
     assert participant.on_merge_view(3, L, short) == []
     assert participant.on_merge_view(3, L, without) == []
     assert participant.on_merge_view(3, X, OUTCOME) == []
+
+
+def test_only_who_refused_is_named_as_missing_y15() -> None:
+    participant = accepted()
+    participant.on_merge_call(1, L, MergeCall(FIRST))
+    (sent,) = orders(participant.on_roll_call_ended(2, FIRST, {}, 7, (64, 1000), blamed=(D,)))
+    assert isinstance(sent, Send) and isinstance(sent.message, MergeDigest)
+    assert sent.message.missing == (D,)

@@ -1,0 +1,62 @@
+"""Where the parts of a merge meet those of membership: whom a leader yields to, and what is logged."""
+
+from __future__ import annotations
+
+from random import Random
+
+from ringcast.core import MergeReq, NewView, RollCallId, Warn
+from ringcast.core.control import CancelMerge, MergeId, MergeRsp
+from ringcast.core.membership import Membership, Say, StartMerge, Steps
+from ringcast.core.merge import Overlap, Party, RaiseMerge
+from ringcast.core.merging import Merging
+from ringcast.model import Address, Config, Entry, Event, View, ViewId
+
+A, B, C = (Address(name, 1, f"mem:{name}") for name in "ABC")
+MINE, OTHER = View(ViewId(3, B), (B,)), View(ViewId(5, C), (C,))
+
+
+class Streams:
+    is_filled = True
+
+    def entry(self) -> Entry:
+        return Entry(0, 0, 0)
+
+
+def leading() -> Merging:
+    """B leads a merge of itself with C, and C has not answered yet."""
+    config = Config()
+    membership = Membership(B, config, Random(1))
+    view = NewView(RollCallId(MINE.id, 0, 0), MINE.id, (B,), (), (), 64, 1000, (Entry(0, 0, 0),), ())
+    membership.on_adopted(0, view, Streams())  # type: ignore[arg-type]
+    merging = Merging(B, config, Random(1), membership)
+    merging.on_view(0, MINE)
+    raised = RaiseMerge((Party(B, MINE, (B,)), Party(C, OTHER, (C,))))
+    (start,) = (step for step in merging._carry(0, [raised]) if isinstance(step, StartMerge))
+    merging.on_start(0, start)
+    assert merging.leader.attempt is not None
+    return merging
+
+
+def said(steps: Steps) -> Steps:
+    return [step for step in steps if not isinstance(step, Event)]
+
+
+def test_a_leader_does_not_yield_to_a_request_that_it_refuses() -> None:
+    """A asks for a view that B is no longer in. Were B to give up its own merge for that, both would fail."""
+    merging = leading()
+    old = MergeReq(MergeId(A, 1), ViewId(2, B), (B,))
+    (answer,) = said(merging.on_message(1, A, old) or [])
+    assert isinstance(answer, Say) and isinstance(answer.message, MergeRsp) and not answer.message.accepted
+    assert merging.leader.attempt is not None
+
+
+def test_a_leader_yields_to_a_lower_one_whose_request_it_accepts() -> None:
+    merging = leading()
+    steps = said(merging.on_message(1, A, MergeReq(MergeId(A, 1), MINE.id, (B,))) or [])
+    assert merging.leader.attempt is None
+    assert [step.to for step in steps if isinstance(step, Say) and isinstance(step.message, CancelMerge)] == [C]
+
+
+def test_digests_from_more_than_one_side_are_logged_as_a_warning() -> None:
+    (warning,) = leading()._carry(0, [Overlap((A, C))])
+    assert warning == Warn("merge: more than one side sent a digest of A#1, C#1; the highest entries count")
