@@ -175,6 +175,11 @@ class Node:
         """How many small messages may be multicast now; none before the first view and while a roll call runs."""
         return 0 if self._group is None else self._group.room()
 
+    def await_room(self, count: int) -> None:
+        """Somebody waits until so many messages may be multicast: `Freed` comes as soon as that may be so."""
+        if self._group is not None:
+            self._group.await_room(count)
+
     def fit(self, sizes: Sequence[int]) -> int:
         """How many of the leading messages of these sizes may be multicast now, as whole messages."""
         room = self.room()

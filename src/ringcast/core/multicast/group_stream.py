@@ -124,6 +124,7 @@ class GroupStream(Multicast):
                     starts[member] = offset
             stream.tag = view.id
             stream.window.resize(self.capacity)
+            stream.set_pace(self._ack_after, self._ack_bytes)
             self.incoming[member] = stream
         return starts
 

@@ -35,8 +35,7 @@ class Incoming:
         self.channel = channel
         self.tag = tag
         self.origin = origin
-        self.ack_after = ack_after
-        self.ack_bytes = ack_bytes
+        self.set_pace(ack_after, ack_bytes)
         self.max_ranges = max_ranges  # in one interval
         self.ranges_per_packet = ranges_per_packet
         self.max_requested = max_requested
@@ -55,6 +54,16 @@ class Incoming:
     def is_idle(self) -> bool:
         window = self.window
         return window.taken == self._acked and window.highest == window.ready
+
+    @property
+    def is_settled(self) -> bool:
+        """Everything that came was read and acked, and no part of a message waits for the rest of it."""
+        return self.is_idle and self.window.taken == self.window.ready and self._assembly.is_empty
+
+    def set_pace(self, ack_after: int, ack_bytes: int) -> None:
+        """So many messages, or bytes, that were read make an ack due."""
+        self.ack_after = ack_after
+        self.ack_bytes = ack_bytes
 
     # ---- data
 

@@ -50,6 +50,7 @@ class Multicast:
             offset=start,
         )
         self.own_unread = 0
+        self._awaited_room = 1  # what somebody waits for; with less than this, reading on is news
         self.ordinal = 0
         self.repaired = 0  # messages sent again
         self.incoming: dict[Address, Incoming] = {}
@@ -73,14 +74,23 @@ class Multicast:
             self.view.id,
             member,
             capacity=self.capacity,
-            ack_after=min(self.config.ack_after, max(1, self.capacity // 4)),
-            ack_bytes=max(1, self.window_bytes // 4),
+            ack_after=self._ack_after,
+            ack_bytes=self._ack_bytes,
             max_message_bytes=self.config.max_message_bytes,
             max_ranges=self.config.request_ranges,
             ranges_per_packet=ranges_budget(self.config.frame_bytes, self.me, member),
             max_requested=self.config.request_messages,
             offset=offset,
         )
+
+    @property
+    def _ack_after(self) -> int:
+        """Acks keep pace with the agreed window: later than a full one, the sender would wait for the interval."""
+        return min(self.config.ack_after, max(1, self.capacity // 4))
+
+    @property
+    def _ack_bytes(self) -> int:
+        return max(1, self.window_bytes // 4)
 
     # ---- sending
 
@@ -90,6 +100,10 @@ class Multicast:
             return 0
         room = self.outgoing.window.room()
         return max(0, min(room, self.capacity - self.own_unread)) if self.config.self_delivery else room
+
+    def await_room(self, count: int) -> None:
+        """Somebody waits until so many messages may be sent. It counts until the next `Freed`, when all look again."""
+        self._awaited_room = max(self._awaited_room, count)
 
     def send(
         self, now_ns: int, items: list[bytes], sizes: Sequence[int], payloads: list[bytes] | None = None
@@ -196,9 +210,12 @@ class Multicast:
         origin, first, count = delivery.origin, delivery.first, delivery.count
         out: list[Effect] = [Event(Kind.TAKEN, now_ns, self.view.id, origin, 0, first, count)]
         if origin == self.me:
-            was_full = self.room() == 0
+            is_awaited = self.room() < self._awaited_room
             self.own_unread -= count
-            return [*out, Freed()] if was_full else out
+            if is_awaited:
+                self._awaited_room = 1
+                out.append(Freed())
+            return out
         incoming = self.incoming.get(origin)
         if incoming is not None:
             ack = incoming.on_taken(delivery)

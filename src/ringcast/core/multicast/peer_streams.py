@@ -4,11 +4,15 @@ A stream belongs to (my incarnation, the peer's incarnation, epoch), not to a vi
 joiners and strangers alike. Each packet carries the epoch; a newer epoch that begins at its first message starts
 a new window; what cannot be understood is answered with RESET, and the sender begins again under a new epoch.
 A message to a subset goes on the stream of each destination, after room was found on all of them.
-Bounded: at most `max_peers` streams in each direction; the one idle for longest makes room.
+Bounded: at most `MAX_PEERS` streams in each direction. Only one that owes nothing makes room for another: going out,
+everything was acked; coming in, everything was read and acked, and no message is there in part. While there is none, a
+new stream is not begun (`may_send` says no) or not listened to (its sender repeats itself).
 Not retaining: nobody repairs a pair stream but its sender.
 """
 
 from __future__ import annotations
+
+from collections.abc import Sequence
 
 from ringcast.core.effects import Deliver, Drop, Effect, Freed, Sealed, Unicast
 from ringcast.core.multicast.incoming import Incoming
@@ -35,15 +39,13 @@ class PeerStreams:
 
     # ---- sending
 
-    def to(self, peer: Address) -> Outgoing:
-        """The stream to this peer; begun if there is none yet."""
+    def _to(self, peer: Address, beside: Sequence[Address]) -> Outgoing:
+        """The stream to this peer; begun if there is none yet, with those to `beside` kept."""
         stream = self.outgoing.get(peer)
-        return self._begin(peer) if stream is None else stream
-
-    def _begin(self, peer: Address) -> Outgoing:
+        if stream is not None:
+            return stream
         if len(self.outgoing) >= MAX_PEERS:
-            idle = next((p for p, stream in self.outgoing.items() if stream.is_idle), next(iter(self.outgoing)))
-            del self.outgoing[idle]
+            del self.outgoing[next(p for p, s in self.outgoing.items() if s.is_idle and p not in beside)]
         self._epoch += 1
         stream = self.outgoing[peer] = Outgoing(
             self.channel,
@@ -58,14 +60,34 @@ class PeerStreams:
 
     def may_send(self, peers: list[Address], count: int, nbytes: int) -> bool:
         """Is there room on the stream of every destination?"""
-        return all(self.to(peer).window.may_add(count, nbytes, together=True) for peer in peers)
+        return not self.full(peers, count, nbytes)
+
+    def full(self, peers: Sequence[Address], count: int, nbytes: int) -> list[Address]:
+        """Those of the peers on whose streams one message, of so many items and bytes, has no room now."""
+        full, begun = [], 0
+        for peer in peers:
+            stream = self.outgoing.get(peer)
+            if stream is None:
+                begun += 1
+                if count > self.capacity or not self._may_begin(begun, peers):
+                    full.append(peer)
+            elif not stream.window.may_add(count, nbytes, together=True):
+                full.append(peer)
+        return full
+
+    def _may_begin(self, count: int, beside: Sequence[Address]) -> bool:
+        """Is there a place for so many new streams, with those to `beside` kept?"""
+        if len(self.outgoing) + count <= MAX_PEERS:
+            return True
+        idle = sum(stream.is_idle and peer not in beside for peer, stream in self.outgoing.items())
+        return len(self.outgoing) + count - idle <= MAX_PEERS
 
     def send(self, now_ns: int, peers: list[Address], items: list[bytes]) -> list[Effect]:
         """One message (as its items) to each of these peers; there was room on all."""
         out: list[Effect] = []
         sizes = list(map(len, items))
         for peer in peers:
-            stream = self.to(peer)
+            stream = self._to(peer, peers)
             runs = stream.send(items, sizes, together=True)
             window = stream.window
             out.append(
@@ -103,6 +125,8 @@ class PeerStreams:
                     Drop("a run of a stream that began without us", sender, len(run.items)),
                     self._reset(sender, run.tag),
                 ]
+            if not self._may_listen(sender):
+                return [Drop("a run of one stream too many", sender, len(run.items))]
             incoming = self._listen(sender, run.tag)
         out: list[Effect] = []
         admitted = incoming.on_run(run)
@@ -130,10 +154,16 @@ class PeerStreams:
     def _reset(self, sender: Address, epoch: int) -> Unicast:
         return Unicast(sender, Reset(self.channel, epoch))
 
+    def _may_listen(self, sender: Address) -> bool:
+        """Is there a place for a stream from this one? Makes room if it takes that."""
+        if sender in self.incoming or len(self.incoming) < MAX_PEERS:
+            return True
+        settled = next((peer for peer, stream in self.incoming.items() if stream.is_settled), None)
+        if settled is not None:
+            del self.incoming[settled]
+        return settled is not None
+
     def _listen(self, sender: Address, epoch: int) -> Incoming:
-        if sender not in self.incoming and len(self.incoming) >= MAX_PEERS:
-            idle = next((p for p, stream in self.incoming.items() if stream.is_idle), next(iter(self.incoming)))
-            del self.incoming[idle]
         incoming = self.incoming[sender] = Incoming(
             self.channel,
             epoch,
@@ -212,6 +242,8 @@ class PeerStreams:
             assert isinstance(known, int)
             if highest.tag < known or highest.low > 0:
                 return [self._reset(sender, highest.tag)] if highest.high > highest.low else []
+            if not self._may_listen(sender):
+                return [Drop("an announcement of one stream too many", sender)]
             incoming = self._listen(sender, highest.tag)  # Even the first message of the stream was lost.
         answer = incoming.on_highest(highest)
         if incoming.window.is_orphaned:

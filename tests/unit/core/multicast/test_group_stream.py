@@ -220,6 +220,27 @@ def test_acks_are_sent_after_a_quarter_of_the_window_or_at_the_interval() -> Non
     assert only(Unicast, bob.on_time(deadline_ns + INTERVAL_NS)) == []
 
 
+def test_y04_reading_own_messages_frees_as_soon_as_there_may_be_the_room_that_somebody_waits_for() -> None:
+    alone = node(view=View(ViewId(1, A), (A,)), config=profile("test", capacity=4))
+    own = [only(Deliver, send(alone, b"x"))[0] for _ in range(2)]  # type: ignore[arg-type]
+    assert only(Freed, alone.on_taken(NOW, own[0])) == [], "nobody waits, and there was room"
+    own += only(Deliver, send(alone, b"x"))  # type: ignore[arg-type]
+    alone.await_room(4)
+    assert only(Freed, alone.on_taken(NOW, own[1])) == [Freed()]
+    assert only(Freed, alone.on_taken(NOW, own[2])) == [], "whoever still lacks room says so again"
+
+
+@pytest.mark.parametrize("ack_every", [0, 3])
+def test_y09_acks_follow_the_window_that_a_later_view_agrees_on(ack_every: int) -> None:
+    bob = node(B, config=profile("test", capacity=4096, window_bytes=1 << 20, ack_every=ack_every))
+    view = View(ViewId(2, A), (A, B, C, D), capacity=8, window_bytes=4096)
+    bob.on_view(NOW, view, {})
+    first = node(B, view=view, config=bob.config)
+    for member in (A, C):
+        late, early = bob.group.incoming[member], first.group.incoming[member]
+        assert (late.ack_after, late.ack_bytes) == (early.ack_after, early.ack_bytes) == (2, 1024)
+
+
 # ---- gaps and tails
 
 

@@ -18,7 +18,8 @@ from ringcast.core import (
     Unicast,
     Unrepairable,
 )
-from ringcast.model import View, ViewId, profile
+from ringcast.core.multicast import peer_streams
+from ringcast.model import Address, View, ViewId, profile
 from unit.core.multicast.nodes import NOW, STRANGER, A, B, C, node, only, stream_run
 
 PEER = Channel.PEER
@@ -66,7 +67,7 @@ def test_there_is_room_only_if_every_destination_has_room() -> None:
     alice.send_to(NOW, [B], b"2")
     assert alice.may_send_to([C], 1)
     assert not alice.may_send_to([B, C], 1)
-    assert alice.peers.outgoing[C].window.high == 0, "asking takes nothing"
+    assert C not in alice.peers.outgoing, "asking begins no stream"
 
 
 def test_an_unknown_newer_epoch_that_begins_starts_a_new_window() -> None:
@@ -198,3 +199,68 @@ def test_a_low_above_what_was_received_never_stalls_silently() -> None:
     effects = bob.on_packet(NOW, A, stream_run(A, 1, 5, b"5", low=4))
     assert packets(effects) == [Reset(PEER, 1)], "begin again, under a new epoch"
     assert payloads(effects) == []
+
+
+# ---- more peers than places
+
+
+def peers_at(count: int) -> list[Address]:
+    return [Address(f"P{number}", 1, f"mem:P{number}") for number in range(count)]
+
+
+def begin(bob: Node, peer: Address, *items: bytes) -> list[Effect]:
+    return bob.on_packet(NOW, peer, stream_run(peer, 1, 1, *items))
+
+
+def read_all(bob: Node, effects: list[Effect]) -> list[bytes]:
+    """The application reads what came, and an interval passes."""
+    for delivery in only(Deliver, effects):
+        bob.on_taken(NOW, delivery)
+    bob.on_time(bob.deadline_ns() or NOW)
+    return payloads(effects)
+
+
+def test_a_message_that_came_in_part_is_kept_whoever_else_comes_and_goes() -> None:
+    bob = node(B)
+    begin(bob, A, Piece(b"first half, "))
+    for peer in peers_at(1024):
+        assert read_all(bob, begin(bob, peer, b"hello")) == [b"hello"]
+    rest = bob.on_packet(NOW, A, stream_run(A, 1, 2, b"second half", low=1))
+    assert payloads(rest) == [b"first half, second half"]
+
+
+def test_what_is_not_read_yet_keeps_its_stream_so_that_it_is_acked_and_never_sent_again(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(peer_streams, "MAX_PEERS", 2)
+    bob = node(B)
+    unread = begin(bob, A, b"unread")
+    for peer in peers_at(3):
+        read_all(bob, begin(bob, peer, b"hello"))
+    for delivery in only(Deliver, unread):
+        bob.on_taken(NOW, delivery)
+    assert Unicast(A, Ack(PEER, 1, 1)) in bob.on_time(bob.deadline_ns() or NOW)
+
+
+def test_a_stream_too_many_is_not_listened_to_until_another_owes_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(peer_streams, "MAX_PEERS", 2)
+    bob, (late, other) = node(B), peers_at(2)
+    unread = begin(bob, A, b"unread")
+    begin(bob, other, Piece(b"in part"))
+    assert begin(bob, late, b"hello") == [Drop("a run of one stream too many", late)]
+    assert bob.on_packet(NOW, late, Highest(PEER, 1, 1, 0)) == [Drop("an announcement of one stream too many", late)]
+    read_all(bob, unread)
+    assert payloads(begin(bob, late, b"hello")) == [b"hello"]
+
+
+def test_nothing_unacked_is_forgotten_for_a_new_stream_which_waits_instead(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(peer_streams, "MAX_PEERS", 2)
+    alice, (third,) = node(A), peers_at(1)
+    alice.send_to(NOW, [B], b"x")
+    alice.send_to(NOW, [C], b"x")
+    assert not alice.may_send_to([third], 1) and alice.may_send_to([B, C], 1)
+    alice.on_packet(NOW, B, Ack(PEER, 1, 1))
+    alice.on_time(alice.deadline_ns() or NOW)
+    assert alice.may_send_to([third], 1) and not alice.may_send_to([B, third], 1)
+    alice.send_to(NOW, [third], b"x")
+    assert list(alice.peers.outgoing) == [C, third]

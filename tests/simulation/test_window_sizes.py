@@ -1,0 +1,40 @@
+"""Members with windows of different sizes: the smallest is agreed on, and nobody is slower for the order of joining."""
+
+from ringcast.model import Config, profile
+from ringcast.runtime import Group
+from ringcast.testing import World
+
+WIDE = profile("test", capacity=4096, window_bytes=1 << 22)
+NARROW = profile("test", capacity=64, window_bytes=1 << 16)
+MESSAGES = [b"%0100d" % number for number in range(2_000)]
+
+
+async def reading(group: Group) -> None:
+    async for _ in group:
+        pass
+
+
+def seconds_to_send(first: Config, last: Config) -> float:
+    """Three members, the last of them with its own config: how long A takes until everybody has all."""
+    world = World(reading, ["A", "B"], config=first)
+    with world:
+        world.config = last
+        world.start("C")
+        world.agree()
+        began = world.now
+
+        async def send() -> None:
+            group = world["A"].group
+            assert group is not None and len(group.members) == 3
+            await group.send_many(MESSAGES)
+            await group.flush()
+
+        world.do("A", send())
+        return world.now - began
+
+
+def test_y09_a_smaller_member_that_joins_last_makes_nobody_slower_than_one_that_was_first() -> None:
+    always = seconds_to_send(NARROW, NARROW)
+    last = seconds_to_send(WIDE, NARROW)
+    first = seconds_to_send(NARROW, WIDE)
+    assert last <= 1.2 * always and first <= 1.2 * always, (always, first, last)
