@@ -44,6 +44,7 @@ if TYPE_CHECKING:
         join,
         open_fixed,
     )
+    from ringcast.trace import record
 
 __all__ = [
     "TOTAL",
@@ -82,6 +83,7 @@ __all__ = [
     "join",
     "open_fixed",
     "profile",
+    "record",
     "sync",
 ]
 
@@ -89,6 +91,8 @@ __all__ = [
 def __getattr__(name: str) -> Any:
     if name == "sync":
         return import_module("ringcast.sync")
+    if name == "record":
+        return import_module("ringcast.trace").record
     if name in __all__:
         return getattr(import_module("ringcast.runtime"), name)
     raise AttributeError(f"module 'ringcast' has no attribute {name!r}")

@@ -12,6 +12,7 @@ from __future__ import annotations
 import threading
 import time
 from collections.abc import Callable, Iterable, Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import NoReturn, TypeAlias
 
@@ -22,18 +23,19 @@ from ringcast.bus.message import Message, Payload, PeerLeft, Policy, Run
 from ringcast.bus.peer import Patience, Peer
 from ringcast.errors import UsageError
 from ringcast.model import Address, Event, Kind, check_name
-from ringcast.trace import Header, Recorder, ThreadedRecorder, host_clock
+from ringcast.trace import Header, Recorder, RecordingOptions, ThreadedRecorder, host_clock, recording_options
 
 Record: TypeAlias = Callable[[Header], Recorder]
 
 
-def to_directory(root: str | Path) -> Record:
+def to_directory(root: str | Path | RecordingOptions) -> Record:
     """Record into a directory of its own for each peer; a thread of the peer's process does the writing."""
+    to = recording_options(root)
 
     def record(header: Header) -> Recorder:
         if problem := check_name(header.member.name):
             raise UsageError(f"this peer cannot be recorded into files: {problem}")
-        return ThreadedRecorder(Path(root), header, time.monotonic_ns())
+        return ThreadedRecorder(to.directory, replace(header, run=to.run), time.monotonic_ns(), to.limits)
 
     return record
 

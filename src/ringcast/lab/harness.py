@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Any
 
 from ringcast.model import Address, Event, Kind
-from ringcast.trace import FileRecorder, Header, host_clock
+from ringcast.trace import FileRecorder, Header, host_clock, run_id
 
 HARNESS = Address("harness", 0, "lab:harness")
 
@@ -16,7 +16,7 @@ class Harness:
     """Notes what was injected and when the last of it ended (G14 is judged from there)."""
 
     def __init__(self, record: Path, group: str) -> None:
-        header = Header(HARNESS, group, {"role": "harness"}, clock=host_clock())
+        header = Header(HARNESS, group, {"role": "harness"}, clock=host_clock(), run=run_id())
         self._recorder = FileRecorder(record, header, time.monotonic_ns())
 
     def fault(self, what: str, **detail: Any) -> None:

@@ -16,7 +16,7 @@ from ringcast.model import Address, Config, View, ViewId, check_name, profile
 from ringcast.runtime.driver import Driver
 from ringcast.runtime.group import Group
 from ringcast.runtime.rejoin import Entry
-from ringcast.trace import Header, ThreadedRecorder, host_clock
+from ringcast.trace import Header, RecordingOptions, ThreadedRecorder, host_clock, recording_options
 from ringcast.transport import Transport, resolve
 from ringcast.wire import Codec
 
@@ -30,7 +30,7 @@ async def open_fixed(
     *,
     transport: Transport,
     config: Config | None = None,
-    record: str | Path | None = None,
+    record: str | Path | RecordingOptions | None = None,
 ) -> Group:
     """Open this process's place, `me`, in the group whose members (name -> endpoint) never change."""
     config = config or profile("local")
@@ -48,8 +48,9 @@ async def open_fixed(
         raise
     recorder = None
     if record is not None:
-        header = Header.of(mine, group, config, clock=host_clock())
-        recorder = ThreadedRecorder(Path(record), header, time.monotonic_ns())
+        to = recording_options(record)
+        header = Header.of(mine, group, config, clock=host_clock(), run=to.run)
+        recorder = ThreadedRecorder(to.directory, header, time.monotonic_ns(), to.limits)
     driver = entry.driver = Driver(node, Codec(group, mine), transport, recorder)
     place = Group(group, driver)
     driver.begin()

@@ -7,12 +7,11 @@ driver to the Group that applications hold, stays the same code (decision 0055).
 from __future__ import annotations
 
 import time
-from pathlib import Path
 from random import Random
 from typing import Protocol
 
 from ringcast.model import Address, Config
-from ringcast.trace import Header, Recorder, ThreadedRecorder, host_clock
+from ringcast.trace import Header, Recorder, RecordingOptions, ThreadedRecorder, host_clock
 
 
 class Host(Protocol):
@@ -28,7 +27,7 @@ class Host(Protocol):
     def chance(self, me: Address) -> Random:
         """A source of randomness for this incarnation."""
 
-    def recorder(self, me: Address, group: str, config: Config, to: Path | None) -> Recorder | None:
+    def recorder(self, me: Address, group: str, config: Config, to: RecordingOptions | None) -> Recorder | None:
         """Where this incarnation records; `to` is what the application asked for."""
 
 
@@ -40,7 +39,8 @@ class RealHost:
     def chance(self, me: Address) -> Random:
         return Random(f"{me.name}/{me.incarnation}")
 
-    def recorder(self, me: Address, group: str, config: Config, to: Path | None) -> Recorder | None:
+    def recorder(self, me: Address, group: str, config: Config, to: RecordingOptions | None) -> Recorder | None:
         if to is None:
             return None
-        return ThreadedRecorder(to, Header.of(me, group, config, clock=host_clock()), self.now_ns())
+        header = Header.of(me, group, config, clock=host_clock(), run=to.run)
+        return ThreadedRecorder(to.directory, header, self.now_ns(), to.limits)

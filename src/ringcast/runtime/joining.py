@@ -32,6 +32,7 @@ from ringcast.runtime.sigterm import SigtermLeaves
 from ringcast.runtime.state_giving import GetState
 from ringcast.runtime.state_loading import SetState
 from ringcast.runtime.words import why_not_joined
+from ringcast.trace import RecordingOptions, recording_options
 from ringcast.transport import Datagrams, TcpTransport, Transport, UdpTransport
 from ringcast.wire import Codec, decode_control, encode_control
 
@@ -49,7 +50,7 @@ class Place:
     config: Config
     expect: int
     observer: bool
-    record: Path | None
+    record: RecordingOptions | None
     inspect: bool
     timeout: float | None
     on_exclusion: OnExclusion
@@ -98,7 +99,7 @@ def join(
     config: Config | str = "local",
     expect: int = 0,
     observer: bool = False,
-    record: str | Path | None = None,
+    record: str | Path | RecordingOptions | None = None,
     inspect: bool = True,
     timeout: float | None = 60.0,
     on_exclusion: OnExclusion = "merge",
@@ -113,7 +114,8 @@ def join(
     `seeds` are places where members may be (or give a `discovery`); `bind` is this member's own place, loopback by
     default, and `advertise` what others should use instead; beyond loopback `unencrypted=True` must be said, because
     frames are neither encrypted nor authenticated. `expect` waits for that many before founding a group.
-    `config` is a profile's name (local, lan, wan, test) or a Config. `record` is a directory for the recording.
+    `config` is a profile's name (local, lan, wan, test) or a Config. `record` is a directory for the
+    recording, or `record(directory, run=…)`.
     `on_exclusion` says what a member does that runs again after the others went on without it (it was frozen, or cut
     off): "merge" keeps its incarnation, goes on alone and comes back by merge; "rejoin" drops its place and comes back
     by itself as a new incarnation, after a `Rejoin` among its events.
@@ -149,7 +151,7 @@ def join(
             settings,
             expect,
             observer,
-            None if record is None else Path(record),
+            None if record is None else recording_options(record),
             inspect,
             timeout,
             on_exclusion,

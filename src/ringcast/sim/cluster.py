@@ -258,9 +258,10 @@ class Cluster:
     def trace_hash(self) -> str:
         return run_hash({recorder.header.member: recorder.events for recorder in self._recorders})
 
-    def write_recordings(self, root: Path) -> None:
+    def write_recordings(self, root: Path, run: str | None = None) -> None:
+        """Write what was recorded; the run is named after the seed unless it is given."""
         for recorder in self._recorders:
-            file = FileRecorder(root, recorder.header)
+            file = FileRecorder(root, replace(recorder.header, run=run or f"seed {self.seed}"))
             for event in recorder.events[1:]:
                 if event.kind is Kind.CLOSED:
                     file.close(event.t_ns, str((event.detail or {}).get("how", "ended")))

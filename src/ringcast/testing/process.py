@@ -10,7 +10,6 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Awaitable, Callable
 from inspect import iscoroutinefunction
-from pathlib import Path
 from random import Random
 from typing import Any, Literal, Protocol
 
@@ -19,7 +18,7 @@ from ringcast.runtime import Group, Joining, OnExclusion, Place
 from ringcast.sim import Clock, Network
 from ringcast.testing.loop import VirtualLoop
 from ringcast.testing.transport import SimulatedTransport, WorldDiscovery
-from ringcast.trace import Header, MemoryRecorder, Recorder
+from ringcast.trace import Header, MemoryRecorder, Recorder, RecordingOptions
 
 JOIN_SECONDS = 60.0
 RECEIVE_BUFFER = 1 << 20
@@ -117,7 +116,7 @@ class Process:
     def chance(self, me: Address) -> Random:
         return Random(f"{self._world.seed}/{me.name}/chance/{me.incarnation}")
 
-    def recorder(self, me: Address, group: str, config: Config, to: Path | None) -> Recorder:
+    def recorder(self, me: Address, group: str, config: Config, to: RecordingOptions | None) -> Recorder:
         seed = self._world.seed
         header = Header.of(me, group, config, seed=seed if isinstance(seed, int) else None)
         recorder = MemoryRecorder(header, self.now_ns())

@@ -1,16 +1,21 @@
 """Recordings: recorders, their file format and the reader. Imports only model; knows no protocol and no guarantee."""
 
-from ringcast.trace.block import Columns
+from ringcast.trace.block import COLUMNS, Columns, open_block
 from ringcast.trace.details import as_address, as_addresses, as_digest, as_view_id, detail_of, digest_rows
 from ringcast.trace.errors import TraceError
 from ringcast.trace.fingerprint import run_hash, trace_hash
-from ringcast.trace.header import SIMULATED_CLOCK, Header, host_clock
+from ringcast.trace.header import SIMULATED_CLOCK, Header, SegmentStart, from_frame, host_clock, run_id
+from ringcast.trace.options import RecordingOptions, record, recording_options
 from ringcast.trace.reader import Recording, read_recording, read_run
 from ringcast.trace.recorder import FileRecorder, MemoryRecorder, Recorder, RecorderLimits, directory_for
+from ringcast.trace.segment import SUFFIX, UNDER_WAY, frames_in, segment_number
 from ringcast.trace.threaded import ThreadedRecorder
 
 __all__ = [
+    "COLUMNS",
     "SIMULATED_CLOCK",
+    "SUFFIX",
+    "UNDER_WAY",
     "Columns",
     "FileRecorder",
     "Header",
@@ -18,6 +23,8 @@ __all__ = [
     "Recorder",
     "RecorderLimits",
     "Recording",
+    "RecordingOptions",
+    "SegmentStart",
     "ThreadedRecorder",
     "TraceError",
     "as_address",
@@ -27,9 +34,16 @@ __all__ = [
     "detail_of",
     "digest_rows",
     "directory_for",
+    "frames_in",
+    "from_frame",
     "host_clock",
+    "open_block",
     "read_recording",
     "read_run",
+    "record",
+    "recording_options",
     "run_hash",
+    "run_id",
+    "segment_number",
     "trace_hash",
 ]

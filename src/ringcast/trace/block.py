@@ -14,7 +14,7 @@ from array import array
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from operator import attrgetter
-from typing import Any
+from typing import Any, NamedTuple
 
 import msgspec
 
@@ -33,6 +33,8 @@ _WIDTH = {code: array(code).itemsize for code in _CODES}
 _KINDS: dict[int, Kind] = {kind.value: kind for kind in Kind}
 _SWAP = sys.byteorder == "big"
 _WORTH_PACKING = 512
+_CODE_OF = {width: code for code, width in _WIDTH.items()}
+_DAMAGED = (ValueError, TypeError, IndexError, KeyError, OverflowError, zlib.error, msgspec.MsgspecError)
 
 
 @dataclass(frozen=True, slots=True)
@@ -75,28 +77,66 @@ def encode_block(events: Sequence[Event]) -> bytes:
     return b"\x01" + small if len(small) < len(raw) else b"\x00" + raw
 
 
-def decode_block(data: bytes) -> Columns:
-    """The columns in these bytes; TraceError for anything that encode_block did not write."""
+class PackedColumn(NamedTuple):
+    """A column as it is stored: `base` plus little-endian unsigned integers of `width` bytes; width 0 is a constant."""
+
+    base: int
+    width: int
+    data: memoryview
+
+
+@dataclass(frozen=True, slots=True)
+class PackedBlock:
+    """A block whose dictionaries are read and whose columns, in the order of COLUMNS, are still packed."""
+
+    count: int
+    addresses: Sequence[Address]
+    views: Sequence[ViewId]
+    details: Sequence[Mapping[str, Any]]
+    columns: Sequence[PackedColumn]
+
+
+def open_block(data: bytes | memoryview) -> PackedBlock:
+    """The dictionaries and packed columns in these bytes; TraceError for anything that encode_block did not write."""
     try:
-        return _decode(data)
-    except (ValueError, TypeError, IndexError, KeyError, OverflowError, zlib.error, msgspec.MsgspecError) as error:
+        return _open(data)
+    except _DAMAGED as error:
         raise TraceError(f"damaged block: {error}") from None
 
 
-def _decode(data: bytes) -> Columns:
-    raw = _unpack_bytes(data)
+def decode_block(data: bytes | memoryview) -> Columns:
+    """The columns in these bytes; TraceError for anything that encode_block did not write."""
+    packed = open_block(data)
+    try:
+        numbers = {name: _unpack(column, packed.count) for name, column in zip(COLUMNS, packed.columns, strict=True)}
+        columns = Columns(packed.count, packed.addresses, packed.views, packed.details, numbers)
+        _check(columns)
+    except _DAMAGED as error:
+        raise TraceError(f"damaged block: {error}") from None
+    return columns
+
+
+def _open(data: bytes | memoryview) -> PackedBlock:
+    raw = memoryview(_unpack_bytes(data))
     meta, at = _part(raw, 0)
     details, at = _part(raw, at)
     count, addresses, views, specs = meta
     if not isinstance(count, int) or not 0 < count <= MAX_BLOCK_EVENTS or len(specs) != len(COLUMNS):
         raise ValueError(f"{count} events in {len(specs)} columns")
-    numbers = {}
-    for name, (base, code) in zip(COLUMNS, specs, strict=True):
-        numbers[name], at = _unpack(raw, at, count, base, code)
+    if not all(isinstance(detail, dict) for detail in details):
+        raise ValueError("a detail is not a map")
+    columns = []
+    for base, code in specs:
+        if not isinstance(base, int):
+            raise ValueError(f"column base {base!r}")
+        width = _WIDTH[code] if code else 0
+        end = at + width * count
+        if end > len(raw):
+            raise ValueError("column shorter than its count")
+        columns.append(PackedColumn(base, width, raw[at:end]))
+        at = end
     view_ids = [ViewId(number, as_address(creator)) for number, creator in views]
-    columns = Columns(count, [as_address(a) for a in addresses], view_ids, details, numbers)
-    _check(columns)
-    return columns
+    return PackedBlock(count, [as_address(a) for a in addresses], view_ids, details, columns)
 
 
 def _check(columns: Columns) -> None:
@@ -105,8 +145,6 @@ def _check(columns: Columns) -> None:
     for name, known in (("view", columns.views), ("peer", columns.addresses), ("detail", columns.details)):
         if min(columns.numbers[name]) < -1 or max(columns.numbers[name]) >= len(known):
             raise ValueError(f"column {name} points outside its dictionary")
-    if not all(isinstance(detail, dict) for detail in columns.details):
-        raise ValueError("a detail is not a map")
 
 
 def _place(details: list[Any], detail: Mapping[str, Any]) -> int:
@@ -140,21 +178,16 @@ def _narrowest(span: int) -> str:
     raise OverflowError(f"a column spans {span}, more than 64 bits")
 
 
-def _unpack(raw: bytes, at: int, count: int, base: int, code: str) -> tuple[Sequence[int], int]:
-    if not isinstance(base, int):
-        raise ValueError(f"column base {base!r}")
-    if code == "":
-        return [base] * count, at
-    size = _WIDTH[code] * count
-    if at + size > len(raw):
-        raise ValueError("column shorter than its count")
-    packed = array(code, raw[at : at + size])
+def _unpack(column: PackedColumn, count: int) -> Sequence[int]:
+    if column.width == 0:
+        return [column.base] * count
+    packed = array(_CODE_OF[column.width], column.data.tobytes())
     if _SWAP:
         packed.byteswap()
-    return (packed if base == 0 else [v + base for v in packed]), at + size
+    return packed if column.base == 0 else [v + column.base for v in packed]
 
 
-def _unpack_bytes(data: bytes) -> bytes:
+def _unpack_bytes(data: bytes | memoryview) -> bytes | memoryview:
     if data[:1] == b"\x00":
         return data[1:]
     if data[:1] != b"\x01":
@@ -166,7 +199,7 @@ def _unpack_bytes(data: bytes) -> bytes:
     return raw
 
 
-def _part(raw: bytes, at: int) -> tuple[Any, int]:
+def _part(raw: memoryview, at: int) -> tuple[Any, int]:
     end = at + 4 + int.from_bytes(raw[at : at + 4], "little")
     if len(raw) < end:
         raise ValueError("dictionary longer than the block")

@@ -11,14 +11,11 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from itertools import islice
 from pathlib import Path
-from typing import Any
-
-import msgspec
 
 from ringcast.model import Address, Event
 from ringcast.trace.block import Columns, decode_block, encode_block
 from ringcast.trace.errors import TraceError
-from ringcast.trace.header import Header, from_plain
+from ringcast.trace.header import Header, from_frame
 from ringcast.trace.segment import SUFFIX, Frame, read_frames
 
 
@@ -132,11 +129,7 @@ def _frames(segments: Sequence[Path]) -> Iterator[Frame]:
 def _header(frame: Frame) -> Header:
     if frame.tag != b"H":
         raise TraceError(f"{frame.path} does not begin with a header")
-    try:
-        plain: Any = msgspec.msgpack.decode(frame.payload)
-    except (msgspec.MsgspecError, ValueError) as error:
-        raise TraceError(f"damaged header in {frame.path}: {error}") from None
-    return from_plain(plain)
+    return from_frame(frame.payload, 0)[0]
 
 
 def _note(recording: Recording, frame: Frame) -> None:

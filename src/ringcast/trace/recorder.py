@@ -40,13 +40,19 @@ class RecorderLimits:
     queue_events: int = 1 << 17  # between the member and the writing thread
     block_events: int = 1 << 13
     flush_interval_ns: int = 50 * MS  # at most this much is lost in a crash
-    segment_bytes: int = 64 << 20
+    segment_bytes: int = 8 << 20
+    segment_events: int = 500_000
+    segment_seconds: float | None = None  # finish a segment that has events after this time, full or not
     total_bytes: int = 64 << 30
 
 
 def directory_for(root: Path, member: Address) -> Path:
     """Where a member's segments go: one directory per member and incarnation."""
     return root / str(member).replace("#", ".")
+
+
+def writer_for(root: Path, header: Header, limits: RecorderLimits) -> SegmentWriter:
+    return SegmentWriter(directory_for(root, header.member), header, limits.segment_bytes, limits.segment_events)
 
 
 class MemoryRecorder:
@@ -74,7 +80,7 @@ class FileRecorder:
 
     def __init__(self, root: Path, header: Header, t_ns: int = 0, limits: RecorderLimits | None = None) -> None:
         self._limits = limits or RecorderLimits()
-        self._writer = SegmentWriter(directory_for(root, header.member), header, self._limits.segment_bytes)
+        self._writer = writer_for(root, header, self._limits)
         self._pending: list[Event] = [start_event(header, t_ns)]
         self._open = True
 
@@ -107,7 +113,7 @@ class FileRecorder:
         """Stop as a crash would: what was not flushed is lost, and nothing says that this was the end."""
         if self._open:
             self._open = False
-            self._writer.close()
+            self._writer.cut()
 
 
 def closed_event(t_ns: int, how: str) -> Event:

@@ -2,7 +2,7 @@
 
     segment = magic, segment number, frame...
     frame   = length (u32), crc32 (u32), body           body = tag, payload
-    tags      H header    E events (u32 count, block)    L lost events (u64)    Z closed
+    tags      H header and start of the segment    E events (u32 count, block)    L lost events (u64)    Z closed
 
 A frame is written with one call. If the disk refuses, the file is cut back to its last whole frame, so a torn frame
 can only be the last thing in the last segment: what a crash in the middle of a write leaves.
@@ -17,21 +17,23 @@ import struct
 import zlib
 from collections.abc import Iterator, Sequence
 from pathlib import Path
-from typing import BinaryIO, NamedTuple
+from typing import BinaryIO, NamedTuple, TypeVar
 
-import msgspec
-
-from ringcast.model import Event
+from ringcast.model import Event, Kind, ViewId
 from ringcast.trace.block import MAX_BLOCK_BYTES, encode_block
 from ringcast.trace.errors import TraceError
-from ringcast.trace.header import Header, to_plain
+from ringcast.trace.header import Header, SegmentStart, to_frame
 
 MAGIC = b"RCT\x01"
 SUFFIX = ".rct"
+UNDER_WAY = "_"
 _FRAME = struct.Struct("<II")
 _NUMBER = struct.Struct("<I")
 _LOST = struct.Struct("<Q")
 _MAX_BODY = MAX_BLOCK_BYTES + 64
+_START = len(MAGIC) + _NUMBER.size
+_VIEW = Kind.VIEW
+Bytes = TypeVar("Bytes", bytes, memoryview)
 
 
 class Frame(NamedTuple):
@@ -44,62 +46,105 @@ class Frame(NamedTuple):
 
 
 class SegmentWriter:
-    """Appends frames to `directory/NNNNNN.rct`, beginning a new file when one is full.
+    """Appends frames to a segment file, beginning a new one when it is full.
 
+    The segment under way is `_NNNNNN.rct`, a name that Spark's listings leave out; when it is finished it gets its own
+    name, `NNNNNN.rct`, in one step, and nobody writes to it again.
     Invariant: the current file ends at `_end`, the end of its last whole frame.
     """
 
-    def __init__(self, directory: Path, header: Header, segment_bytes: int) -> None:
+    def __init__(self, directory: Path, header: Header, segment_bytes: int, segment_events: int) -> None:
         self.written_bytes = 0
         self._directory = directory
         self._header = header
         self._segment_bytes = segment_bytes
-        self._number = -1
+        self._segment_events = segment_events
+        self._start = SegmentStart()
         self._file = -1
         self._end = 0
+        self._events = 0  # in the current segment
+        self._view: ViewId | None = None
+        self._dropped = 0
         try:
             directory.mkdir(parents=True, exist_ok=True)
             if any(directory.glob("*" + SUFFIX)):
                 raise TraceError(f"{directory} already holds a recording")
-            self._begin_next()
+            self._file, self._end = self._create(self._start)
         except OSError as error:
             raise TraceError(f"cannot record in {directory}: {error.strerror or error}") from None
 
     def write_events(self, events: Sequence[Event]) -> None:
         """OSError if the disk refuses, ValueError or OverflowError if an event cannot be written: nothing was added."""
         self._write(b"E" + _NUMBER.pack(len(events)) + encode_block(events))
+        self._events += len(events)
+        for event in events:
+            if event.kind is _VIEW:
+                self._view = event.view
 
     def write_lost(self, count: int) -> None:
         self._write(b"L" + _LOST.pack(count))
+        self._dropped += count
 
     def write_closed(self) -> None:
         self._write(b"Z")
 
+    def finish_segment(self) -> None:
+        """Begin a new segment if this one has events: they can then be read by those who read finished ones only."""
+        if self._events:
+            self._begin_next()
+
     def close(self) -> None:
+        """Nothing more will be written: the last segment gets its own name."""
+        os.close(self._file)
+        self._rename()
+
+    def cut(self) -> None:
+        """Stop as a crash would: the segment keeps the name of one that is under way."""
         os.close(self._file)
 
     def _begin_next(self) -> None:
         """Open the next segment; if the disk refuses, the current one stays and nothing is left of the next."""
-        number = self._number + 1
-        path = self._directory / f"{number:06d}{SUFFIX}"
-        header = _framed(b"H" + msgspec.msgpack.encode(to_plain(self._header)))
+        first = self._start.first_index + self._events
+        start = SegmentStart(self._start.number + 1, first, self._view, self._dropped)
+        file, end = self._create(start)
+        try:
+            self._rename()
+        except OSError:
+            os.close(file)
+            self._path(start).unlink()
+            raise
+        os.close(self._file)
+        self._file, self._start, self._end, self._events = file, start, end, 0
+
+    def _create(self, start: SegmentStart) -> tuple[int, int]:
+        path = self._path(start)
+        header = _framed(b"H" + to_frame(self._header, start))
         file = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, 0o644)
         try:
-            end = _write_whole(file, MAGIC + _NUMBER.pack(number) + header, 0)
+            return file, _write_whole(file, MAGIC + _NUMBER.pack(start.number) + header, 0)
         except OSError:
             os.close(file)
             path.unlink()
             raise
-        if self._file >= 0:
-            os.close(self._file)
-        self._file, self._number, self._end = file, number, end
+
+    def _path(self, start: SegmentStart) -> Path:
+        return self._directory / f"{UNDER_WAY}{start.number:06d}{SUFFIX}"
+
+    def _rename(self) -> None:
+        path = self._path(self._start)
+        path.rename(finished(path))
 
     def _write(self, body: bytes) -> None:
-        if self._end >= self._segment_bytes:
+        if self._end >= self._segment_bytes or self._events >= self._segment_events:
             self._begin_next()
         end = _write_whole(self._file, _framed(body), self._end)
         self.written_bytes += end - self._end
         self._end = end
+
+
+def finished(path: Path) -> Path:
+    """The name of a segment when it is finished."""
+    return path.with_name(path.name.removeprefix(UNDER_WAY))
 
 
 def _write_whole(file: int, data: bytes, at: int) -> int:
@@ -119,26 +164,56 @@ def _framed(body: bytes) -> bytes:
 
 def read_frames(path: Path, number: int) -> Iterator[Frame]:
     """The whole frames of one segment; TraceError, naming why, at the first thing that is not one."""
-    with path.open("rb") as file:
-        start = file.read(len(MAGIC) + _NUMBER.size)
+    with _open(path) as file:
+        start = file.read(_START)
         if start != MAGIC + _NUMBER.pack(number):
             raise TraceError(f"{path} does not begin like segment {number} of a recording")
         offset = len(start)
         while head := file.read(_FRAME.size):
-            body = _body(file, head, f"{path.name} at byte {offset}")
+            length = _length(head, path.name, offset)
+            body = _checked(file.read(length), head, path.name, offset)
             yield Frame(body[:1], body[1:], path, offset)
             offset += _FRAME.size + len(body)
 
 
-def _body(file: BinaryIO, head: bytes, where: str) -> bytes:
+def segment_number(data: bytes, name: str) -> int:
+    """The number of the segment whose bytes these are; TraceError if they are none."""
+    if len(data) < _START or data[: len(MAGIC)] != MAGIC:
+        raise TraceError(f"{name} does not begin like a segment of a recording")
+    return int(_NUMBER.unpack_from(data, len(MAGIC))[0])
+
+
+def frames_in(data: bytes, name: str) -> Iterator[tuple[bytes, memoryview]]:
+    """Tag and payload of the frames in a segment's bytes; TraceError at the first thing that is not a frame."""
+    view, offset = memoryview(data), _START
+    while offset < len(view):
+        head = view[offset : offset + _FRAME.size]
+        begin = offset + _FRAME.size
+        body = _checked(view[begin : begin + _length(head, name, offset)], head, name, offset)
+        yield bytes(body[:1]), body[1:]
+        offset = begin + len(body)
+
+
+def _open(path: Path) -> BinaryIO:
+    try:
+        return path.open("rb")
+    except FileNotFoundError:
+        return finished(path).open("rb")  # It was finished after the directory was listed.
+
+
+def _length(head: bytes | memoryview, name: str, offset: int) -> int:
     if len(head) < _FRAME.size:
-        raise TraceError(f"cut inside a frame's length in {where}")
-    length, crc = _FRAME.unpack(head)
+        raise TraceError(f"cut inside a frame's length in {name} at byte {offset}")
+    length: int = _FRAME.unpack(head)[0]
     if not 0 < length <= _MAX_BODY:
-        raise TraceError(f"a frame of {length} bytes in {where}")
-    body = file.read(length)
+        raise TraceError(f"a frame of {length} bytes in {name} at byte {offset}")
+    return length
+
+
+def _checked(body: Bytes, head: bytes | memoryview, name: str, offset: int) -> Bytes:
+    length, crc = _FRAME.unpack(head)
     if len(body) < length:
-        raise TraceError(f"cut inside a frame in {where}")
+        raise TraceError(f"cut inside a frame in {name} at byte {offset}")
     if zlib.crc32(body) != crc:
-        raise TraceError(f"checksum of a frame does not fit in {where}")
+        raise TraceError(f"checksum of a frame does not fit in {name} at byte {offset}")
     return body

@@ -11,13 +11,13 @@ from __future__ import annotations
 
 import logging
 import threading
+import time
 from collections.abc import Iterable
 from pathlib import Path
 
 from ringcast.model import Event
 from ringcast.trace.header import Header, start_event
-from ringcast.trace.recorder import RecorderLimits, closed_event, directory_for
-from ringcast.trace.segment import SegmentWriter
+from ringcast.trace.recorder import RecorderLimits, closed_event, writer_for
 
 _log = logging.getLogger("ringcast.trace")
 
@@ -29,7 +29,7 @@ class ThreadedRecorder:
         self._limits = limits or RecorderLimits()
         self._room = self._limits.queue_events
         self._wake_at = min(self._limits.block_events, self._room // 2)
-        self._writer = SegmentWriter(directory_for(root, header.member), header, self._limits.segment_bytes)
+        self._writer = writer_for(root, header, self._limits)
         self._pending: list[Event] = [start_event(header, t_ns)]
         self._refused = 0  # by the queue; only the member counts here
         self._lost = 0  # by the disk; only the thread counts here
@@ -70,12 +70,22 @@ class ThreadedRecorder:
 
     def _run(self) -> None:
         interval = self._limits.flush_interval_ns / 1e9
+        begun = time.monotonic()
         while not self._ending:
             self._wake.wait(interval)
             self._wake.clear()
             self._drain()
+            if self._limits.segment_seconds is not None and time.monotonic() - begun >= self._limits.segment_seconds:
+                begun = time.monotonic()
+                self._finish_segment()
         self._drain()
         self._finish()
+
+    def _finish_segment(self) -> None:
+        try:
+            self._writer.finish_segment()
+        except OSError as error:  # nothing is lost: the segment goes on
+            _log.warning("recording could not begin a new segment: %s", error)
 
     def _drain(self) -> None:
         while True:
@@ -119,6 +129,6 @@ class ThreadedRecorder:
         try:
             if self._mark_hole():
                 self._writer.write_closed()
+            self._writer.close()
         except OSError as error:
             _log.warning("recording could not be closed: %s", error)
-        self._writer.close()

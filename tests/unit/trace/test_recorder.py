@@ -5,11 +5,13 @@ import os
 import signal
 import subprocess
 import sys
+import time
 from pathlib import Path
 from typing import Any
 
 import pytest
 
+from ringcast.errors import UsageError
 from ringcast.model import Address, Config, Event, Kind, ViewId
 from ringcast.trace import (
     FileRecorder,
@@ -21,6 +23,7 @@ from ringcast.trace import (
     directory_for,
     read_recording,
     read_run,
+    record,
 )
 from ringcast.trace import segment as segment_module
 
@@ -75,6 +78,61 @@ def test_a_cut_recorder_keeps_what_was_flushed(tmp_path: Path) -> None:
     recording = read_recording(directory_for(tmp_path, A))
     assert [e.first for e in recording.events if e.kind is Kind.SEND] == [1, 2, 3]
     assert not recording.closed
+
+
+def names(directory: Path) -> list[str]:
+    return sorted(path.name for path in directory.iterdir())
+
+
+def test_a_segment_under_way_has_a_name_of_its_own_until_it_is_finished(tmp_path: Path) -> None:
+    recorder = FileRecorder(tmp_path, HEADER, limits=RecorderLimits(block_events=10, segment_events=20))
+    recorder.extend(sends(25))
+    directory = directory_for(tmp_path, A)
+    assert names(directory) == ["_000000.rct"]
+    recorder.extend(sends(10, 26))
+    assert names(directory) == ["000000.rct", "_000001.rct"]
+    assert [e.first for e in read_recording(directory).events if e.kind is Kind.SEND] == list(range(1, 30))
+    recorder.close(99)
+    assert names(directory) == ["000000.rct", "000001.rct"]
+    assert read_recording(directory).is_whole
+
+
+def test_a_segment_finished_after_it_was_listed_is_still_read(tmp_path: Path) -> None:
+    recorder = FileRecorder(tmp_path, HEADER)
+    recorder.extend(sends(3))
+    recorder.flush()
+    recording = read_recording(directory_for(tmp_path, A))
+    recorder.close(4)
+    assert [e.first for e in recording.events if e.kind is Kind.SEND] == [1, 2, 3]
+
+
+def test_a_segment_is_finished_after_segment_seconds_if_it_has_events(tmp_path: Path) -> None:
+    limits = RecorderLimits(flush_interval_ns=1_000_000, segment_seconds=1e-6)
+    recorder = ThreadedRecorder(tmp_path, HEADER, 0, limits)
+    directory = directory_for(tmp_path, A)
+    while not (directory / "000000.rct").exists():
+        time.sleep(0.001)
+    recorder.append(sends(1)[0])
+    while not (directory / "000001.rct").exists():
+        time.sleep(0.001)
+    recorder.close(9)
+    assert len(names(directory)) >= 3
+    assert [e.kind for e in read_recording(directory).events] == [Kind.START, Kind.SEND, Kind.CLOSED]
+
+
+def test_a_run_id_is_given_or_comes_from_the_environment(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.delenv("RINGCAST_RUN_ID", raising=False)
+    assert record(tmp_path).run is None
+    monkeypatch.setenv("RINGCAST_RUN_ID", "soak-17")
+    assert record(tmp_path).run == "soak-17"
+    assert record(tmp_path, run="mine").run == "mine"
+    FileRecorder(tmp_path, Header.of(A, "g", run="mine")).close(1)
+    assert read_recording(directory_for(tmp_path, A)).header.run == "mine"
+
+
+def test_segment_seconds_must_be_positive(tmp_path: Path) -> None:
+    with pytest.raises(UsageError, match="segment_seconds"):
+        record(tmp_path, segment_seconds=0)
 
 
 def test_a_file_cut_at_any_byte_yields_a_prefix_or_a_named_error(tmp_path: Path) -> None:

@@ -1,0 +1,234 @@
+"""A segment of a recording as numpy columns: what a kernel gets to see, decoded from bytes and from nothing else.
+
+A segment stands alone: its header says the run, group, member, number, the index of its first event and the view that
+was installed there. Damage ends the columns where it begins and is named; it never stops a job.
+Not a reader of files: where the bytes come from is Spark's affair (or the caller's).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from typing import Any
+
+import numpy as np
+
+from ringcast.model import Address, Kind, ViewId
+from ringcast.trace import COLUMNS, Header, SegmentStart, TraceError, frames_in, from_frame, open_block, segment_number
+
+Array = np.ndarray[Any, np.dtype[Any]]
+_TYPES = {1: "<u1", 2: "<u2", 4: "<u4", 8: "<u8"}
+_KNOWN_KINDS = np.zeros(256, dtype=bool)
+_KNOWN_KINDS[[int(kind) for kind in Kind]] = True
+_DICTIONARIES = ("view", "peer", "detail")
+
+
+@dataclass(frozen=True, slots=True)
+class SegmentHeader:
+    """Who recorded this segment, in which run, and where in the recording it begins."""
+
+    recording: Header
+    run: str
+    number: int
+    first_index: int
+    view: ViewId | None  # installed at the first event
+    dropped: int  # events that were lost before this segment
+
+    @property
+    def group(self) -> str:
+        return self.recording.group
+
+    @property
+    def member(self) -> Address:
+        return self.recording.member
+
+    @property
+    def incarnation(self) -> int:
+        return self.recording.member.incarnation
+
+    @property
+    def clock(self) -> str:
+        return self.recording.clock
+
+    @property
+    def schema(self) -> int:
+        return self.recording.schema
+
+    @property
+    def config(self) -> Mapping[str, Any]:
+        return self.recording.config
+
+
+@dataclass(frozen=True, slots=True)
+class Segment:
+    """Columns of equal length, in the member's own order; `view`, `peer`, `detail` are places in the lists, -1 is none.
+
+    `lost`: events lost inside this segment. `hole`: index of the first event after a loss, in or before this segment;
+    what comes after it may be shown but not judged. `closed`: the recording ends here, in good order. `damage`: why
+    decoding ended early.
+    """
+
+    path: str
+    header: SegmentHeader
+    kind: Array
+    t_ns: Array
+    view: Array
+    peer: Array
+    stream: Array
+    first: Array
+    count: Array
+    ordinal: Array
+    value: Array
+    other: Array
+    detail: Array
+    views: list[ViewId]
+    addresses: list[Address]
+    details: list[Mapping[str, Any]]
+    closed: bool = False
+    lost: int = 0
+    hole: int | None = None
+    damage: str | None = None
+
+    def __len__(self) -> int:
+        return len(self.kind)
+
+    @property
+    def index(self) -> Array:
+        """The place of each event in its recording."""
+        return self.header.first_index + np.arange(len(self), dtype=np.int64)
+
+    def judgeable(self) -> Segment:
+        """The events before the first hole: those from which a guarantee may be judged."""
+        if self.hole is None:
+            return self
+        end = max(0, self.hole - self.header.first_index)
+        return self if end >= len(self) else self.cut(end)
+
+    def cut(self, end: int) -> Segment:
+        """The first `end` events of this segment."""
+        columns = {name: getattr(self, name)[:end] for name in COLUMNS}
+        return replace(self, **columns, closed=False)
+
+
+def decode(data: bytes, path: str, start: SegmentStart | None = None) -> Segment:
+    """The events of one segment. TraceError if these bytes have no readable header.
+
+    `start` is for the later segments of an older recording, which do not say where they begin.
+    """
+    name = path.rpartition("/")[2]
+    number = segment_number(data, name)
+    gathering = _Gathering()
+    header: SegmentHeader | None = None
+    closed, damage, lost, hole = False, None, 0, None
+    try:
+        for tag, payload in frames_in(data, name):
+            closed = tag == b"Z"
+            if header is None:
+                header = _header(tag, payload, path, number, start)
+            elif tag == b"E":
+                gathering.add(payload[4:])
+            elif tag == b"L":
+                lost += int.from_bytes(payload[:8], "little")
+                hole = gathering.count if hole is None else hole
+            elif tag not in b"HZ":
+                raise TraceError(f"unknown frame {tag!r} in {name}")
+    except TraceError as error:
+        if header is None:
+            raise
+        closed, damage = False, str(error)
+    if header is None:
+        raise TraceError(f"{name} was cut before its header")
+    first_lost = header.first_index if header.dropped else None if hole is None else header.first_index + hole
+    return gathering.segment(path, header, closed=closed, lost=lost, hole=first_lost, damage=damage)
+
+
+def run_of(path: str) -> str:
+    """The run of a recording that names none: the URI of the directory that holds the members' recordings."""
+    scheme, colon, rest = path.partition(":")
+    place = "/".join((rest if colon and "/" not in scheme else path).split("/")[:-2])
+    if not colon or "/" in scheme or scheme == "file":
+        return "file:///" + place.lstrip("/")
+    return f"{scheme}:{place}"
+
+
+def _header(tag: bytes, payload: memoryview, path: str, number: int, start: SegmentStart | None) -> SegmentHeader:
+    if tag != b"H":
+        raise TraceError(f"{path} does not begin with a header")
+    recording, said = from_frame(payload, number)
+    begin = said or start
+    if begin is None:
+        raise TraceError(
+            "an older recording in several segments: each needs those before it; rewrite it with `ringcast trace renew`"
+        )
+    run = recording.run or run_of(path)
+    return SegmentHeader(recording, run, number, begin.first_index, begin.view, begin.dropped)
+
+
+@dataclass(slots=True)
+class _Gathering:
+    """The columns of all blocks so far, their dictionary places already those of the segment."""
+
+    count: int = 0
+    columns: dict[str, list[Array]] = field(default_factory=lambda: {name: [] for name in COLUMNS})
+    addresses: dict[Address, int] = field(default_factory=dict)
+    views: dict[ViewId, int] = field(default_factory=dict)
+    details: list[Mapping[str, Any]] = field(default_factory=list)
+
+    def add(self, payload: memoryview) -> None:
+        """Add one block, or nothing and a TraceError if it is damaged."""
+        block = open_block(payload)
+        unpacked = {
+            name: _unpacked(column.base, column.width, column.data, block.count)
+            for name, column in zip(COLUMNS, block.columns, strict=True)
+        }
+        _check(unpacked, (len(block.views), len(block.addresses), len(block.details)))
+        unpacked["view"] = _moved(unpacked["view"], _places(self.views, block.views))
+        unpacked["peer"] = _moved(unpacked["peer"], _places(self.addresses, block.addresses))
+        if block.details:
+            unpacked["detail"] = _moved(
+                unpacked["detail"], range(len(self.details), len(self.details) + len(block.details))
+            )
+        for name, values in unpacked.items():
+            self.columns[name].append(values)
+        self.details.extend(block.details)
+        self.count += block.count
+
+    def segment(self, path: str, header: SegmentHeader, **ending: Any) -> Segment:
+        whole: dict[str, Any] = {
+            name: np.concatenate(parts) if parts else _NOTHING for name, parts in self.columns.items()
+        }
+        whole["kind"] = whole["kind"].astype(np.uint8)
+        dictionaries: dict[str, Any] = {"views": list(self.views), "addresses": list(self.addresses)}
+        return Segment(path=path, header=header, **whole, **dictionaries, details=self.details, **ending)
+
+
+_NOTHING: Array = np.zeros(0, dtype=np.int64)
+
+
+def _unpacked(base: int, width: int, data: memoryview, count: int) -> Array:
+    if width == 0:
+        return np.full(count, base, dtype=np.int64)
+    try:
+        stored = np.frombuffer(data, dtype=_TYPES[width]).astype(np.int64)
+        return stored if base == 0 else np.add(stored, base, out=stored)
+    except OverflowError as error:
+        raise TraceError(f"damaged block: {error}") from None
+
+
+def _check(columns: Mapping[str, Array], sizes: tuple[int, int, int]) -> None:
+    kinds = columns["kind"]
+    if kinds.min() < 0 or kinds.max() > 255 or not _KNOWN_KINDS[kinds].all():
+        raise TraceError("damaged block: unknown kind of event")
+    for name, size in zip(_DICTIONARIES, sizes, strict=True):
+        if columns[name].min() < -1 or columns[name].max() >= size:
+            raise TraceError(f"damaged block: column {name} points outside its dictionary")
+
+
+def _places(known: dict[Any, int], values: Sequence[Any]) -> list[int]:
+    return [known.setdefault(value, len(known)) for value in values]
+
+
+def _moved(places: Array, meanings: Sequence[int]) -> Array:
+    """Places in a block's dictionary as places in the segment's; -1 stays -1."""
+    moved: Array = np.array([*meanings, -1], dtype=np.int64)[places]
+    return moved
