@@ -38,7 +38,8 @@ class Deliver:
     """Messages for the application, in order. When it has read them, give this back to `on_taken` (back-pressure).
 
     `first` and `count` are seqnos; a message that came in pieces has several. `epoch` names the stream between two
-    incarnations, which may begin anew before this was read; 0 for the multicast.
+    incarnations, which may begin anew before this was read; 0 for the multicast. `is_spooled`: it went into a joiner's
+    spool and was given back to `on_spooled`; `on_taken` is then for what only the reader knows.
     """
 
     origin: Address
@@ -48,6 +49,7 @@ class Deliver:
     count: int
     nbytes: int
     epoch: int = 0
+    is_spooled: bool = False
 
 
 @dataclass(slots=True)

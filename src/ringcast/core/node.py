@@ -240,6 +240,17 @@ class Node:
             return self.society.state.streams.on_taken(now_ns, delivery)
         return self.peers.on_taken(now_ns, delivery)
 
+    def on_spooled(self, now_ns: int, delivery: Deliver) -> list[Effect]:
+        """It went into this joiner's spool: for its sender it counts as taken (G15)."""
+        self._wake_by(now_ns)
+        if isinstance(delivery, Dequeue):
+            return self.order.on_spooled(now_ns, delivery)
+        return self.on_taken(now_ns, delivery)
+
+    def on_spool_void(self) -> None:
+        """What went into the spool will not be read: it is part of the state that comes."""
+        self.order.ordering.on_spool_void()
+
     # ---- the application's state
 
     def may_give_state(self, joiner: Address, nbytes: int) -> bool:

@@ -93,6 +93,9 @@ class OrderLine:
     def on_read(self, now_ns: int, delivery: Dequeue) -> list[Effect]:
         return self._carry_out(now_ns, self.ordering.on_read(delivery))
 
+    def on_spooled(self, now_ns: int, delivery: Dequeue) -> list[Effect]:
+        return self._carry_out(now_ns, self.ordering.on_spooled(delivery))
+
     # ---- once per wake
 
     def flush(self, now_ns: int) -> list[Effect]:

@@ -56,6 +56,8 @@ class Config:
     request_capacity: int = _range(1024, 1, 1 << 16)  # requests waiting at a coordinator; more are told BUSY
     resumer_ns: int = _range(10 * SECOND, 1 * MS, 3600 * SECOND)  # longest suspension of the view handler (G7)
     state_patience_ns: int = _range(10 * SECOND, 1 * MS, 3600 * SECOND)  # a state transfer without progress this long
+    spool_bytes: int = _range(64 * MIB, 0, 1 << 40)  # what arrives while this joiner loads its state, in memory
+    spool_disk_bytes: int = _range(1024 * MIB, 0, 1 << 44)  # and then in an unnamed file; 0 = none
     merge_state_bytes: int = _range(256 * MIB, 1, 1 << 34)  # states of all sides that one member holds to merge them
     # time limits of a roll call and of a merge; they nest: fill < roll call < merge, all of it < Resumer
     fill_ns: int = _range(1 * SECOND, 1 * MS, 3600 * SECOND)  # a member fills up to the cut

@@ -48,6 +48,7 @@ from ringcast.runtime.chronicle import Chronicle
 from ringcast.runtime.coalescing import coalescer
 from ringcast.runtime.drops import Drops
 from ringcast.runtime.heartbeats import Audience, Heartbeats, Receiver
+from ringcast.runtime.spool import Spool
 from ringcast.runtime.unsent import Unsent
 from ringcast.trace import Recorder
 from ringcast.transport import Endpoint, Frame, Transport
@@ -80,6 +81,7 @@ class Driver:
         self.heard: dict[Address, int] = {}
         self.chronicle = Chronicle(node.me, self.heard)
         self.inbox: deque[object] = deque()  # what the application reads, and where it stops on its way
+        self.spool: Spool | None = None  # of a member that joins with state
         self.on_inbox: Callable[[], None] = _nothing
         self.on_freed: Callable[[], None] = _nothing
         self.on_lost: Callable[[str], None] = _say_nothing

@@ -60,7 +60,7 @@ class Group:
     def _take_over(self, driver: Driver) -> None:
         self._driver = driver
         self._node = driver.node
-        driver.on_inbox = lambda: self._reading.wake()
+        driver.on_inbox = lambda: self._reading.on_inbox()
         driver.on_freed = self._on_freed
         driver.on_lost = self._on_lost
         driver.on_left = self._on_left

@@ -18,6 +18,7 @@ from ringcast.runtime.driver import Driver
 from ringcast.runtime.ordered import Ordered
 from ringcast.runtime.reunion import Stop
 from ringcast.runtime.sending import Sending
+from ringcast.runtime.spool import Refill
 from ringcast.runtime.state import StateDesk
 
 
@@ -37,6 +38,10 @@ class Reading:
         """What was delivered can still be read; then it ends."""
         self._is_over = True
         self.desk.close()
+        self.wake()
+
+    def on_inbox(self) -> None:
+        self.desk.on_inbox()
         self.wake()
 
     def wake(self) -> None:
@@ -61,6 +66,8 @@ class Reading:
                 delivered = inbox.popleft()
                 if type(delivered) is ProvideState:
                     self.desk.provide(delivered)
+                elif type(delivered) is Refill:
+                    self.desk.refill()
                 elif type(delivered) is Stop:
                     self.desk.reunite(delivered)
                     break  # There may be something to be told first.
@@ -80,6 +87,8 @@ class Reading:
                     self.desk.reunite(delivered)
                 elif type(delivered) is ProvideState:
                     self.desk.provide(delivered)
+                elif type(delivered) is Refill:
+                    self.desk.refill()
                 else:
                     return self._take(delivered)
             elif not await self._until_more():
@@ -95,6 +104,8 @@ class Reading:
         driver = self._driver_of()
         if type(delivered) is Dequeue:
             self._ordered.on_read(delivered)
+        elif delivered.is_spooled:
+            return  # Counted when it went into the spool.
         elif delivered.channel is not Channel.GROUP and delivered.origin == driver.node.me:
             self._sending.on_own_read()
         else:

@@ -1,7 +1,8 @@
 """The desk where the application's state is given and got: it holds the reader back while one of them must come first.
 
-Three moments stop the stream of events: giving, until the first chunk is cut; getting, until the state is loaded; and
-a merge, until the states of its sides have become one (reunion.py).
+Four moments stop the stream of events: giving, until the first chunk is cut; getting, until the state is loaded; what
+arrived meanwhile, until its next part comes from the disk (spool.py); and a merge, until the states of its sides have
+become one (reunion.py).
 Not the way of the chunks: that is state_giving.py and state_loading.py, one for each side.
 """
 
@@ -85,8 +86,15 @@ class StateDesk:
             return
         self.is_busy = False
         error = None if done.cancelled() else done.exception()
+        if error is None and not done.cancelled():
+            self._loading.hand_over()
         if isinstance(error, StateError) and self._on_failed is not None:
             self._on_failed(error)
+
+    def on_inbox(self) -> None:
+        """Something was delivered: while the state is loaded, it goes into the spool."""
+        if self._loading is not None:
+            self._loading.on_inbox()
 
     # ---- what the core says
 
@@ -140,6 +148,13 @@ class StateDesk:
         self._pause = None
         if not done.cancelled():
             done.result()  # Nothing is raised there on purpose; what is, the loop shall report.
+
+    def refill(self) -> None:
+        """The reader has come to where the spool goes on, on the disk."""
+        assert self._loading is not None
+        self.is_busy = True
+        self._pause = asyncio.ensure_future(self._loading.refill())
+        self._pause.add_done_callback(self._begun)
 
     def reunite(self, stop: Stop) -> None:
         """The reader stands behind a MergeView: it waits for the merged state."""

@@ -3,6 +3,8 @@
 The application's `set_state` gets an iterator of chunks and returns when it holds the state; only then does it see
 messages. If the provider is gone half way, another one begins with a later cut: `set_state` is cancelled and called
 again from the beginning, and what was delivered before that cut is thrown away, for it is in the state.
+What arrives meanwhile goes into the joining spool and holds no sender back; it is handed over behind the state.
+If there will be no state, what arrives is thrown away until this member has gone: the error of its join says so.
 Invariant: a chunk is acked when it was read, so memory stays flat. Not the transfer: that is core/state_line.py.
 """
 
@@ -12,15 +14,19 @@ import asyncio
 from collections import deque
 from collections.abc import AsyncIterator, Awaitable, Callable
 
-from ringcast.core import AwaitState, Deliver, Install, StateOver
+from ringcast.core import AwaitState, Channel, Deliver, Install, StateOver
 from ringcast.errors import StateError
 from ringcast.runtime.driver import Driver
+from ringcast.runtime.spool import Refill, Spool
 
 SetState = Callable[[AsyncIterator[bytes]], Awaitable[None]]
 
 
 class StateLoading:
-    """One incarnation's way to the state; `done` when it is there, or with a StateError."""
+    """One incarnation's way to the state; `done` when it is there, or with a StateError.
+
+    `void` counts a delivery as read that the application will never see.
+    """
 
     def __init__(self, driver: Driver, set_state: SetState, void: Callable[[Deliver], None]) -> None:
         self._driver = driver
@@ -32,6 +38,10 @@ class StateLoading:
         self.may_begin = asyncio.Event()  # the application has read what stands before the state
         self._task: asyncio.Task[None] | None = None
         self._chunks = Chunks(driver, "nobody", self._patience)
+        config = driver.node.config
+        self.spool = driver.spool = Spool(config.spool_bytes, config.spool_disk_bytes, self.on_inbox)
+        self._is_spooling = False
+        self._is_refused = False  # there will be no state
 
     @property
     def is_over(self) -> bool:
@@ -49,18 +59,66 @@ class StateLoading:
     def void_inbox(self) -> None:
         """Views stay to be read; messages count as read."""
         inbox = self._driver.inbox
+        views = self.spool.clear()
+        self._driver.node.on_spool_void()
         for item in [inbox.popleft() for _ in range(len(inbox))]:
             if isinstance(item, Install):
-                inbox.append(item)
+                views.append(item)
             elif isinstance(item, Deliver):
                 self._void(item)
+        inbox.extend(views)
+
+    # ---- what arrives meanwhile
+
+    def on_inbox(self) -> None:
+        """Into the spool, as far as there is room; the rest stays where it is and holds its senders back."""
+        if self._is_spooling or (self.is_over and not self._is_refused):
+            return
+        self._is_spooling = True  # Counting what was taken may bring more.
+        try:
+            inbox = self._driver.inbox
+            while inbox and self._put(inbox[0]):
+                item = inbox.popleft()
+                if isinstance(item, Deliver):
+                    self._count(item)
+        finally:
+            self._is_spooling = False
+
+    def _put(self, item: object) -> bool:
+        if self._is_refused:
+            return True
+        if not isinstance(item, Deliver):
+            return self.spool.put(item)
+        item.is_spooled = True  # Before it may be written.
+        item.is_spooled = self.spool.put(item)
+        return item.is_spooled
+
+    def _count(self, item: Deliver) -> None:
+        driver = self._driver
+        if self._is_refused or (item.channel is Channel.PEER and item.origin == driver.node.me):
+            self._void(item)
+        else:
+            driver.execute(driver.node.on_spooled(driver.now_ns(), item))
+
+    def hand_over(self) -> None:
+        """Before everything that arrived later; behind it a mark, if there is more on the disk."""
+        items = self.spool.take()
+        if not self.spool.is_empty:
+            items.append(Refill())
+        self._driver.inbox.extendleft(reversed(items))
+
+    async def refill(self) -> None:
+        """The reader has come to the mark."""
+        await self.spool.fetch()
+        self.hand_over()
 
     def on_chunk(self, delivery: Deliver) -> None:
         self._chunks.put(delivery)
 
     def on_over(self, over: StateOver) -> None:
         if over.error is not None:
-            self._fail(StateError(f"the state could not be had: {over.error}"))
+            provider = self._chunks.provider
+            self._fail(StateError(f"the state could not be had from {provider}: {over.error}"))
         elif self._task is None:
             self._succeed()  # The first member of a group has nothing to get.
         else:
@@ -75,6 +133,8 @@ class StateLoading:
 
     def close(self) -> None:
         self._stop()
+        if not self.is_over:
+            self.spool.clear()  # Without the state its messages mean nothing; behind the state they stay to be read.
         self.done.cancel()
 
     # ---- the application's part
@@ -111,7 +171,9 @@ class StateLoading:
     def _fail(self, error: StateError) -> None:
         self._stop()
         if not self.is_over:
+            self._is_refused = True
             self.done.set_exception(error)
+            self.void_inbox()
 
 
 class Chunks:
@@ -119,7 +181,7 @@ class Chunks:
 
     def __init__(self, driver: Driver, provider: str, patience: float | None) -> None:
         self._driver = driver
-        self._provider = provider
+        self.provider = provider
         self._patience = patience
         self._arrived: deque[Deliver] = deque()
         self._parts: deque[bytes] = deque()
@@ -161,7 +223,7 @@ class Chunks:
                 await self._changed.wait()
         except TimeoutError:
             raise StateError(
-                f"no part of the state came from {self._provider} for {self._patience:.0f} s; does it read its events?"
+                f"no part of the state came from {self.provider} for {self._patience:.0f} s; does it read its events?"
             ) from None
 
 

@@ -36,6 +36,7 @@ def status_of(group: str, driver: Driver, waiting: list[Waiting]) -> dict[str, A
             "receive": _receive_windows(driver) if has else {},
         },
         "peers": {str(member): _peer(driver, member) for member in node.view.members} if has else {},
+        "spool": _spool(driver),
         "waiting": [asdict(wait) for wait in waiting],
         "explanation": short(explain(group, driver, waiting)),
         "drops": dict(driver.drops),
@@ -50,6 +51,7 @@ def explain(group: str, driver: Driver, waiting: list[Waiting]) -> str:
     if driver.node.has_group and not driver.node.view.is_primary:
         parts.append(why_not_primary(driver.node.view))
     parts += [str(wait) for wait in waiting] or ["nothing waits"]
+    parts += _spooled(driver)
     parts += _unread(driver)
     parts += _runs(driver)
     for member, why in suspicions(driver).items():
@@ -81,6 +83,30 @@ def _unread(driver: Driver) -> list[str]:
         for member, count in unread.items()
         if 2 * count >= group.capacity
     ]
+
+
+def _spool(driver: Driver) -> dict[str, int]:
+    """What arrived while this member loaded its state, and is not read yet."""
+    spool = driver.spool
+    if spool is None:
+        return dict.fromkeys(("messages", "memory_bytes", "memory_limit", "disk_bytes", "disk_limit"), 0)
+    return {
+        "messages": spool.messages,
+        "memory_bytes": spool.memory_bytes,
+        "memory_limit": spool.memory_limit,
+        "disk_bytes": spool.disk_bytes,
+        "disk_limit": spool.disk_limit,
+    }
+
+
+def _spooled(driver: Driver) -> list[str]:
+    spool = driver.spool
+    if spool is None or spool.is_empty:
+        return []
+    full = "; it is full, so senders wait for this member" if driver.inbox and spool.is_full else ""
+    memory = f"{spool.memory_bytes} of {spool.memory_limit} bytes in memory"
+    disk = f"{spool.disk_bytes} of {spool.disk_limit} on disk"
+    return [f"{spool.messages} messages that came while the state was loaded are in the spool: {memory}, {disk}{full}"]
 
 
 def _runs(driver: Driver) -> list[str]:

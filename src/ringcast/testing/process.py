@@ -128,9 +128,11 @@ class Process:
 
     @property
     def is_settled(self) -> bool:
-        """It is in the group, nothing waits to be sent, acked or read."""
+        """It is in the group, nothing waits to be sent, acked or read, and no state to be given, loaded or merged."""
         driver, group = self.place.entry.driver, self.group
         if driver is None or group is None or not driver.node.has_group or driver.inbox or group.waiting():
+            return False
+        if group.desk.is_busy:
             return False
         node = driver.node
         return node.group.is_idle and node.peers.is_idle and node.order.is_idle

@@ -9,6 +9,7 @@ import pytest
 from ringcast.errors import StateError
 from ringcast.model import Message, Rejoin, profile
 from ringcast.runtime import Group
+from ringcast.runtime.status import explain, status_of
 from unit.runtime.test_join import World, events_until, exclude, in_world, is_message, until
 
 
@@ -128,7 +129,7 @@ async def test_a_provider_whose_callback_fails_is_named_to_the_joiner_and_the_gr
 
     a = Ledger()
     group = await a.enter(world, "A", get_state=fail)
-    with pytest.raises(StateError, match=r"the state could not be had: RuntimeError: the disk is on fire"):
+    with pytest.raises(StateError, match=r"the state could not be had from A#\w+: RuntimeError: the disk is on fire"):
         await Ledger().enter(world, "B")
     await until(lambda: len(group.members) == 1)
     await group.send(b"still here")
@@ -253,3 +254,137 @@ async def test_a_joiner_that_is_gone_while_the_state_is_cut_leaves_nothing_runni
     await group.send(b"on")
     await until(lambda: a.entries == [b"on"])
     assert not [task for task in asyncio.all_tasks() if "_Gift" in str(task.get_coro())]
+
+
+# ---- the joining spool
+
+
+class SlowLoading(Ledger):
+    """Its `set_state` returns when the test says so."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.has_begun, self.may_end = asyncio.Event(), asyncio.Event()
+
+    async def set_state(self, chunks: AsyncIterator[bytes]) -> None:
+        await super().set_state(chunks)
+        self.has_begun.set()
+        await self.may_end.wait()
+
+
+NUMBERS = [b"%d" % number for number in range(2_000)]  # many times the capacity of a window
+
+
+@pytest.mark.parametrize("spool_bytes", [1 << 20, 20_000], ids=["in memory", "on disk"])
+def test_senders_do_not_wait_for_a_joiner_that_loads_its_state(spool_bytes: int) -> None:
+    """Y16: `set_state` ends only when everything was sent, so a sender that waited for it would wait for ever."""
+
+    @in_world
+    async def story(world: World) -> None:
+        config = profile("test", spool_bytes=spool_bytes)
+        a, b = Ledger(), SlowLoading()
+        group = await a.enter(world, "A", config=config)
+        await group.send_many(NUMBERS[:10])
+        joining = asyncio.create_task(b.enter(world, "B", config=config))
+        await b.has_begun.wait()
+        for number in NUMBERS[10:]:
+            await group.send(number)
+        await group.flush()
+        b.may_end.set()
+        await joining
+        await until(lambda: len(b.entries) >= len(NUMBERS))
+        assert b.entries == NUMBERS and b.loads == 1
+
+    story()
+
+
+@in_world
+async def test_ordered_and_private_messages_go_through_the_spool_too(world: World) -> None:
+    a, b = Ledger(), SlowLoading()
+    group = await a.enter(world, "A")
+    joining = asyncio.create_task(b.enter(world, "B", config=profile("test", spool_bytes=10_000)))
+    await b.has_begun.wait()
+    joiner = group.members[1]
+    receipt = None
+    for number in NUMBERS[:500]:
+        receipt = await group.queue(number)
+        await group.send(b"to you " + number, to=[joiner])
+    assert receipt is not None
+    stamp = await receipt
+    b.may_end.set()
+    await joining
+    assert b.group is not None
+    assert b.group.stamp() < stamp or len([e for e in b.entries if b" " not in e]) == 500  # not before it is read
+    await b.group.after(stamp)
+    await until(lambda: len(b.entries) == 1_000)
+    assert [entry for entry in b.entries if b" " not in entry] == NUMBERS[:500]
+    assert [entry.split()[2] for entry in b.entries if b" " in entry] == NUMBERS[:500]
+
+
+@in_world
+async def test_a_full_spool_holds_senders_back_and_says_so(world: World) -> None:
+    a, b = Ledger(), SlowLoading()
+    config = profile("test", spool_bytes=20_000, spool_disk_bytes=0)
+    group = await a.enter(world, "A")
+    place = world.joining("B", set_state=b.set_state, config=config)
+    joining = asyncio.create_task(world.stack.enter_async_context(place))
+    await b.has_begun.wait()
+    sending = asyncio.create_task(group.send_many(NUMBERS))
+    await until(lambda: any(wait.what == "send" for wait in group.waiting()))
+    driver = place._place.entry.driver
+    assert driver is not None
+    await until(lambda: "it is full, so senders wait" in explain("g", driver, []))
+    spool = status_of("g", driver, [])["spool"]
+    assert 0 < spool["memory_bytes"] <= 20_000 == spool["memory_limit"] and spool["disk_bytes"] == 0
+    b.may_end.set()
+    b.reading = asyncio.create_task(b.read(await joining))
+    await sending
+    await until(lambda: len(b.entries) == len(NUMBERS))
+    assert b.entries == NUMBERS
+
+
+@in_world
+async def test_what_was_spooled_before_another_provider_cut_its_state_is_in_that_state(world: World) -> None:
+    a, b, c = Ledger(), Ledger(), Ledger()
+    config = profile("test", spool_bytes=10_000)
+    first = await a.enter(world, "A", config=config)
+    begun = asyncio.Event()
+
+    async def never_ends() -> AsyncIterator[bytes]:
+        yield b"half a stat"
+        begun.set()
+        await asyncio.sleep(3600)
+
+    provider = await b.enter(world, "B", get_state=never_ends, config=config)
+    joining = asyncio.create_task(c.enter(world, "C", config=config))
+    await begun.wait()
+    for number in NUMBERS[:1_000]:
+        await first.send(number)
+    await provider.close()  # Without a word, as a crash.
+    for number in NUMBERS[1_000:]:
+        await first.send(number)
+    await joining
+    await until(lambda: len(c.entries) == len(NUMBERS))
+    assert c.entries == NUMBERS and c.loads == 2
+
+
+@in_world
+async def test_a_joiner_that_cannot_load_its_state_holds_nobody_back_on_its_way_out(world: World) -> None:
+    a = Ledger()
+    group = await a.enter(world, "A")
+    begun, fail = asyncio.Event(), asyncio.Event()
+
+    async def refuse(chunks: AsyncIterator[bytes]) -> None:
+        begun.set()
+        await fail.wait()
+        raise ValueError("not mine")
+
+    joining = asyncio.create_task(Ledger().enter(world, "B", set_state=refuse))
+    await begun.wait()
+    sending = asyncio.create_task(group.send_many(NUMBERS))
+    await asyncio.sleep(0)
+    fail.set()
+    with pytest.raises(StateError, match="not mine"):
+        await joining
+    await sending
+    await until(lambda: len(a.entries) == len(NUMBERS))

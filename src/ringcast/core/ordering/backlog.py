@@ -12,6 +12,7 @@ from ringcast.order import Stamp
 class Backlog:
     def __init__(self) -> None:
         self.count = 0
+        self.spooled = 0  # in a joiner's spool: no longer counted above, and not read yet
         self.nbytes = 0
         self.read = Stamp(0, 0)  # the last that was read
 
@@ -22,6 +23,15 @@ class Backlog:
     def take(self, count: int, nbytes: int, stamp: Stamp) -> None:
         self.count -= count
         self.nbytes -= nbytes
+        self.read = stamp
+
+    def spool(self, count: int, nbytes: int) -> None:
+        self.count -= count
+        self.nbytes -= nbytes
+        self.spooled += count
+
+    def take_spooled(self, count: int, stamp: Stamp) -> None:
+        self.spooled -= count
         self.read = stamp
 
     def is_full(self, capacity: int, nbytes: int) -> bool:

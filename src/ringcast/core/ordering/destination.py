@@ -88,7 +88,9 @@ class Destination:
                 nbytes = sum(map(len, payloads))
                 channel = Channel.PEER if batch.apart else Channel.GROUP
                 out.append(Event(Kind.DEQUEUE, now_ns, view.id, origin, 0, batch.first, count, self._ordinal, at))
-                out.append(Dequeue(origin, channel, payloads, batch.first, count, nbytes, 0, Stamp(view.id.number, at)))
+                out.append(
+                    Dequeue(origin, channel, payloads, batch.first, count, nbytes, stamp=Stamp(view.id.number, at))
+                )
                 self._ordinal += count
                 self.backlog.add(count, nbytes)
         return out

@@ -211,8 +211,24 @@ class Ordering:
     # ---- the application reads
 
     def on_read(self, delivery: Dequeue) -> Decisions:
+        if delivery.is_spooled:
+            self._backlog.take_spooled(delivery.count, delivery.stamp)
+            return []
         was_full = self._is_full
         self._backlog.take(delivery.count, delivery.nbytes, delivery.stamp)
+        return self._freed_if(was_full)
+
+    def on_spooled(self, delivery: Dequeue) -> Decisions:
+        """It went into a joiner's spool: it holds nobody back any more."""
+        was_full = self._is_full
+        self._backlog.spool(delivery.count, delivery.nbytes)
+        return self._freed_if(was_full)
+
+    def on_spool_void(self) -> None:
+        """Nothing of the spool will be read: it is part of the state."""
+        self._backlog.spooled = 0
+
+    def _freed_if(self, was_full: bool) -> Decisions:
         if not was_full:
             return []
         self._is_due = True
@@ -226,7 +242,7 @@ class Ordering:
     @property
     def position(self) -> Stamp:
         """Everything ordered up to here and meant for this member has been read by its application."""
-        if self._backlog.count or not self._here.has_view:
+        if self._backlog.count or self._backlog.spooled or not self._here.has_view:
             return self._backlog.read
         return Stamp(self._here.view.id.number, self.seen)
 
