@@ -24,7 +24,7 @@ from types import FrameType
 from typing import Any, Literal, TypeVar
 
 from ringcast import runtime
-from ringcast.errors import GroupClosed, WaitExpired
+from ringcast.errors import GroupClosed, UsageError, WaitExpired
 from ringcast.model import Address, Batch, Message, Notice, View
 from ringcast.order import Order
 
@@ -50,6 +50,11 @@ class LoopThread:
         The coroutine is made over there: a signal may raise in this thread between any two steps, and a coroutine
         made here would then be left behind that nobody awaits.
         """
+        if threading.current_thread() is self._thread:
+            raise UsageError(
+                f"a group of ringcast.sync was called on its own thread {self._thread.name!r}, from get_state or "
+                "another function that it calls: what waits here stops the group; use another thread"
+            )
         if not self._thread.is_alive():
             raise GroupClosed("the group was closed")
         answer: Future[T] = Future()

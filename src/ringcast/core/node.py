@@ -131,9 +131,9 @@ class Node:
     def begin(self, now_ns: int) -> list[Effect]:
         return self.group.begin(now_ns) if self.society is None else self.society.begin(now_ns)
 
-    def on_discovered(self, now_ns: int, endpoints: Iterable[str]) -> list[Effect]:
+    def on_discovered(self, now_ns: int, endpoints: Iterable[str], *, is_all: bool = False) -> list[Effect]:
         """Somebody may be found at these endpoints."""
-        return [] if self.society is None else self.society.on_discovered(now_ns, endpoints)
+        return [] if self.society is None else self.society.on_discovered(now_ns, endpoints, is_all)
 
     def on_undiscovered(self, why: str) -> None:
         """It could not be found out where others are: this process founds no group meanwhile."""

@@ -132,10 +132,10 @@ class Society:
     def begin(self, now_ns: int) -> list[Effect]:
         return self.carry_out(now_ns, self.membership.begin(now_ns))
 
-    def on_discovered(self, now_ns: int, endpoints: Iterable[str]) -> list[Effect]:
+    def on_discovered(self, now_ns: int, endpoints: Iterable[str], is_all: bool) -> list[Effect]:
         endpoints = list(endpoints)
         self.merging.on_found(endpoints)
-        return self.carry_out(now_ns, self.membership.on_discovered(now_ns, endpoints))
+        return self.carry_out(now_ns, self.membership.on_discovered(now_ns, endpoints, is_all))
 
     def leave(self, now_ns: int) -> list[Effect]:
         return self.carry_out(now_ns, self.membership.leave(now_ns))

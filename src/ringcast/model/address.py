@@ -39,8 +39,10 @@ class Address(NamedTuple):
         return self.name == other.name and self.endpoint == other.endpoint and self.incarnation > other.incarnation
 
 
-def check_name(name: str) -> str | None:
+def check_name(name: object) -> str | None:
     """Why this cannot be a member's or a group's name, or None if it can."""
+    if not isinstance(name, str):
+        return f"name {name!r} must be text"
     if not name or len(name.encode()) > MAX_NAME:
         return f"name {name!r} must have 1 to {MAX_NAME} bytes"
     if not name.isprintable() or any(c.isspace() or c in "#/," for c in name):

@@ -9,6 +9,7 @@ Invariant: after the end nothing waits: whoever waited got the error that ended 
 from __future__ import annotations
 
 import asyncio
+from asyncio import get_running_loop
 from collections.abc import AsyncIterator, Awaitable, Callable, Iterable, Sequence
 from contextlib import suppress
 from itertools import repeat
@@ -18,8 +19,10 @@ from ringcast.core import Left
 from ringcast.errors import GroupClosed, PlaceLost, RingcastError, UsageError, WaitExpired
 from ringcast.model import Address, Batch, Message, Notice, Rejoin, View
 from ringcast.order import Order
+from ringcast.runtime.arguments import check_order, check_payloads, check_when_full
 from ringcast.runtime.driver import Driver
 from ringcast.runtime.inspection import Inspection, socket_path
+from ringcast.runtime.loop_guard import LoopGuard
 from ringcast.runtime.ordered import BARRIER_SECONDS, Ordered
 from ringcast.runtime.reading import Reading
 from ringcast.runtime.receipts import Receipt
@@ -40,6 +43,7 @@ class Group:
 
     def __init__(self, name: str, driver: Driver) -> None:
         self.name = name
+        self._home = LoopGuard(f"group {name!r}")
         self._take_over(driver)
         self._config = driver.node.config
         self.waits = Waits(driver.now_ns, lambda event: self._driver.note(event))
@@ -113,12 +117,17 @@ class Group:
         WaitExpired). Returns when the message has its place in the order of what this member sends; with
         `order=TOTAL` when it has its place in the one order of all ordered messages (queueing is finished).
         """
-        if order is Order.TOTAL:
+        if get_running_loop() is not self._home.loop:
+            self._home.refuse()
+        if when_full is not None:
+            check_when_full(when_full)
+        if order is not Order.FIFO:
+            check_order(order)
             receipt = await self.queue(payload, to=to, timeout=timeout, when_full=when_full)
             await self._ordered.until_finished(receipt, timeout)
             return
         sending = self._sending
-        if to is not None or not sending.put(payload):
+        if to is not None or type(payload) is not bytes or not sending.put(payload):
             await sending.send(payload, to, timeout, when_full)
         elif sending.is_turn_full:
             await sending.yield_turn()
@@ -128,11 +137,14 @@ class Group:
 
         If it is cancelled or times out, the messages before some point were sent and those behind it were not.
         """
+        self._home.check()
+        check_payloads(payloads)
         if payloads:
             await self._sending.send_many(list(payloads), timeout)
 
     async def flush(self, timeout: float = FLUSH_SECONDS) -> None:
         """Wait until everything sent so far has been acked by all who must have it; WaitExpired after the limit."""
+        self._home.check()
         await self._sending.flush(timeout)
 
     # ---- the one order (runtime/ordered.py)
@@ -146,6 +158,8 @@ class Group:
         when_full: WhenFull = None,
     ) -> Receipt:
         """Like `send(order=TOTAL)`, but does not wait for the place: `await receipt` does, and gives its stamp."""
+        self._home.check()
+        check_when_full(when_full)
         if to is None and type(payload) is bytes and (receipt := self._ordered.join_turn(payload)) is not None:
             return receipt
         await self._sending.until_place(timeout)
@@ -163,6 +177,9 @@ class Group:
         when_full: WhenFull = None,
     ) -> Receipt:
         """Queue a list of messages in the one order, in few batches; the fast way. The receipt is that of the last."""
+        self._home.check()
+        check_when_full(when_full)
+        check_payloads(payloads)
         if not payloads:
             raise UsageError("queue_many needs at least one message")
         await self._sending.until_place(timeout)
@@ -179,6 +196,7 @@ class Group:
         After a signal through a side channel: what was queued before the signal was given has been read. Somebody
         must keep reading meanwhile. Gives the stamp of the barrier's own place.
         """
+        self._home.check()
         await self._sending.until_place(timeout)
         return await self._ordered.barrier(timeout)
 
@@ -188,6 +206,7 @@ class Group:
 
     async def after(self, stamp: str, timeout: float = BARRIER_SECONDS) -> None:
         """Wait until this member's application has read everything up to a stamp that another member gave."""
+        self._home.check()
         if self._closing is not None:
             raise self._closing
         await self._ordered.after(stamp, timeout)
@@ -283,6 +302,7 @@ class Group:
 
         Without an agreement within the config's `leave_ns` (or `timeout` seconds, if that is shorter) it goes anyway.
         """
+        self._home.check()
         try:
             if self._closing is None:
                 await self._leave(timeout)
@@ -315,6 +335,7 @@ class Group:
 
     async def close(self) -> None:
         """End at once. Whoever waits gets GroupClosed; what was delivered can still be read."""
+        self._home.check()
         self._sending.flush_outbox()
         self._end(GroupClosed(f"the group {self.name!r} was closed"), "ended")
         await self.inspect_no_more()

@@ -17,8 +17,9 @@ from pathlib import Path
 from typing import Any
 
 from ringcast.core import Node
-from ringcast.errors import ConfigError, RingcastError, StateError, WaitExpired
-from ringcast.model import Address, Config, check_name, profile
+from ringcast.errors import ConfigError, RingcastError, StateError, UsageError, WaitExpired
+from ringcast.model import Address, Config, check_name
+from ringcast.runtime import arguments
 from ringcast.runtime.discovery import Discovery, NoAnswerYet, StaticDiscovery
 from ringcast.runtime.driver import Driver
 from ringcast.runtime.exposure import check_exposure
@@ -31,11 +32,12 @@ from ringcast.runtime.reunion import MergeState
 from ringcast.runtime.sigterm import SigtermLeaves
 from ringcast.runtime.state_giving import GetState
 from ringcast.runtime.state_loading import SetState
-from ringcast.runtime.words import why_not_joined
+from ringcast.runtime.words import Why, why_not_joined
 from ringcast.trace import RecordingOptions, recording_options
 from ringcast.transport import Datagrams, TcpTransport, Transport, UdpTransport
 from ringcast.wire import Codec, decode_control, encode_control
 
+STATE_MISSING = Why("set_state has not returned", "the last chunk comes, and set_state returns")
 MTU_CLASS = 1_500  # frames up to this size promise not to be split on the way
 
 
@@ -68,14 +70,21 @@ class Joining:
 
     def __init__(self, place: Place) -> None:
         self._place = place
+        self._is_begun = False
         self._group: Group | None = None
         self._signal = SigtermLeaves()
 
     def __await__(self) -> Generator[Any, None, Group]:
-        return enter(self._place).__await__()
+        return self._enter().__await__()
+
+    async def _enter(self) -> Group:
+        if self._is_begun:
+            raise UsageError(f"this join of group {self._place.group!r} was used before: call join again for another")
+        self._is_begun = True
+        return await enter(self._place)
 
     async def __aenter__(self) -> Group:
-        self._group = await enter(self._place)
+        self._group = await self._enter()
         self._signal.listen()
         return self._group
 
@@ -91,9 +100,9 @@ def join(
     group: str,
     *,
     name: str | None = None,
-    bind: str = "127.0.0.1:0",
-    advertise: str | None = None,
-    seeds: Iterable[str] = (),
+    bind: arguments.HostPort = "127.0.0.1:0",
+    advertise: arguments.HostPort | None = None,
+    seeds: arguments.HostPort | Iterable[arguments.HostPort] = (),
     discovery: Discovery | None = None,
     transport: Transport | str = "udp",
     config: Config | str = "local",
@@ -111,11 +120,13 @@ def join(
 ) -> Joining:
     """Join the group of this name, or found it if nobody has it.
 
-    `seeds` are places where members may be (or give a `discovery`); `bind` is this member's own place, loopback by
-    default, and `advertise` what others should use instead; beyond loopback `unencrypted=True` must be said, because
-    frames are neither encrypted nor authenticated. `expect` waits for that many before founding a group.
+    `seeds` are places where members may be: one or several, each as "host:port" or ("host", port); or give a
+    `discovery`. A name that cannot be looked up yet is tried again until the limit. `bind` is this member's own place,
+    loopback by default, and `advertise` what others should use instead; beyond loopback `unencrypted=True` must be
+    said, because frames are neither encrypted nor authenticated. `expect` waits for that many before founding a group.
     `config` is a profile's name (local, lan, wan, test) or a Config. `record` is a directory for the
     recording, or `record(directory, run=…)`.
+    `timeout` bounds the whole join in seconds, the loading of the state included; None waits without limit.
     `on_exclusion` says what a member does that runs again after the others went on without it (it was frozen, or cut
     off): "merge" keeps its incarnation, goes on alone and comes back by merge; "rejoin" drops its place and comes back
     by itself as a new incarnation, after a `Rejoin` among its events.
@@ -139,15 +150,17 @@ def join(
         wrong = check_name(text)
         if wrong is not None:
             raise ConfigError(wrong)
-    settings = profile(config) if isinstance(config, str) else config
+    arguments.check_timeout(timeout)
+    settings, static, own = arguments.config_of(config), StaticDiscovery(seeds), arguments.place_of(bind, "bind")
+    shown = None if advertise is None else arguments.place_of(advertise, "advertise")
     if isinstance(transport, str):
-        check_exposure(bind, unencrypted)
+        check_exposure(own, unencrypted)
     return Joining(
         Place(
             group,
             name,
-            make_transport(transport, bind, advertise, settings) if isinstance(transport, str) else transport,
-            discovery or StaticDiscovery(seeds),
+            make_transport(transport, own, shown, settings) if isinstance(transport, str) else transport,
+            discovery or static,
             settings,
             expect,
             observer,
@@ -178,7 +191,8 @@ def make_transport(kind: str, bind: str, advertise: str | None, config: Config) 
 
 
 async def enter(place: Place) -> Group:
-    """Open, look for others, and wait for the first view."""
+    """Open, look for others, and wait for the first view and the state."""
+    began = asyncio.get_running_loop().time()
     await place.transport.open(place.entry.on_frames)
     group: Group | None = None
     try:
@@ -198,7 +212,7 @@ async def enter(place: Place) -> Group:
         place.searching = asyncio.create_task(_search(place))
         group.at_end(lambda: _stop_searching(place))
         await _first_view(place, driver, group)
-        await _load_state(group)
+        await _load_state(place, group, began)
     except BaseException:
         await _give_up(place, group)
         raise
@@ -249,12 +263,21 @@ def _heartbeats(place: Place, node: Node) -> Heartbeats:
     return Heartbeats(codec, place.transport, lambda: society.progress, node.config.heartbeat_ns)
 
 
-async def _load_state(group: Group) -> None:
+async def _load_state(place: Place, group: Group, began: float) -> None:
+    """Within what is left of the join's limit. Who has no state leaves again."""
+    limit = None if place.timeout is None else began + place.timeout
     try:
-        await group.desk.until_loaded()
+        with group.waits.during("state", place.timeout, lambda: STATE_MISSING):
+            async with asyncio.timeout_at(limit):
+                await group.desk.until_loaded()
     except StateError:
         await group.leave()
         raise
+    except TimeoutError:
+        await group.leave()
+        raise WaitExpired(
+            f"no state of group {place.group!r} within the {place.timeout} s of the join: {STATE_MISSING}"
+        ) from None
 
 
 async def _first_view(place: Place, driver: Driver, group: Group) -> None:
@@ -275,7 +298,9 @@ async def _search(place: Place) -> None:
         assert driver is not None
         try:
             found = await place.discovery.find()
-            driver.execute(driver.node.on_discovered(driver.now_ns(), [str(endpoint) for endpoint in found]))
+            is_all = isinstance(place.discovery, StaticDiscovery) and place.discovery.is_complete
+            endpoints = [str(endpoint) for endpoint in found]
+            driver.execute(driver.node.on_discovered(driver.now_ns(), endpoints, is_all=is_all))
         except NoAnswerYet as error:
             driver.node.on_undiscovered(str(error))
         except RingcastError as error:

@@ -29,13 +29,13 @@ def test_static_seeds_are_given_without_oneself_and_without_the_unknown() -> Non
     assert asyncio.run(body()) == [OTHER]
 
 
-def test_seeds_of_which_none_can_be_found_are_an_error_with_the_name() -> None:
+def test_seeds_of_which_none_can_be_found_have_no_answer_yet() -> None:
     async def body() -> None:
         discovery = StaticDiscovery(["no.such.host.invalid:7001"])
         await discovery.open("g", ME)
         await discovery.find()
 
-    with pytest.raises(TransportError, match=r"no\.such\.host\.invalid"):
+    with pytest.raises(NoAnswerYet, match=r"no\.such\.host\.invalid"):
         asyncio.run(body())
 
 

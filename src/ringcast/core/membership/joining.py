@@ -72,11 +72,14 @@ class Joiner:
 
     # ---- what is heard
 
-    def on_discovered(self, now_ns: int, endpoints: Iterable[str]) -> Steps:
+    def on_discovered(self, now_ns: int, endpoints: Iterable[str], is_all: bool = False) -> Steps:
+        """Others may be there. `is_all`: nowhere else; so with nobody known there is nobody to wait for."""
         if self.undiscovered is not None:
             self.undiscovered = None
             self._wait_from(now_ns)
         new = [endpoint for endpoint in endpoints if self._remember(endpoint)]
+        if is_all and not self._endpoints and self.expect <= 1:
+            self._found_ns = self._look_ns = now_ns
         return [Ring(endpoint, self._hello) for endpoint in new]
 
     def on_undiscovered(self, why: str) -> None:

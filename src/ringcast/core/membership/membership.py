@@ -129,8 +129,8 @@ class Membership:
     def begin(self, now_ns: int) -> Steps:
         return [] if self.joiner is None else self.joiner.begin(now_ns) + self._found_if_due(now_ns)
 
-    def on_discovered(self, now_ns: int, endpoints: Iterable[str]) -> Steps:
-        return [] if self.joiner is None else self.joiner.on_discovered(now_ns, endpoints)
+    def on_discovered(self, now_ns: int, endpoints: Iterable[str], is_all: bool) -> Steps:
+        return [] if self.joiner is None else self.joiner.on_discovered(now_ns, endpoints, is_all)
 
     def _on_hello(self, now_ns: int, sender: Address, hello: Hello) -> Steps:
         if self.joiner is not None:

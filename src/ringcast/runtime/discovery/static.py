@@ -5,14 +5,17 @@ from __future__ import annotations
 from collections.abc import Iterable
 
 from ringcast.errors import TransportError
+from ringcast.runtime.arguments import HostPort, seeds_of
+from ringcast.runtime.discovery.protocol import NoAnswerYet
 from ringcast.transport import Endpoint, resolve
 
 
 class StaticDiscovery:
     """Names are looked up each time, so a host that gets a new address is found again."""
 
-    def __init__(self, seeds: Iterable[str]) -> None:
-        self._seeds = list(seeds)
+    def __init__(self, seeds: HostPort | Iterable[HostPort]) -> None:
+        self._seeds = seeds_of(seeds)
+        self.is_complete = False  # what was found last is all there is: every seed could be looked up
         self._me: Endpoint | None = None
 
     async def open(self, group: str, me: Endpoint) -> None:
@@ -26,8 +29,9 @@ class StaticDiscovery:
                 found[await resolve(seed)] = None
             except TransportError as error:
                 refusals.append(str(error))
+        self.is_complete = not refusals
         if refusals and not found:
-            raise TransportError(refusals[0])  # Not one seed can be found: that is a mistake, not a slow start.
+            raise NoAnswerYet(refusals[0])  # Names of hosts that start with us may not be there yet.
         return [endpoint for endpoint in found if endpoint != self._me]
 
     async def close(self) -> None:

@@ -1,0 +1,80 @@
+"""What callers may give to `join` and to a Group, checked where it comes in and refused in a sentence.
+
+One way for each: `order` is an Order (`ringcast.TOTAL`), never its name; an address is "host:port" or ("host", port).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from typing import Any, Literal
+
+from ringcast.errors import ConfigError, UsageError
+from ringcast.model import Config, profile
+from ringcast.order import Order
+from ringcast.transport import split_host_port
+
+WhenFull = Literal["wait", "raise"] | None
+HostPort = str | tuple[str, int]  # "host:port", or ("host", port)
+
+PAYLOADS = (bytes, bytearray, memoryview)
+
+
+def check_order(order: object) -> None:
+    if not isinstance(order, Order):
+        raise UsageError(f"order must be ringcast.TOTAL or ringcast.Order.FIFO, got {order!r}")
+
+
+def check_when_full(when_full: object) -> None:
+    if when_full is not None and when_full != "wait" and when_full != "raise":
+        raise UsageError(f"when_full must be 'wait', 'raise' or None (as the config says), got {when_full!r}")
+
+
+def check_payloads(payloads: Sequence[bytes]) -> None:
+    """Before the first of them is sent."""
+    try:
+        kinds = set(map(type, payloads))
+    except TypeError:
+        raise UsageError(f"payloads must be a list of bytes, got {type(payloads).__name__}") from None
+    for kind in kinds:
+        if not issubclass(kind, PAYLOADS):
+            raise UsageError(f"a payload must be bytes, got {kind.__name__}")
+
+
+def config_of(config: Config | str) -> Config:
+    if isinstance(config, Config):
+        return config
+    if isinstance(config, str):
+        return profile(config)
+    raise ConfigError(f"config must be a profile's name (local, lan, wan, test) or a Config, got {config!r}")
+
+
+def place_of(place: HostPort, what: str) -> str:
+    """An address as text."""
+    match place:
+        case str():
+            return place
+        case (str(host), int(port)):
+            return f"[{host}]:{port}" if ":" in host else f"{host}:{port}"
+    raise ConfigError(f"{what} must be 'host:port' or ('host', port), got {place!r}")
+
+
+def seeds_of(seeds: HostPort | Iterable[HostPort]) -> list[str]:
+    """One address or many, as texts that can be looked up."""
+    match seeds:
+        case str() | (str(), int()):
+            places: list[Any] = [seeds]
+        case Iterable():
+            places = list(seeds)
+        case _:
+            raise ConfigError(f"seeds must be addresses such as 'host:port', got {seeds!r}")
+    texts = [place_of(place, "a seed") for place in places]
+    for text in texts:
+        if not text.startswith("mem:"):
+            split_host_port(text)
+    return texts
+
+
+def check_timeout(timeout: object) -> None:
+    is_number = isinstance(timeout, int | float) and not isinstance(timeout, bool)
+    if timeout is not None and not (is_number and timeout >= 0):  # type: ignore[operator]
+        raise ConfigError(f"timeout must be seconds, or None for no limit, got {timeout!r}")

@@ -1,0 +1,39 @@
+"""Whose event loop a group belongs to: calls from another loop or thread are refused in words.
+
+Nothing of a group is locked: what a foreign thread changed there would be seen late, or never, by the loop that sleeps.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import threading
+from asyncio import AbstractEventLoop
+from typing import NoReturn
+
+from ringcast.errors import UsageError
+
+
+class LoopGuard:
+    """Remembers the loop and the thread in which it was made."""
+
+    def __init__(self, what: str) -> None:
+        self.loop = asyncio.get_running_loop()
+        self._thread = threading.current_thread().name
+        self._what = what
+
+    def check(self) -> None:
+        """UsageError unless this runs on the loop."""
+        if asyncio._get_running_loop() is not self.loop:
+            self.refuse()
+
+    def refuse(self) -> NoReturn:
+        here = asyncio._get_running_loop()
+        called = "without an event loop" if here is None else f"on {_name(here)}"
+        raise UsageError(
+            f"{self._what} lives on {_name(self.loop)} of thread {self._thread!r} and was called {called} of thread "
+            f"{threading.current_thread().name!r}: use ringcast.sync, or asyncio.run_coroutine_threadsafe"
+        )
+
+
+def _name(loop: AbstractEventLoop) -> str:
+    return f"event loop {id(loop):#x}"
