@@ -271,6 +271,7 @@ class Society:
         states, said = self.custody.on_view(now_ns, message)
         out[behind_view:behind_view] = states
         self.line.on_view(previous, view)
+        self.state.on_departed(previous, view)
         out += self.carry_out(now_ns, self.vigilance.on_view(now_ns, view))
         suspects = self.vigilance.detector.suspects
         out += self.carry_out(now_ns, self.membership.on_adopted(now_ns, message, self._body.order, suspects))
@@ -325,7 +326,7 @@ class Society:
         return self.line.streams.is_idle and self.state.streams.is_idle
 
     def on_interval(self, now_ns: int) -> list[Effect]:
-        return self.line.on_interval(now_ns, self.view) + self.state.on_interval(now_ns)
+        return self.line.on_interval(now_ns, self.view) + self.state.on_interval(now_ns, self.view)
 
     def check(self) -> None:
         self.line.streams.check()

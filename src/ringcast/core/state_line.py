@@ -13,11 +13,11 @@ from __future__ import annotations
 
 from ringcast.core.control import NewView, Transfer
 from ringcast.core.effects import AwaitState, Deliver, Drop, Effect, GiveMerged, ProvideState, StateOver
-from ringcast.core.multicast import PeerStreams
+from ringcast.core.multicast import Forsaken, PeerStreams
 from ringcast.core.packets import Channel, Run
 from ringcast.core.reunion_line import ReunionLine
 from ringcast.errors import UsageError
-from ringcast.model import Address, Config
+from ringcast.model import Address, Config, View
 
 HEAD_BYTES = 9  # kind, view number
 MAX_ERROR_BYTES = 200
@@ -32,6 +32,7 @@ class StateLine:
         self.me = me
         self.reunion = reunion
         self.streams = PeerStreams(Channel.STATE, me, config, config.stream_capacity)
+        self._forsaken = Forsaken(self.streams, config.resumer_ns)
         self.chunk_bytes = largest_whole - HEAD_BYTES
         self.giving: dict[Address, Transfer] = {}
         self._ends: dict[Address, str | None] = {}  # ends that found no room yet
@@ -58,6 +59,12 @@ class StateLine:
                 out += self._begin(now_ns, transfer)
         self._number = message.id.number
         return out + self._unprovided(message) + self._on_reunion(now_ns, message) + self._on_early(now_ns)
+
+    def on_departed(self, previous: View | None, view: View) -> None:
+        """Nothing is kept for those whom this view removed, or of what they gave."""
+        self._forsaken.on_view(previous, view)
+        gone = () if previous is None else [member for member in previous.members if member not in view]
+        self._early = [delivery for delivery in self._early if delivery.origin not in gone]
 
     def _on_reunion(self, now_ns: int, message: NewView) -> list[Effect]:
         out, source = self.reunion.on_view(now_ns, message)
@@ -112,8 +119,8 @@ class StateLine:
         del self.giving[joiner]
         return [*out, StateOver(joiner, error)]
 
-    def on_interval(self, now_ns: int) -> list[Effect]:
-        out: list[Effect] = []
+    def on_interval(self, now_ns: int, view: View | None) -> list[Effect]:
+        out = self._forsaken.on_interval(now_ns, view)
         for joiner, error in list(self._ends.items()):
             out += self.end(now_ns, joiner, error)
         return out + self.streams.on_interval(now_ns)

@@ -1,8 +1,10 @@
 """Streams to and from processes that are gone: given up when somebody outside the view moved nothing for a limit.
 
-A stream belongs to two incarnations and to no view, so no view ends it; without this a message to a crashed process
-would be repeated for ever, a gap in what it sent would be asked for for ever, and a send that waits for room on its
-stream would never end (G14). A member of the view is never given up here: suspicion and a view are the answer to it.
+A stream belongs to two incarnations and to no view, so no view ends it by itself; without this a message to a crashed
+process would be repeated indefinitely, a gap in what it sent would be requested indefinitely, and a send that waits for
+room on its stream would never end (G14). One rule for every channel: application, control and state. What only matters
+between members (control, state) ends with the view that removes the peer. A member of the view is never given up here:
+suspicion and a view are the answer to it.
 What was received of a stream is remembered even so: forgotten, an old packet would begin it again (G1).
 """
 
@@ -35,6 +37,15 @@ class Forsaken:
         self._streams = streams
         self._limit_ns = limit_ns
         self._standing: dict[Way, Standing] = {}
+
+    def on_view(self, previous: View | None, view: View) -> None:
+        """Whom this view removed needs and gives nothing more; a later send to it begins a new stream."""
+        for member in () if previous is None else previous.members:
+            if member not in view:
+                self._streams.outgoing.pop(member, None)
+                incoming = self._streams.incoming.get(member)
+                if incoming is not None:
+                    incoming.give_up_gap()
 
     def on_interval(self, now_ns: int, view: View | None) -> list[Effect]:
         outside = [

@@ -4,10 +4,13 @@ from __future__ import annotations
 
 import pytest
 
-from ringcast.core.control import NewView, RollCallId, Transfer
+from ringcast.core import Channel
+from ringcast.core.control import Busy, NewView, RollCallId, Transfer
+from ringcast.core.membership import Say
 from ringcast.core.membership.pending_states import PendingStates
+from ringcast.core.multicast import PeerStreams
 from ringcast.model import MS, SECOND, Address, Entry, ViewId
-from unit.core.membership.world import World
+from unit.core.membership.world import Proc, World
 
 
 def numbered(name: str, count: int) -> list[bytes]:
@@ -165,3 +168,78 @@ def test_a_member_that_is_named_a_joiner_again_says_again_that_it_has_the_state(
     assert world.is_soon_one("ABJK")
     world.run_for(50 * MS)
     assert [lacking(world, name) for name in "ABJK"] == [[], [], [], []]
+
+
+# ---- provider or joiner is gone in the middle (Y18)
+
+
+class Traffic:
+    """Packets of the STATE channel, by sender and receiver, from now on."""
+
+    def __init__(self, world: World) -> None:
+        self.seen: list[tuple[str, str]] = []
+        world.killer = self._note
+        self._world = world
+
+    def _note(self, proc: Proc, packet: object) -> None:
+        if getattr(packet, "channel", None) is Channel.STATE:
+            self.seen.append((proc.name, type(packet).__name__))
+
+
+def state_streams(world: World, name: str) -> PeerStreams:
+    society = world[name].node.society
+    assert society is not None
+    return society.state.streams
+
+
+def test_after_the_view_without_a_joiner_its_provider_keeps_and_sends_nothing_of_the_state() -> None:
+    """Y18: 54,720 bytes and endless packets stayed at the provider of a joiner that had crashed."""
+    world = World(4)
+    world.group("AB")
+    world.send("A", *[b"x" * 1_500 for _ in range(400)])
+    assert world.run_until(lambda: len(world["B"].got) == 400)
+    world.start("J", with_state=True)
+    assert world.run_until(lambda: bool(world["J"].loading))
+    world.crash("J")
+    assert world.is_soon_one("AB")
+    world["B"].giving.clear()
+    traffic = Traffic(world)
+    world.run_for(10 * SECOND)
+    assert (dict(state_streams(world, "B").outgoing), traffic.seen) == ({}, [])
+    assert world.verdict() == ""
+
+
+@pytest.mark.parametrize("seed", range(4))
+def test_after_the_view_without_its_provider_a_joiner_asks_it_for_nothing(seed: int) -> None:
+    """Y18: a joiner asked its dead provider for the missing chunks for ever."""
+    world = World(seed, loss=0.2)
+    world.group("AB")
+    world.send("A", *[b"x" * 1_500 for _ in range(100)])
+    assert world.run_until(lambda: len(world["B"].got) == 100)
+    world.start("J", with_state=True)
+    assert world.run_until(lambda: any(not s.is_idle for s in state_streams(world, "J").incoming.values()))
+    dead = world["B"].address
+    world.crash("B")
+    assert world.is_soon_one("AJ")
+    assert world.run_until(lambda: len(world["J"].got) == 100)
+    world.loss = 0.0
+    world.run_for(2 * SECOND)
+    traffic = Traffic(world)
+    world.run_for(10 * SECOND)
+    assert traffic.seen == []
+    assert state_streams(world, "J").incoming[dead].is_idle
+    assert world.verdict() == ""
+
+
+def test_a_control_message_to_a_process_that_was_never_a_member_is_given_up() -> None:
+    """One rule for every channel: what moves nothing for the limit, to somebody outside the view."""
+    world = World()
+    world.group("A")
+    society = world["A"].node.society
+    assert society is not None
+    stranger = Address("S", 1, "mem:S")
+    world["A"].settle(society.carry_out(world.now, [Say(stranger, Busy())]))
+    assert stranger in society.line.streams.outgoing
+    world.run_for(2 * world["A"].node.config.resumer_ns)
+    assert stranger not in society.line.streams.outgoing
+    assert world["A"].drops["gave up a stream to a process outside the view"] == 1
