@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-from ringcast.core.control import Control, NewView, Reunion, ReunionFailed, StateConfirmed, StateProgress
+from ringcast.core.control import Control, NewView, Reunion, ReunionFailed, Standing, StateConfirmed, StateProgress
 from ringcast.core.effects import Effect, GiveMerged, MergedOver, StateOver
 from ringcast.core.membership import Membership, Say, Steps
 from ringcast.core.packets import Run
@@ -38,13 +38,18 @@ class Custody:
         self.reunion = ReunionLine(me, config, reunites, lambda: membership.is_promised)
         self.state = StateLine(me, config, largest_whole, self.reunion)
         self.state.wants = with_state
-        membership.standing = lambda: self.reunion.standing
+        membership.standing = self._standing
         self._membership = membership
         self._members = members
         self._patience_ns = config.state_patience_ns
         self._told_progress_ns = 0
         self._has_confirmed = False  # that it joined and has the state
         self._early: tuple[Address, ReunionFailed] | None = None  # of a view that we have not got yet
+
+    def _standing(self) -> Standing:
+        """What we say in a roll call, so that whoever leads knows it, whatever side of a merge it comes from."""
+        joining, is_whole = self.state.joining, self.state.joining is not None and not self.state.wants
+        return self.reunion.standing._replace(joining=joining, is_whole=is_whole)
 
     # ---- chunks
 
@@ -62,6 +67,7 @@ class Custody:
     def on_loaded(self, error: str | None) -> Steps:
         """The joiner's application holds the state; or it never will."""
         self._has_confirmed = error is None
+        self.state.joining = None
         return self._to_members(StateConfirmed(error or ""))
 
     def on_confirmed(self, sender: Address, confirmed: StateConfirmed) -> list[Effect]:

@@ -41,6 +41,7 @@ class StateLine:
         self._number = 0  # of our view
         self._side: Transfer | None = None  # of the state of our side of a merge, to the merger
         self.wants = False  # this process joins with state and has not got it
+        self.joining: Transfer | None = None  # the last that was begun, until our application has loaded the state
 
     # ---- views
 
@@ -70,7 +71,7 @@ class StateLine:
         out, source = self.reunion.on_view(now_ns, message)
         reunion = self.reunion.reunion
         if source is not None:
-            self.getting, self.wants = source, False
+            self.getting, self.wants, self.joining = source, False, None
         if reunion is not None and reunion.view == message.id and self.reunion.gives:
             self._side = self.giving[reunion.merger] = Transfer(reunion.merger, self.me, reunion.view)
         return out
@@ -92,7 +93,7 @@ class StateLine:
         if not self.wants or any(transfer.joiner == self.me for transfer in message.transfers):
             return []
         is_first = len(message.members) == 1 and self.getting is None  # Else half a state would pass for a whole one.
-        self.wants, self.getting = False, None
+        self.wants, self.getting, self.joining = False, None, None
         return [StateOver(self.me, None if is_first else "nobody in the view has the state")]
 
     # ---- the provider
@@ -151,7 +152,7 @@ class StateLine:
 
     def _begin(self, now_ns: int, transfer: Transfer) -> list[Effect]:
         """The view that names our provider."""
-        self.getting = transfer
+        self.getting = self.joining = transfer
         return [AwaitState(transfer.provider, transfer.view)]
 
     def _parts(self, now_ns: int, delivery: Deliver) -> list[Effect]:

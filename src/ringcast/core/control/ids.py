@@ -56,8 +56,10 @@ class Reunion(NamedTuple):
 class Standing(NamedTuple):
     """How a member stands with the application's state: does it wait for one, and which MergeView's has it got?"""
 
-    lacks: bool = False
+    lacks: bool = False  # the merged state of a MergeView
     reunited: ViewId | None = None
+    joining: Transfer | None = None  # it joined with state and has not confirmed it: who gives it
+    is_whole: bool = False  # all of that state is there, its application loads it
 
 
 NO_STATE = Standing()

@@ -13,7 +13,7 @@ from collections.abc import Collection, Mapping
 
 from ringcast.core.control import NO_STATE, NewView, Reunion, Standing, Transfer
 from ringcast.core.membership.reunions import reunion_after, still_apart
-from ringcast.model import Address, ViewId
+from ringcast.model import Address, View, ViewId
 
 MAX_EARLY = 1_024  # confirmations kept until their view comes
 
@@ -62,7 +62,7 @@ class PendingStates:
         standings = standings or {}
         reunion = None if self.reunion is None else still_apart(self.reunion, staying, standings)
         if reunion is None:
-            return self._for_joiners(view, staying, observers, wanting), None
+            return self._for_joiners(view, staying, observers, wanting, standings), None
         holders = [m for m in staying if standings.get(m, NO_STATE).reunited == reunion.cut and m not in observers]
         if not holders:
             return (), reunion_after(reunion, view, staying, observers)
@@ -74,15 +74,32 @@ class PendingStates:
     def _gift(self, member: Address, reunion: Reunion) -> Transfer:
         return self.transfers.get(member) or Transfer(member, reunion.merger, reunion.view)
 
-    def _for_joiners(
-        self, view: ViewId, staying: list[Address], observers: Collection[Address], wanting: list[Address]
+    def assign_merged(
+        self, view: View, staying: list[Address], standings: Mapping[Address, Standing]
     ) -> tuple[Transfer, ...]:
-        """Whoever provides already, else one of those who have the state."""
-        members = [*staying, *wanting]
-        going_on = [t for t in self.transfers.values() if t.joiner in members and t.provider in members]
-        waiting = [t.joiner for t in self.transfers.values() if t.joiner in members and t.provider not in members]
-        able = [m for m in staying if m not in observers and m not in self.transfers]
+        """Joiners of our side go on loading; if their provider is gone, another one of our side provides."""
+        members = [member for member in staying if member in view]
+        return self._for_joiners(view.id, members, view.observers, [], standings)
+
+    def _for_joiners(
+        self,
+        view: ViewId,
+        staying: list[Address],
+        observers: Collection[Address],
+        wanting: list[Address],
+        standings: Mapping[Address, Standing],
+    ) -> tuple[Transfer, ...]:
+        """Whoever provides already, else one of those who have the state. Each member speaks for itself."""
+        joining = {m: t for m in staying if (t := self._joining(m, standings)) is not None}
+        going_on = [t for m, t in joining.items() if t.provider in staying or standings.get(m, NO_STATE).is_whole]
+        served = [transfer.joiner for transfer in going_on]
+        waiting = [member for member in joining if member not in served]
+        able = [m for m in staying if m not in observers and m not in joining]
         return (*going_on, *_shared_out(view, waiting + wanting, able)) if able else tuple(going_on)
+
+    def _joining(self, member: Address, standings: Mapping[Address, Standing]) -> Transfer | None:
+        standing = standings.get(member)
+        return self.transfers.get(member) if standing is None else standing.joining
 
 
 def _shared_out(view: ViewId, waiting: list[Address], able: list[Address]) -> list[Transfer]:

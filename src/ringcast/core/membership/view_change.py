@@ -91,7 +91,7 @@ class ViewChange:
             complete.cuts,
             self.merge_id,
             complete.settlement,
-            tuple(states.transfers.values()),
+            states.assign_merged(view, self.roll_call.staying, complete.standings),
             reunion_of(view) if states.reunites else None,
             view.mark,
         )

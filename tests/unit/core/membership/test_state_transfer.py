@@ -243,3 +243,48 @@ def test_a_control_message_to_a_process_that_was_never_a_member_is_given_up() ->
     world.run_for(2 * world["A"].node.config.resumer_ns)
     assert stranger not in society.line.streams.outgoing
     assert world["A"].drops["gave up a stream to a process outside the view"] == 1
+
+
+# ---- a merge while a joiner loads its state
+
+
+def split_with_a_slow_joiner(world: World) -> None:
+    """A, B | C, D, and J, which joins C and D with state and reads none of it, so that its transfer stalls."""
+    world.group("ABCD")
+    world.blocked = lambda sender, receiver: (sender in "AB") != (receiver in "AB")
+    assert world.run_until(lambda: world.is_one("AB") and world.is_one("CD"))
+    world.send("C", *[b"x" * 1_500 for _ in range(200)])
+    assert world.run_until(lambda: len(world["D"].messages("C")) == 200)
+    joiner = world.start("J", seeds=["C"], with_state=True)
+    joiner.is_slow = True
+    assert world.is_soon_one("CDJ")
+    world.run_for(2 * world["C"].node.config.state_patience_ns)
+    world.blocked = lambda sender, receiver: False
+    assert world.is_soon_one("ABCDJ")
+
+
+def test_a_coordinator_from_the_other_side_of_a_merge_knows_who_still_loads_its_state() -> None:
+    """It told a waiting joiner that nobody has the state: it had never heard of the transfer."""
+    world = World(5)
+    split_with_a_slow_joiner(world)
+    assert world["J"].state_over == []
+    world.start("E", seeds=["A"])
+    assert world.is_soon_one("ABCDEJ")
+    assert world["J"].state_over == []
+    world["J"].is_slow = False
+    world["J"].settle([])
+    assert world.run_until(lambda: world["J"].messages("C") == [b"x" * 1_500] * 200)
+    assert world["J"].state_over == [("J", None)]
+    assert world.verdict() == ""
+
+
+def test_a_provider_that_dies_after_a_merge_is_replaced_by_whoever_leads() -> None:
+    world = World(6)
+    split_with_a_slow_joiner(world)
+    world.crash("D")
+    assert world.is_soon_one("ABCJ")
+    assert world["J"].state_over == []
+    world["J"].is_slow = False
+    world["J"].settle([])
+    assert world.run_until(lambda: ("J", None) in world["J"].state_over)
+    assert world.verdict() == ""

@@ -64,6 +64,7 @@ class Proc:
         self.state_over: list[tuple[str, str | None]] = []
         self.giving: dict[Address, deque[bytes]] = {}
         self.give_error: str | None = None
+        self.is_slow = False  # its application reads nothing of its state
         self._timer: int | None = None
 
     @property
@@ -139,6 +140,8 @@ class Proc:
 
     def _load(self) -> bool:
         """Read chunks of the state; when it is whole, it takes the place of everything read before."""
+        if self.is_slow:
+            return False
         if self.chunks:
             chunk = self.chunks.popleft()
             if self.loading is not None:
