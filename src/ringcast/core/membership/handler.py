@@ -30,6 +30,7 @@ from ringcast.core.membership.decisions import (
     UnwatchLeader,
     WatchLeader,
 )
+from ringcast.core.membership.merge_turn import MergeTurn
 from ringcast.core.membership.requests import Request, RequestKind, RequestQueue
 from ringcast.core.membership.resumer import Resumer
 from ringcast.core.membership.rules import RULES, MergeEvent, Phase, Rule
@@ -51,6 +52,7 @@ class ViewHandler:
         self.queue = RequestQueue(config.request_capacity)
         self.resumer = Resumer(config.resumer_ns)
         self.transfers = Transfers(config.state_patience_ns)
+        self.merge_turn = MergeTurn(config.resumer_ns, 2 * config.merge_pause_max_ns + config.resumer_ns)
         self.suspension: Suspension | None = None
         self._view: View | None = None
         self._gathered_ns: int | None = None
@@ -78,6 +80,8 @@ class ViewHandler:
 
     def on_request(self, now_ns: int, request: Request) -> Decisions:
         match RULES[request.kind][self.phase]:
+            case Rule.ADD if request.kind.is_join and self.merge_turn.is_due(now_ns) and not self._is_settled(request):
+                return [_requested(now_ns, request, "busy"), TellBusy(request)]
             case Rule.ADD:
                 return self._add(now_ns, request)
             case Rule.TELL if request.member == self.merge_leader:
@@ -142,7 +146,10 @@ class ViewHandler:
 
     def on_merge(self, now_ns: int, merge_id: MergeId) -> Decisions:
         """Our own detection found other partitions, and we are to lead."""
-        match RULES[MergeEvent.MERGE][self.phase]:
+        rule = RULES[MergeEvent.MERGE][self._phase_for_merge(now_ns)]
+        if rule is not Rule.START:
+            self._turn_away(now_ns)
+        match rule:
             case Rule.START:
                 started = self._suspend(now_ns, Phase.LEADING, merge_id=merge_id)
                 return [_merge_event(now_ns, MergeEvent.MERGE, merge_id, "started"), *started, StartMerge(merge_id)]
@@ -153,16 +160,26 @@ class ViewHandler:
 
     def on_merge_req(self, now_ns: int, leader: Address, merge_id: MergeId) -> Decisions:
         """A merge leader (another coordinator, or ourselves) asks us to take part."""
-        phase = self.phase
+        phase = self._phase_for_merge(now_ns)
         rule = RULES[MergeEvent.MERGE_REQ][phase]
         if rule is Rule.ACCEPT:
             return self._follow(now_ns, leader, merge_id)
         if rule is Rule.REJECT_OTHERS and self.suspension is not None and merge_id == self.suspension.merge_id:
             accepted = _merge_event(now_ns, MergeEvent.MERGE_REQ, merge_id, "accepted again")
             return [accepted, AcceptMerge(leader, merge_id, again=True)]
+        self._turn_away(now_ns)
         rejected = _merge_event(now_ns, MergeEvent.MERGE_REQ, merge_id, "rejected")
         out: Decisions = [rejected, RejectMerge(leader, merge_id, f"{self.me} is {phase}")]
         return out + self._process(now_ns) if rule is Rule.REJECT_AND_PROCESS else out
+
+    def _phase_for_merge(self, now_ns: int) -> Phase:
+        """A merge that was turned away for long no longer waits for joiners that load their state."""
+        due = self.phase is Phase.TRANSFERRING and self.merge_turn.is_due(now_ns)
+        return Phase.IDLE if due else self.phase
+
+    def _turn_away(self, now_ns: int) -> None:
+        if self.phase not in (Phase.LEADING, Phase.FOLLOWING):
+            self.merge_turn.turn_away(now_ns)
 
     def _follow(self, now_ns: int, leader: Address, merge_id: MergeId) -> Decisions:
         accepted = _merge_event(now_ns, MergeEvent.MERGE_REQ, merge_id, "accepted")
@@ -222,6 +239,8 @@ class ViewHandler:
     ) -> Decisions:
         assert self.suspension is None
         self._suspensions += 1
+        if phase is not Phase.CHANGING:
+            self.merge_turn.begin()
         self.suspension = Suspension(self._suspensions, phase, requests, merge_id, leader)
         self.resumer.arm(now_ns)
         detail = {"cause": _CAUSES[phase], "merge_id": None if merge_id is None else str(merge_id)}

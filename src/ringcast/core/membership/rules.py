@@ -11,8 +11,9 @@ doing. Every cell is filled, and each has its test (tests/unit/core/membership/t
     MERGE-REQ              accept   reject        reject + process    reject    reject others  reject others
 
 The seed has no column TRANSFERRING (it asks the question as its open issue) and leaves MERGE-REQ open while requests
-are queued; there we answer as for MERGE. "reject others": a MERGE-REQ with the merge id for which the handler is
-suspended is accepted again, for it is the leader's own or a duplicate.
+are queued; there we answer as for MERGE. A merge that was turned away for long goes first (merge_turn.py): JOINs are
+told BUSY, and TRANSFERRING counts as IDLE for it. "reject others": a MERGE-REQ with the merge id for which the handler
+is suspended is accepted again, for it is the leader's own or a duplicate.
 """
 
 from __future__ import annotations
