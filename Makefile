@@ -4,7 +4,7 @@ PYTHON_IN_VENV := .venv/bin/python
 CHECKED := src tests tools setup.py $(wildcard benchmarks examples)
 
 .DEFAULT_GOAL := help
-.PHONY: help setup demo test long seeds order-seeds state-seeds planted bus-kills bus-records bus-model tsan agreement planted-histories judged-by-spark bench-pipeline bench-recorder merge-costs lint format native lock clean
+.PHONY: help setup demo test long seeds order-seeds state-seeds planted bus-kills bus-records bus-model tsan agreement planted-histories judged-by-spark bench-pipeline bench-recorder page-cost merge-costs lint format native lock clean
 
 help: ## List these targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-11s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -76,6 +76,9 @@ bench-pipeline: setup ## Deliveries judged per second at 1, 10 and 100 million, 
 
 bench-recorder: setup ## What recording costs at full multicast speed
 	@.venv/bin/ringcast bench recorder --turns 5
+
+page-cost: setup ## What watching a group of 16 at full load costs: CPU of the page and of the members
+	@$(PYTHON_IN_VENV) benchmarks/page_cost.py
 
 lint: setup ## ruff (rules and format) and mypy --strict
 	@$(PYTHON_IN_VENV) -m ruff check --quiet $(CHECKED)

@@ -13,6 +13,7 @@ COMMANDS: dict[str, tuple[str, str]] = _present(
         "node": ("ringcast.cli.node", "Be a member of a group from the shell."),
         "simulate": ("ringcast.cli.simulate", "Run simulated groups under faults and judge them."),
         "check": ("ringcast.cli.check", "Judge recordings: did every guarantee hold?"),
+        "page": ("ringcast.cli.page", "Look at a group in a browser: real, simulated or recorded."),
         "report": ("ringcast.cli.report", "One self-contained page about a run."),
         "trace": ("ringcast.cli.trace", "Look into recordings: ls, head, stats, export."),
         "bench": ("ringcast.cli.bench", "Measure: multicast, latency, bus, order, pipeline."),

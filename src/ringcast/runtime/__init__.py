@@ -11,10 +11,11 @@ from ringcast.runtime.driver import Driver
 from ringcast.runtime.fixed import open_fixed
 from ringcast.runtime.group import Group
 from ringcast.runtime.host import Host
-from ringcast.runtime.inspection import ask, find_members
+from ringcast.runtime.inspection import ask, find_members, watch
 from ringcast.runtime.joining import Joining, Place, join
 from ringcast.runtime.receipts import Receipt
 from ringcast.runtime.rejoin import OnExclusion
+from ringcast.runtime.watching import as_event
 from ringcast.runtime.words import Waiting, short
 
 __all__ = [
@@ -31,9 +32,11 @@ __all__ = [
     "Receipt",
     "StaticDiscovery",
     "Waiting",
+    "as_event",
     "ask",
     "find_members",
     "join",
     "open_fixed",
     "short",
+    "watch",
 ]

@@ -92,7 +92,9 @@ class Driver:
         self._codec = codec
         self._coalesced = coalescer(codec.decode)
         self._recorder = recorder
-        self._record: Callable[[Event], None] = _ignore if recorder is None else recorder.append
+        self._record_alone: Callable[[Event], None] = _ignore if recorder is None else recorder.append
+        self._record: Callable[[Event], None] = self._record_alone
+        self._watchers: list[Callable[[Event], None]] = []
         self._heartbeats = heartbeats
         self._frames: list[bytes] = []  # multicasts of the batch in progress
         self._frame_bytes = 0
@@ -162,6 +164,22 @@ class Driver:
             self._heartbeats.stop()
         if self._recorder is not None:
             self._recorder.close(self.now_ns(), how)
+
+    def watch(self, append: Callable[[Event], None]) -> None:
+        """Show every event to somebody else, too."""
+        self._watchers.append(append)
+        self._record = self._record_and_show
+
+    def unwatch(self, append: Callable[[Event], None]) -> None:
+        if append in self._watchers:
+            self._watchers.remove(append)
+        if not self._watchers:
+            self._record = self._record_alone
+
+    def _record_and_show(self, event: Event) -> None:
+        self._record_alone(event)
+        for append in self._watchers:
+            append(event)
 
     def note(self, event: Event) -> None:
         """Something that happened above the node."""

@@ -10,8 +10,9 @@ from __future__ import annotations
 
 import asyncio
 from asyncio import get_running_loop
-from collections.abc import AsyncIterator, Awaitable, Callable, Iterable, Sequence
-from contextlib import suppress
+from collections.abc import AsyncIterator, Awaitable, Callable, Iterable, Iterator, Sequence
+from contextlib import contextmanager, suppress
+from dataclasses import asdict
 from itertools import repeat
 from typing import Any
 
@@ -33,6 +34,7 @@ from ringcast.runtime.state_giving import GetState
 from ringcast.runtime.state_loading import SetState
 from ringcast.runtime.status import explain, status_of
 from ringcast.runtime.waiting import Waits
+from ringcast.runtime.watching import Watch, as_row, present
 from ringcast.runtime.words import Waiting, short, why_not_left
 
 FLUSH_SECONDS = 60.0  # only a send may wait without a limit (G14)
@@ -258,12 +260,40 @@ class Group:
 
     async def inspect(self) -> None:
         """Let `ringcast status`, `explain` and `top` ask this member, on a Unix socket of this user."""
-        self._inspection = Inspection(socket_path(self.name, self.me.endpoint), {"status": self.status})
+        path = socket_path(self.name, self.me.endpoint)
+        self._inspection = Inspection(path, {"status": self.status}, self._be_watched)
         await self._inspection.open()
 
     async def inspect_no_more(self) -> None:
         if self._inspection is not None:
             await self._inspection.close()
+
+    @contextmanager
+    def _be_watched(self) -> Iterator[Callable[[], dict[str, Any]]]:
+        """Somebody looks at what this member does, a few times a second (runtime/watching.py)."""
+        watch, driver = Watch(), self._driver
+        news = present(self._node, driver.now_ns())
+        driver.watch(watch.append)
+
+        def look() -> dict[str, Any]:
+            nonlocal driver, news
+            if self._driver is not driver:  # a new incarnation
+                driver = self._driver
+                driver.watch(watch.append)
+            events, news = [*news, *watch.take()], []
+            return {
+                "member": self.me,
+                "group": self.name,
+                "now_ns": driver.now_ns(),
+                "events": [as_row(event) for event in events],
+                "missed": watch.missed,
+                "waiting": [asdict(wait) for wait in self.waiting()],
+            }
+
+        try:
+            yield look
+        finally:
+            driver.unwatch(watch.append)
 
     def merge_states_with(self, hooks: tuple[GetState, SetState, MergeState]) -> None:
         """After a merge the application makes one state of those of all sides (runtime/reunion.py)."""

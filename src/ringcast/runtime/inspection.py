@@ -1,5 +1,6 @@
 """Asking a running member what it does: a Unix socket of the same user, one JSON line in, one JSON line out.
 
+Whoever asks to watch gets a line a few times a second until it hangs up; at most `MOST_WATCHERS` at once.
 The socket lies in a directory that only this user can enter; its name says group and endpoint. It never changes the
 member: questions only. A socket left behind by a killed process is found dead by whoever asks, and removed.
 """
@@ -11,7 +12,8 @@ import contextlib
 import os
 import socket
 import tempfile
-from collections.abc import Callable
+from collections.abc import AsyncIterator, Callable
+from contextlib import AbstractContextManager
 from pathlib import Path
 from typing import Any
 
@@ -20,7 +22,13 @@ import msgspec
 from ringcast.errors import TransportError, UsageError
 
 MAX_LINE = 64 * 1024
+MAX_WATCH_LINE = 16 * 1024 * 1024
 LIMIT_SECONDS = 5.0
+WATCH_SECONDS = 0.5  # between two lines of a watch
+MOST_WATCHERS = 8
+
+Watching = Callable[[], AbstractContextManager[Callable[[], dict[str, Any]]]]
+"""Begin to watch: gives a function for what happened since its last call, and ends with the block."""
 
 
 def socket_directory() -> Path:
@@ -36,9 +44,11 @@ def socket_path(group: str, endpoint: str) -> Path:
 class Inspection:
     """The answering side, inside a member."""
 
-    def __init__(self, path: Path, answers: dict[str, Callable[[], dict[str, Any]]]) -> None:
+    def __init__(self, path: Path, answers: dict[str, Callable[[], dict[str, Any]]], watching: Watching) -> None:
         self._path = path
         self._answers = answers
+        self._watching = watching
+        self._watchers: dict[asyncio.Task[Any], None] = {}
         self._server: asyncio.Server | None = None
 
     async def open(self) -> None:
@@ -58,21 +68,56 @@ class Inspection:
         if self._server is not None:
             self._server.close()
             self._path.unlink(missing_ok=True)
+            for task in list(self._watchers):
+                task.cancel()
 
     async def _serve(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         with contextlib.suppress(OSError, ValueError, asyncio.LimitOverrunError):
             async with asyncio.timeout(LIMIT_SECONDS):
-                writer.write(self._answer(await reader.readline()) + b"\n")
-                await writer.drain()
+                question = _question(await reader.readline())
+                if question != "watch":
+                    writer.write(self._answer(question) + b"\n")
+                    await writer.drain()
+            if question == "watch":
+                await self._be_watched(reader, writer)
         writer.close()
 
-    def _answer(self, line: bytes) -> bytes:
-        try:
-            question = msgspec.json.decode(line, type=dict[str, Any])
-            answer = self._answers[question["ask"]]
-        except (msgspec.DecodeError, KeyError):
-            return msgspec.json.encode({"error": f"ask one of {', '.join(self._answers)}"})
+    def _answer(self, question: str | None) -> bytes:
+        answer = self._answers.get(question or "")
+        if answer is None:
+            return msgspec.json.encode({"error": f"ask one of {', '.join(self._answers)}, watch"})
         return msgspec.json.encode(answer())
+
+    async def _be_watched(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        """A line now and then, until the watcher hangs up or does not read for too long."""
+        if len(self._watchers) >= MOST_WATCHERS:
+            writer.write(msgspec.json.encode({"error": f"{MOST_WATCHERS} watch this member already"}) + b"\n")
+            return
+        task = asyncio.current_task()
+        assert task is not None
+        self._watchers[task] = None
+        try:
+            with self._watching() as look:
+                while not reader.at_eof() and not writer.is_closing():
+                    writer.write(msgspec.json.encode(look()) + b"\n")
+                    async with asyncio.timeout(LIMIT_SECONDS):
+                        await writer.drain()
+                    with contextlib.suppress(TimeoutError):
+                        async with asyncio.timeout(WATCH_SECONDS):
+                            if not await reader.read(MAX_LINE):
+                                return
+        except (asyncio.CancelledError, TimeoutError):
+            return  # The group ends, or the watcher stands still.
+        finally:
+            self._watchers.pop(task, None)
+
+
+def _question(line: bytes) -> str | None:
+    try:
+        question = msgspec.json.decode(line, type=dict[str, Any]).get("ask")
+    except msgspec.DecodeError:
+        return None
+    return question if isinstance(question, str) else None
 
 
 def find_members() -> dict[str, Path]:
@@ -112,6 +157,25 @@ def ask(address: str, question: str) -> dict[str, Any]:
     if "error" in answer:
         raise TransportError(f"{address} answers: {answer['error']}")
     return answer
+
+
+async def watch(path: Path) -> AsyncIterator[dict[str, Any]]:
+    """Watch a member: what it does, a few times a second, until it ends."""
+    try:
+        reader, writer = await asyncio.open_unix_connection(path, limit=MAX_WATCH_LINE)
+    except OSError as error:
+        raise TransportError(f"{path.stem} does not answer: {error.strerror or error}") from None
+    try:
+        writer.write(msgspec.json.encode({"ask": "watch"}) + b"\n")
+        while line := await reader.readline():
+            answer = msgspec.json.decode(line, type=dict[str, Any])
+            if "error" in answer:
+                raise TransportError(f"{path.stem} answers: {answer['error']}")
+            yield answer
+    except (OSError, ValueError) as error:
+        raise TransportError(f"{path.stem} cannot be watched any more: {error}") from None
+    finally:
+        writer.close()
 
 
 def _path_of(address: str) -> Path:

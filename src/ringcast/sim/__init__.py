@@ -17,7 +17,7 @@ from ringcast.sim.run import Outcome, run_world, simulate
 from ringcast.sim.scenario import play, scenario_of
 from ringcast.sim.shrink import Shrunk, shrink
 from ringcast.sim.stage import Stage
-from ringcast.sim.story import tell
+from ringcast.sim.story import in_words, tell
 from ringcast.sim.summary import Summary
 from ringcast.sim.workload import Load
 
@@ -48,6 +48,7 @@ __all__ = [
     "draw",
     "hunt",
     "hunt_all",
+    "in_words",
     "known",
     "names_of",
     "plant",

@@ -1,0 +1,75 @@
+"""`ringcast page`: look at a group in a browser: a real one, a simulated one or a recording."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import click
+
+from ringcast.cli.output import emit_json, json_option, say_progress
+from ringcast.errors import UsageError
+
+_EPILOG = """\b
+Examples:
+  ringcast page                       the members that run here under this user
+  ringcast page --group chat          only those of one group
+  ringcast page --seed 7              a simulated group to cut, kill and heal with the mouse
+  ringcast page recordings/           a recording with a time slider, each violation linked to its events
+Beyond loopback a token is made and printed, and --certificate/--private-key (or --plain behind a proxy) is needed.
+It changes nothing in a real group. Ctrl-C ends it.
+"""
+
+
+@click.command(epilog=_EPILOG)
+@click.argument("traces", metavar="[TRACE]...", nargs=-1, type=click.Path(path_type=Path))
+@click.option("--bind", metavar="HOST:PORT", default="127.0.0.1:0", show_default=True, help="Where to listen; 0 = any.")
+@click.option("--group", help="Only members of this group.")
+@click.option("--seed", type=click.IntRange(0, 2**53), help="A simulated group, drawn from this seed.")
+@click.option("--members", type=click.IntRange(2, 16), default=5, show_default=True, help="Of the simulated group.")
+@click.option(
+    "--partition", type=click.Choice(["all", "primary"]), default="all", help="Which sides go on (simulated)."
+)
+@click.option("--token", help="What every request must carry; default: made beyond loopback, none on it.")
+@click.option("--certificate", type=click.Path(path_type=Path), help="For https.")
+@click.option("--private-key", type=click.Path(path_type=Path), help="Of the certificate.")
+@click.option("--plain", is_flag=True, help="No encryption beyond loopback: a proxy in front does it.")
+@json_option
+def command(
+    traces: tuple[Path, ...],
+    bind: str,
+    group: str | None,
+    seed: int | None,
+    members: int,
+    partition: str,
+    token: str | None,
+    certificate: Path | None,
+    private_key: Path | None,
+    plain: bool,
+    as_json: bool,
+) -> int:
+    """Look at a group in a browser: members and links, views over time, windows, merges, what waits and why."""
+    try:
+        from ringcast.page import Live, Recorded, Simulated, Source, serve
+    except ImportError as error:
+        raise UsageError(f"the page needs {error.name}: install ringcast[page]") from None
+    if traces and (seed is not None or group is not None):
+        raise UsageError("a page shows recordings, or a simulated group (--seed), or a real one (--group): choose one")
+    if seed is not None and group is not None:
+        raise UsageError("--group is for real groups, --seed for simulated ones: choose one")
+    source: Source
+    if traces:
+        source = Recorded(traces)
+    elif seed is not None:
+        source = Simulated(seed, members, partition)
+    else:
+        source = Live(group)
+
+    def say(address: str) -> None:
+        if as_json:
+            emit_json({"address": address, "mode": source.mode})
+        else:
+            click.echo(address)
+            say_progress("Open it in a browser; Ctrl-C ends.")
+
+    serve(source, bind, say, token=token, certificate=certificate, private_key=private_key, plain=plain)
+    return 0
