@@ -1,0 +1,89 @@
+"""The kernel of control events: they are few, so each becomes a row, with its detail, and rules compare them whole.
+
+Besides them one row for each segment: who recorded it, how many events it holds, and how it ends.
+"""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+
+from ringcast.model import Kind
+from ringcast.pipeline.rules.fact import Fact, key_of
+from ringcast.pipeline.rules.piece import Piece
+from ringcast.pipeline.segment import Segment
+
+KINDS = (
+    Kind.CLOSED,
+    Kind.OFFSET,
+    Kind.VIEW,
+    Kind.ROLL_CALL,
+    Kind.SUSPEND,
+    Kind.RESUME,
+    Kind.SUSPECT,
+    Kind.REQUESTED,
+    Kind.MERGE,
+    Kind.DIGEST,
+    Kind.REUNION,
+    Kind.NOTICE,
+    Kind.FAULT,
+    Kind.HEAL,
+    Kind.WAIT_START,
+    Kind.WAIT_END,
+)
+
+
+def _encode(values: Any) -> bytes:
+    return json.dumps(values, separators=(",", ":"), default=repr).encode()
+
+
+def segment_fact(piece: Piece, segment: Segment) -> Fact:
+    """Who recorded the segment, which events it holds, and how it ends: closed, with so many lost, damaged."""
+    header = {"group": piece.header.group, "clock": piece.header.clock, "config": dict(piece.header.config)}
+    last_ns = int(piece.t_ns.max()) if len(piece) else 0
+    return Fact(
+        "",
+        "segment",
+        piece.member,
+        piece.number,
+        first=piece.first_index,
+        count=len(piece),
+        value=int(segment.closed),
+        last=segment.lost,
+        other=last_ns,
+        text=segment.damage or "",
+        data=_encode(header),
+    )
+
+
+def kernel(piece: Piece) -> list[Fact]:
+    """Every control event as a row."""
+    places = piece.where(*KINDS)
+    places = places[(piece.kind[places] != Kind.OFFSET) | (piece.stream[places] == 0)]
+    return [_row(piece, place) for place in places.tolist()]
+
+
+def _row(piece: Piece, place: int) -> Fact:
+    view = piece.view_of(place)
+    data = [
+        int(piece.t_ns[place]),
+        int(piece.kind[place]),
+        None if view is None else [view.number, key_of(view.creator)],
+        *(int(column[place]) for column in (piece.first, piece.count, piece.value, piece.other)),
+        piece.detail_of(place) or None,
+    ]
+    return Fact(
+        "",
+        "control",
+        piece.member,
+        piece.number,
+        index=piece.index(place),
+        peer=piece.keys[int(piece.peer[place])],
+        stream=int(piece.stream[place]),
+        data=_encode(data),
+    )
+
+
+def group_of(fact: Fact) -> str:
+    """The group whose member recorded the segment that this row is about."""
+    return str(json.loads(fact.data)["group"])

@@ -1,0 +1,205 @@
+"""G3, purged means delivered: a message leaves the send window only when each receiver has acked it or begins above it.
+
+Kernel, per stretch in one view and per receiver: acks are a running maximum. With A what the receiver had acked before
+the stretch, a purge up to p is early iff p > max(A, its acks in the stretch before the purge). A is the same for all
+purges of a stretch, so the greatest p that its acks in the stretch do not cover decides (`need`): early iff need > A.
+The same against what had been sent. Facts: `need` and the last ack per receiver, the last purge, and how far a member
+took each stream (`taken`). Comparison: the members of the view are the receivers; who is new begins at the view's
+digest or at its own OFFSET; an ack is true if its receiver took as much, judged where that recording is whole.
+Complete: PURGE is the only way out of the send window, and each is weighed for each receiver.
+"""
+
+from __future__ import annotations
+
+from collections import defaultdict
+
+import numpy as np
+
+from ringcast.model import Kind
+from ringcast.pipeline.rules.fact import Fact, Out, name_of
+from ringcast.pipeline.rules.piece import Array, Piece, groups
+from ringcast.pipeline.rules.run import Member, Run, Stay
+
+GUARANTEE = "G3"
+
+
+def kernel(piece: Piece, out: Out) -> None:
+    flow = piece.where(Kind.SEND, Kind.ACK, Kind.PURGE)
+    multicast = flow[piece.stream[flow] == 0]
+    for group in groups(piece.stay[multicast]):
+        _stretch(piece, multicast[group], 0, out)
+    others = flow[piece.stream[flow] != 0]
+    for group in groups(piece.stream[others]):
+        _stretch(piece, others[group], int(piece.stream[others[group[0]]]), out)
+    taken = piece.where(Kind.TAKEN, Kind.OFFSET)
+    ends = np.where(piece.kind[taken] == Kind.OFFSET, piece.value[taken], piece.last[taken])
+    for group in groups(piece.stream[taken], piece.peer[taken]):
+        place = taken[group[0]]
+        peer, upto = piece.keys[int(piece.peer[place])], int(ends[group].max())
+        out.fact("taken", index=piece.index(place), peer=peer, stream=int(piece.stream[place]), value=upto)
+
+
+def _stretch(piece: Piece, at: Array, stream: int, out: Out) -> None:
+    kind, value = piece.kind[at], piece.value[at]
+    purges = np.flatnonzero(kind == Kind.PURGE)
+    upto = value[purges]
+    out.examined(int(piece.count[at[purges]].sum()))
+    sends = np.flatnonzero(kind == Kind.SEND)
+    _fact(piece, at, "sent", "", _need(sends, piece.last[at[sends]], purges, upto), purges, out, stream)
+    acks = np.flatnonzero(kind == Kind.ACK)
+    for group in groups(piece.peer[at[acks]]):
+        mine = acks[group]
+        receiver = piece.keys[int(piece.peer[at[mine[0]]])]
+        _fact(piece, at, "acked", receiver, _need(mine, value[mine], purges, upto), purges, out, stream)
+    if len(purges):
+        place = int(at[purges[-1]])
+        peer = piece.keys[int(piece.peer[place])] if stream else ""
+        out.fact("purged", index=piece.index(place), peer=peer, stream=stream, value=int(upto[-1]))
+
+
+def _need(marks: Array, values: Array, purges: Array, upto: Array) -> tuple[int, int, int]:
+    """The greatest purge that the marks before it do not cover, which one that is, and the highest mark."""
+    highest = np.maximum.accumulate(values) if len(values) else values
+    if not len(purges):
+        return 0, -1, int(highest[-1]) if len(highest) else 0
+    covered = np.r_[-1, highest][np.searchsorted(marks, purges)]
+    needs = np.where(upto > covered, upto, 0)
+    worst = int(needs.argmax())
+    return int(needs[worst]), worst, int(highest[-1]) if len(highest) else 0
+
+
+def _fact(
+    piece: Piece, at: Array, what: str, peer: str, found: tuple[int, int, int], purges: Array, out: Out, stream: int
+) -> None:
+    need, worst, highest = found
+    index = piece.index(at[purges[worst]]) if worst >= 0 and need else -1
+    start = piece.index(at[0])
+    out.fact(what, index=start, peer=peer, stream=stream, value=need, other=index, last=highest)
+
+
+def compare(run: Run, out: Out) -> None:
+    began = {(row.member, row.peer, row.view): row.value for row in _offsets(run)}
+    facts: defaultdict[str, list[Fact]] = defaultdict(list)
+    for what in ("sent", "acked", "purged"):
+        for fact in run.of(GUARANTEE, what):
+            facts[fact.member].append(fact)
+    highest: dict[tuple[str, str, int], tuple[int, int]] = {}
+    for member in run:
+        _Sender(run, member, began, highest, out).judge(facts.get(member.key, []))
+    _false_acks(run, highest, out)
+
+
+def _offsets(run: Run) -> list:  # type: ignore[type-arg]
+    return [row for row in run.control(Kind.OFFSET) if row.view is not None]
+
+
+class _Sender:
+    """One sender's purges, stretch by stretch."""
+
+    def __init__(self, run: Run, member: Member, began: dict, highest: dict, out: Out) -> None:  # type: ignore[type-arg]
+        self.run, self.member, self.began, self.highest, self.out = run, member, began, highest, out
+        self.acked: dict[str, int] = {}
+        self.given: dict[str, int] = {}
+        self.high: dict[int, int] = {}
+        self.streams: dict[tuple[int, str], int] = {}
+
+    def judge(self, facts: list[Fact]) -> None:
+        entered = 0
+        parts: defaultdict[tuple[int, int], list[Fact]] = defaultdict(list)
+        stays = self.member.stays
+        starts = [stay.start for stay in stays]
+        numbers = np.searchsorted(starts, [fact.index for fact in facts], side="right") - 1
+        for number, fact in zip(numbers.tolist(), facts, strict=True):
+            parts[fact.segment, number if not fact.stream else -1].append(fact)
+        for (_, number), rows in sorted(parts.items(), key=lambda item: item[0]):
+            while number > entered:
+                entered += 1
+                self._enter(stays[entered - 1], stays[entered])
+            self._judge_part(stays[number] if number >= 0 else None, stays[max(0, number - 1)], rows)
+
+    def _enter(self, before: Stay, now: Stay) -> None:
+        view = now.view
+        assert view is not None
+        stayed = set(before.view.members) if before.view is not None else set()
+        if view.subgroups:
+            stayed &= set(view.mates_of(self.member.key))  # who comes from another side begins where the view says
+        self.acked = {who: upto for who, upto in self.acked.items() if who in stayed}
+        kept = {who: offset for who, offset in self.given.items() if who in stayed and who in view.members}
+        mine = view.digest.get(self.member.key)
+        new = {} if mine is None else {who: mine[1] for who in view.members if who not in stayed}
+        self.given = kept | new  # who stays keeps the offset it came with, as it keeps its acks
+
+    def _judge_part(self, stay: Stay | None, before: Stay, rows: list[Fact]) -> None:
+        acks = {fact.peer: fact for fact in rows if fact.what == "acked"}
+        for fact in rows:
+            if fact.what == "sent":
+                high = self.high.get(fact.stream, 0)
+                if fact.value > high:
+                    sentence = f"{self.member} purged up to {fact.value}, but had sent only up to {high}"
+                    self.out.violation(fact.other, sentence, member=self.member.key)
+                self.high[fact.stream] = max(high, fact.last)
+            elif fact.what == "purged":
+                if fact.stream:
+                    self._stream_purge(fact, rows)
+                elif stay is None or stay.view is None:
+                    self.out.lacks(f"the view in which {self.member} purged")
+                else:
+                    self._multicast_purge(stay, before, fact, acks)
+        for fact in rows:
+            if fact.what != "acked":
+                continue
+            key = (self.member.key, fact.peer, fact.stream)
+            known = self.highest.get(key, (0, -1))
+            self.highest[key] = max(known, (fact.last, fact.index))
+            if fact.stream:
+                stream = (fact.stream, fact.peer)
+                self.streams[stream] = max(self.streams.get(stream, 0), fact.last)
+            else:
+                self.acked[fact.peer] = max(self.acked.get(fact.peer, 0), fact.last)
+
+    def _multicast_purge(self, stay: Stay, before: Stay, purge: Fact, acks: dict[str, Fact]) -> None:
+        view = stay.view
+        assert view is not None
+        for receiver in view.members:
+            if receiver == self.member.key:
+                continue
+            fact = acks.get(receiver)
+            need, index = (purge.value, purge.index) if fact is None else (fact.value, fact.other)
+            known = max(self.acked.get(receiver, 0), self.given.get(receiver, 0))
+            if need <= known:
+                continue
+            start = self.began.get((receiver, self.member.key, view.id))
+            if start is not None and max(start, known) >= need:
+                continue
+            is_new = before.view is None or receiver not in before.view.members or bool(view.subgroups)
+            if start is None and is_new and not self.run.is_whole(receiver):
+                self.out.lacks(f"the offset that {name_of(receiver)} was given for {self.member}")
+                continue
+            self._blame(receiver, max(known, start or 0), need, index)
+
+    def _stream_purge(self, purge: Fact, rows: list[Fact]) -> None:
+        """A stream to one peer: nobody else acks it."""
+        if not purge.peer:
+            return
+        known = self.streams.get((purge.stream, purge.peer), 0)
+        fact = next((f for f in rows if f.what == "acked" and f.stream == purge.stream and f.peer == purge.peer), None)
+        need, index = (purge.value, purge.index) if fact is None else (fact.value, fact.other)
+        if need > known:
+            self._blame(purge.peer, known, need, index)
+
+    def _blame(self, receiver: str, acked: int, upto: int, index: int) -> None:
+        sentence = f"{self.member} purged up to {upto}, but {name_of(receiver)} had acked only up to {acked}"
+        self.out.violation(index, sentence, receiver, self.member.key)
+
+
+def _false_acks(run: Run, highest: dict[tuple[str, str, int], tuple[int, int]], out: Out) -> None:
+    taken: dict[tuple[str, str, int], int] = {}
+    for fact in run.of(GUARANTEE, "taken"):
+        key = (fact.member, fact.peer, fact.stream)
+        taken[key] = max(taken.get(key, 0), fact.value)
+    for (sender, receiver, stream), (upto, _) in highest.items():
+        reached = taken.get((receiver, sender, stream), 0)
+        if receiver != sender and run.is_whole(receiver) and reached < upto:
+            sentence = f"{name_of(receiver)} acked {upto} to {name_of(sender)}, but had taken only up to {reached}"
+            index = run.members_by_key[receiver].events - 1
+            out.violation(index, sentence, sender, receiver)

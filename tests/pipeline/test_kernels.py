@@ -1,0 +1,80 @@
+"""Rules as kernels over segments and comparisons of facts, in this process: they say what the checkers say, count the
+same things, and do not care where segments are cut."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+pytest.importorskip("numpy", reason="the pipeline needs numpy: pip install 'ringcast[pipeline]'")
+
+from ringcast.checkers import Judgement
+from ringcast.checkers import judge as judge_by_checkers
+from ringcast.pipeline.history import PLANTED, Planted, Shape, make_period, tiling
+from ringcast.pipeline.rules import engine
+from ringcast.pipeline.segment import Segment, decode
+from ringcast.trace import FileRecorder, Header, RecorderLimits, Recording, read_run
+
+SHAPE = {"deliveries": 3_000, "members": 5}
+JUDGED = [rule.GUARANTEE for rule in engine.RULES]
+
+
+def write(root: Path, planted: Planted | None, segment_events: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A history of two turns, the second broken, in segments of about this many events."""
+    limits = RecorderLimits(block_events=max(1, segment_events // 2), segment_events=segment_events)
+
+    def recorder(where: Path, header: Header) -> FileRecorder:
+        return FileRecorder(where, header, limits=limits)
+
+    monkeypatch.setattr(tiling, "FileRecorder", recorder)
+    period = make_period(1, Shape(name="k", **SHAPE))
+    tiling.write_recordings(root, period, 2, None if planted is None else (1, planted.into(period)))
+
+
+def segments_in(root: Path) -> list[Segment]:
+    return [decode(path.read_bytes(), str(path)) for path in sorted(root.rglob("*.rct"))]
+
+
+def violated(judgement: Judgement) -> dict[str, bool]:
+    return {name: bool(judgement.findings[name].violation_count) for name in JUDGED}
+
+
+def examined(judgement: Judgement) -> dict[str, int]:
+    return {name: judgement.findings[name].examined for name in JUDGED}
+
+
+@pytest.mark.parametrize("segment_events", [100_000, 300, 40])
+@pytest.mark.parametrize("planted", [None, *PLANTED], ids=lambda planted: planted.name if planted else "clean")
+def test_rules_say_what_checkers_say_wherever_segments_are_cut(
+    planted: Planted | None, segment_events: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    write(tmp_path, planted, segment_events, monkeypatch)
+    by_rules, by_checkers = engine.judge(segments_in(tmp_path)), judge_by_checkers(read_run([tmp_path]))
+    assert violated(by_rules) == violated(by_checkers)
+    assert examined(by_rules) == examined(by_checkers)
+    if planted is not None and planted.guarantee in JUDGED:
+        found = by_rules.findings[planted.guarantee]
+        assert found.violations and found.violations[0].evidence, "a violation comes with the events around it"
+
+
+def as_segments(root: Path, recordings: list[Recording]) -> list[Segment]:
+    """Recordings told by hand, written and decoded."""
+    for recording in recordings:
+        recorder = FileRecorder(root, recording.header)
+        recorder.extend([e for e in recording.events if e.kind.name not in ("START", "CLOSED")])
+        if recording.closed:
+            recorder.close(list(recording.events)[-1].t_ns)
+        else:
+            recorder.flush()
+            recorder.cut()
+    return segments_in(root)
+
+
+def test_facts_go_through_arrow_unchanged(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    pytest.importorskip("pyarrow")
+    from ringcast.pipeline.rules.arrow import batch_of, facts_in
+
+    write(tmp_path, None, 300, monkeypatch)
+    facts = engine.facts_of(segments_in(tmp_path)[0])
+    assert list(facts_in(batch_of("a run", facts))) == facts
