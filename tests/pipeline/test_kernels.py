@@ -3,6 +3,7 @@ same things, and do not care where segments are cut."""
 
 from __future__ import annotations
 
+from functools import cache
 from pathlib import Path
 
 import pytest
@@ -11,13 +12,18 @@ pytest.importorskip("numpy", reason="the pipeline needs numpy: pip install 'ring
 
 from ringcast.checkers import Judgement
 from ringcast.checkers import judge as judge_by_checkers
-from ringcast.pipeline.history import PLANTED, Planted, Shape, make_period, tiling
+from ringcast.pipeline.history import PLANTED, Period, Planted, Shape, make_period, tiling
 from ringcast.pipeline.rules import engine
 from ringcast.pipeline.segment import Segment, decode
 from ringcast.trace import FileRecorder, Header, RecorderLimits, Recording, read_run
 
-SHAPE = {"deliveries": 3_000, "members": 5}
+SHAPE = {"deliveries": 3_000, "members": 6}
 JUDGED = [rule.GUARANTEE for rule in engine.RULES]
+
+
+@cache
+def _period() -> Period:
+    return make_period(1, Shape(name="k", **SHAPE))
 
 
 def write(root: Path, planted: Planted | None, segment_events: int, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -28,7 +34,7 @@ def write(root: Path, planted: Planted | None, segment_events: int, monkeypatch:
         return FileRecorder(where, header, limits=limits)
 
     monkeypatch.setattr(tiling, "FileRecorder", recorder)
-    period = make_period(1, Shape(name="k", **SHAPE))
+    period = _period()
     tiling.write_recordings(root, period, 2, None if planted is None else (1, planted.into(period)))
 
 
@@ -44,8 +50,12 @@ def examined(judgement: Judgement) -> dict[str, int]:
     return {name: judgement.findings[name].examined for name in JUDGED}
 
 
-@pytest.mark.parametrize("segment_events", [100_000, 300, 40])
-@pytest.mark.parametrize("planted", [None, *PLANTED], ids=lambda planted: planted.name if planted else "clean")
+CASES = [(None, 100_000), (None, 300), (None, 40), *((planted, 300) for planted in PLANTED)]
+
+
+@pytest.mark.parametrize(
+    ("planted", "segment_events"), CASES, ids=[f"{p.name if p else 'clean'} {size}" for p, size in CASES]
+)
 def test_rules_say_what_checkers_say_wherever_segments_are_cut(
     planted: Planted | None, segment_events: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

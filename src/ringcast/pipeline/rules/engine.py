@@ -24,8 +24,15 @@ from ringcast.pipeline.rules import (
     g03_purged,
     g04_views,
     g05_agreed_cut,
+    g06_separation,
+    g07_suspensions_end,
+    g08_no_hearsay,
+    g09_whole_merge,
+    g10_merge_repeats_nothing,
     g11_local_order,
     g12_one_order,
+    g13_causality,
+    g14_liveness,
 )
 from ringcast.pipeline.rules.fact import (
     EXAMINED,
@@ -48,8 +55,15 @@ RULES: tuple[ModuleType, ...] = (
     g03_purged,
     g04_views,
     g05_agreed_cut,
+    g06_separation,
+    g07_suspensions_end,
+    g08_no_hearsay,
+    g09_whole_merge,
+    g10_merge_repeats_nothing,
     g11_local_order,
     g12_one_order,
+    g13_causality,
+    g14_liveness,
 )
 AROUND = 2  # events shown on each side of a violation
 EVENT = "event"

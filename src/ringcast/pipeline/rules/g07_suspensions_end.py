@@ -1,0 +1,113 @@
+"""G7, every suspension ends, with one of the four causes, and one that ends without a view cancels all who hold.
+
+No kernel of its own: suspensions are control events. At a member SUSPEND and RESUME alternate, and a RESUME has the
+number of the SUSPEND before it. What a RESUME states as its cause must stand between the two at that member: the view,
+the end of the merge, the suspicion of its leader, the end of the roll call, or the Resumer's moment. Who holds are the
+members asked by roll calls in between; without a view each of them is sent a cancel. The last suspension may be open if
+the Resumer need not have come by the end of the recording.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+
+from ringcast.model import Kind
+from ringcast.pipeline.rules.fact import Out, name_of
+from ringcast.pipeline.rules.run import Control, Member, Run, keys_of
+
+GUARANTEE = "G7"
+GRACE_NS = 1_000_000_000
+ENDS = {
+    "view": ("view-installed", "view-failed", "resumer"),
+    "merge": ("merge-ended", "merge-view", "resumer"),
+    "merge-request": ("merge-view", "leader-gone", "merge-ended", "resumer"),
+}
+_KINDS = (Kind.SUSPEND, Kind.RESUME, Kind.ROLL_CALL, Kind.VIEW, Kind.MERGE, Kind.SUSPECT)
+
+
+@dataclass(slots=True)
+class _Suspension:
+    row: Control
+    cause: str
+    holding: dict[str, None] = field(default_factory=dict)
+    seen: dict[str, None] = field(default_factory=dict)  # causes that did happen
+
+
+def compare(run: Run, out: Out) -> None:
+    for member, rows in run.control_by_member(*_KINDS).items():
+        _judge(run.members_by_key[member], rows, out)
+
+
+def _judge(member: Member, rows: list[Control], out: Out) -> None:
+    now: _Suspension | None = None
+    for row in rows:
+        if row.kind == Kind.SUSPEND:
+            now = _suspended(member, now, row, out)
+        elif row.kind == Kind.RESUME:
+            _resumed(member, now, row, out)
+            now = None
+        elif now is not None:
+            _note(now, row)
+    if now is not None and _is_overdue(member, now):
+        out.violation(now.row.index, f"{member} never ended its suspension for {now.cause}", member=member.key)
+
+
+def _suspended(member: Member, now: _Suspension | None, row: Control, out: Out) -> _Suspension:
+    cause = str(row.detail["cause"])
+    out.examined(1)
+    if cause not in ENDS:
+        sentence = f"{member} suspended its view handler for {cause!r}, which is no known cause"
+        out.violation(row.index, sentence, member=member.key)
+    if now is not None:
+        sentence = f"{member} suspended its view handler for {cause} while suspended for {now.cause}"
+        out.violation(row.index, sentence, member=member.key)
+    return _Suspension(row, cause)
+
+
+def _note(now: _Suspension, row: Control) -> None:
+    """What happened in between."""
+    step = row.detail.get("step")
+    if row.kind == Kind.ROLL_CALL and step in ("start", "again"):
+        now.holding.update(dict.fromkeys(keys_of(row.detail.get("asked"))))
+    elif row.kind == Kind.ROLL_CALL and step == "end" and row.detail.get("outcome") != "installed":
+        now.seen["view-failed"] = None
+    elif row.kind == Kind.VIEW:
+        now.seen["view-installed"] = None
+        if row.detail.get("subgroups"):
+            now.seen["merge-view"] = None
+    elif row.kind == Kind.MERGE and step == "end":
+        now.seen["merge-ended"] = None
+
+
+def _resumed(member: Member, now: _Suspension | None, row: Control, out: Out) -> None:
+    cause = str(row.detail["cause"])
+    if now is None or now.row.value != row.value:
+        sentence = f"{member} resumed suspension {row.value}, which was not open"
+        out.violation(row.index, sentence, member=member.key)
+        return
+    if cause not in ENDS.get(now.cause, (cause,)):
+        sentence = f"{member} ended a suspension for {now.cause} with {cause!r}, not one of its causes"
+        out.violation(row.index, sentence, member=member.key)
+    elif not _happened(now, cause, row):
+        sentence = f"{member} ended a suspension for {now.cause} with {cause!r}, which did not happen"
+        out.violation(row.index, sentence, member=member.key)
+    if not row.detail.get("has_view", cause in ("view-installed", "merge-view")):
+        sent = set(keys_of(row.detail.get("cancelled")))
+        left = [who for who in now.holding if who not in sent and who != member.key]
+        if left:
+            names = ", ".join(map(name_of, left))
+            sentence = f"{member} ended a suspension without a view and sent no cancel to {names}"
+            out.violation(row.index, sentence, left[0], member.key)
+
+
+def _happened(now: _Suspension, cause: str, row: Control) -> bool:
+    """Causes that leave a trace of their own must have left it; what others did is not asked here."""
+    if cause == "resumer":
+        return not now.row.other or row.t_ns >= now.row.other
+    return cause not in ("view-installed", "merge-view") or cause in now.seen
+
+
+def _is_overdue(member: Member, now: _Suspension) -> bool:
+    if now.row.other:
+        return member.last_ns > now.row.other + GRACE_NS
+    return bool(member.how) and member.how != "crashed"

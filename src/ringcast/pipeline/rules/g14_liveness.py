@@ -1,0 +1,137 @@
+"""G14, nothing blocks for ever: after the last heal every wait ends in time, and all live members share one view.
+
+No kernel of its own: waits, views and faults are control events. A wait is over at its WAIT_END, or not at all.
+Everywhere it must be over by its own limit, and only a send may have none; a process that was stopped has its grace
+when it runs again (a HEAL that names it, `other` = since). After the last HEAL, if no FAULT follows, each wait of a
+live member must be over within the bound, counted from its start or the heal, whichever is later; and at the horizon
+all live members are in one view, installed before heal + bound. The horizon is the moment when the first live member
+ends or begins to leave. Judged on the clock of whoever recorded the heal.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from ringcast.model import Kind
+from ringcast.pipeline.rules.fact import Out, address_of
+from ringcast.pipeline.rules.run import Control, Member, Run, Stay
+
+GUARANTEE = "G14"
+GRACE_NS = 1_000_000_000
+DEFAULT_BOUND_NS = 60_000_000_000
+UNLIMITED = ("send", "order")  # a send may wait for ever, for room or for its place in the one order
+
+
+@dataclass(frozen=True, slots=True)
+class _Wait:
+    row: Control
+    what: str
+    end_ns: int | None
+
+
+def compare(run: Run, out: Out) -> None:
+    waits = _waits(run, out)
+    stops = _stops(run)
+    for member in run:
+        for wait in waits.get(member.key, []):
+            _own_limit(member, wait, stops.get(member.address.name, []), out)
+    heal = _heal(run, out)
+    if heal is not None:
+        _after(run, heal, waits, out)
+
+
+def _waits(run: Run, out: Out) -> dict[str, list[_Wait]]:
+    found: dict[str, list[_Wait]] = {}
+    for member, rows in run.control_by_member(Kind.WAIT_START, Kind.WAIT_END).items():
+        ends: dict[int, int] = {}
+        waits = found[member] = []
+        for row in reversed(rows):  # a number may come again: each start has the first end behind it
+            if row.kind == Kind.WAIT_END:
+                ends[row.value] = row.t_ns
+            else:
+                waits.append(_Wait(row, str(row.detail["what"]), ends.pop(row.value, None)))
+        waits.reverse()
+        out.examined(len(waits))
+    return found
+
+
+def _stops(run: Run) -> dict[str, list[tuple[int, int]]]:
+    """By name, when a process did not run."""
+    found: dict[str, list[tuple[int, int]]] = {}
+    for row in run.control(Kind.HEAL):
+        if row.peer and row.other:
+            found.setdefault(address_of(row.peer).name, []).append((row.other, row.t_ns))
+    return {name: sorted(stops) for name, stops in found.items()}
+
+
+def _own_limit(member: Member, wait: _Wait, stops: list[tuple[int, int]], out: Out) -> None:
+    limit_ns = wait.row.other
+    if not limit_ns:
+        if wait.what not in UNLIMITED:
+            out.violation(wait.row.index, f"{member} waits for {wait.what} without a limit", member=member.key)
+        return
+    due_ns = limit_ns + GRACE_NS
+    for stopped_ns, again_ns in stops:
+        if stopped_ns <= due_ns:
+            due_ns = max(due_ns, again_ns + GRACE_NS)
+    end_ns = member.last_ns if wait.end_ns is None else wait.end_ns
+    if end_ns > due_ns:
+        late = (end_ns - limit_ns) / 1e9
+        sentence = f"{member} waited for {wait.what} {late:.1f} s beyond its own limit"
+        out.violation(wait.row.index, sentence, member=member.key)
+
+
+def _heal(run: Run, out: Out) -> Control | None:
+    heals = [row for row in run.control(Kind.HEAL) if not (row.peer and row.other)]
+    if not heals:
+        out.lacks("no HEAL was recorded")
+        return None
+    heal = max(heals, key=lambda row: row.t_ns)
+    clock = run.members_by_key[heal.member].clock
+    faults = [row.t_ns for row in run.control(Kind.FAULT) if run.members_by_key[row.member].clock == clock]
+    if faults and max(faults) > heal.t_ns:
+        out.lacks("the last FAULT came after the last HEAL")
+        return None
+    return heal
+
+
+def _after(run: Run, heal: Control, waits: dict[str, list[_Wait]], out: Out) -> None:
+    bound_ns = heal.value or DEFAULT_BOUND_NS
+    settled_ns = heal.t_ns + bound_ns
+    clock = run.members_by_key[heal.member].clock
+    live = [m for m in run if m.clock == clock and m.last_ns >= settled_ns and m.how != "crashed" and len(m.stays) > 1]
+    if not live:
+        out.lacks(f"no recording reaches {bound_ns / 1e9:.1f} s beyond the heal")
+        return
+    horizon_ns = min(_quiet_until(member, waits.get(member.key, []), settled_ns) for member in live)
+    for member in live:
+        for wait in waits.get(member.key, []):
+            due_ns = max(wait.row.t_ns, heal.t_ns) + bound_ns
+            end_ns = horizon_ns if wait.end_ns is None else min(wait.end_ns, horizon_ns)
+            if end_ns > due_ns:
+                sentence = f"{member} still waited for {wait.what} long after nothing disturbed it any more"
+                out.violation(wait.row.index, sentence, member=member.key)
+    _views(live, settled_ns, horizon_ns, out)
+
+
+def _quiet_until(member: Member, waits: list[_Wait], settled_ns: int) -> int:
+    leaving = [wait.row.t_ns for wait in waits if wait.what == "leave" and wait.row.t_ns >= settled_ns]
+    return min([*leaving, member.last_ns])
+
+
+def _views(live: list[Member], settled_ns: int, horizon_ns: int, out: Out) -> None:
+    shared: tuple[Member, Stay] | None = None
+    for member in live:
+        stays = [stay for stay in member.stays if stay.view is not None and stay.view.t_ns <= horizon_ns]
+        if not stays:
+            continue
+        out.examined(1)
+        final = stays[-1]
+        shared = shared or (member, final)
+        assert final.view is not None and shared[1].view is not None
+        if final.view.id != shared[1].view.id:
+            sentence = f"{member} ended in view {final.view.id[0]}, {shared[0]} in view {shared[1].view.id[0]}"
+            out.violation(final.start, f"{sentence}, long after the heal", shared[0].key, member.key)
+        if final.view.t_ns > settled_ns:
+            sentence = f"{member} still changed to view {final.view.id[0]} after the bound"
+            out.violation(final.start, sentence, member=member.key)
