@@ -13,9 +13,11 @@ if TYPE_CHECKING:
     from ringcast.pipeline.judge import judge_dataset, judge_recordings
     from ringcast.pipeline.many import judge_runs
     from ringcast.pipeline.metrics import Metrics, measure
+    from ringcast.pipeline.reading import read
     from ringcast.pipeline.report import Subject, gather, render
     from ringcast.pipeline.report.writing import write_report
     from ringcast.pipeline.session import spark_session
+    from ringcast.pipeline.shipping import pack, ship
     from ringcast.pipeline.sweep import run_seeds
     from ringcast.pipeline.tables import Dataset
 
@@ -28,7 +30,9 @@ _HOMES = {
     "metrics": ("Metrics", "measure"),
     "report": ("Subject", "gather", "render"),
     "report.writing": ("write_report",),
+    "reading": ("read",),
     "session": ("spark_session",),
+    "shipping": ("pack", "ship"),
     "sweep": ("run_seeds",),
     "tables": ("Dataset",),
 }
@@ -52,8 +56,11 @@ __all__ = [
     "judge_runs",
     "make_period",
     "measure",
+    "pack",
+    "read",
     "render",
     "run_seeds",
+    "ship",
     "spark_session",
     "write_dataset",
     "write_recordings",

@@ -1,85 +1,202 @@
-"""A Spark session: what is set elsewhere (spark-submit, Connect, a platform) is kept, `local[*]` only if nothing is.
+"""A Spark session: what is set elsewhere (spark-submit, Connect, a platform, spark-defaults) is kept as it is.
 
-A session of this machine talks on 127.0.0.1 only and has no web page. Java is found before Spark is loaded, so that its
-lack is one sentence. Not a cluster manager: a session that somebody else made is used as it is and never stopped here.
+Only where the master is local, and only for what nobody set, there are settings of our own: loopback addresses, no web
+page, little logging. Java is found before Spark is loaded, so that its lack is one sentence. A session that somebody
+else made is used as it is and never stopped here.
 """
 
 from __future__ import annotations
 
 import logging
 import os
+import shlex
 import sys
+import tempfile
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
-from typing import TYPE_CHECKING
+from importlib.util import find_spec
+from itertools import pairwise
+from pathlib import Path
+from typing import IO, TYPE_CHECKING
 
 from ringcast.errors import UsageError
 from ringcast.pipeline.java import find_java_home
+from ringcast.pipeline.shipping import ship
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
-_QUIET = {
+_LOCAL = {
     "spark.ui.enabled": "false",
     "spark.ui.showConsoleProgress": "false",
     "spark.driver.host": "127.0.0.1",
     "spark.driver.bindAddress": "127.0.0.1",
     "spark.log.level": "ERROR",
-    # Tables of rules are small; more partitions only cost task starts.
+    # What is shuffled here is small rows; more partitions only cost task starts.
     "spark.sql.shuffle.partitions": str(os.cpu_count() or 1),
-    "spark.sql.adaptive.enabled": "false",
-    # The joined halves of rules are many and small: a broadcast would be a job for each of their joins.
-    "spark.sql.autoBroadcastJoinThreshold": "-1",
-    # Compiling code for them costs more than running it; the heavy work is in arrays, not in the JVM.
-    "spark.sql.codegen.wholeStage": "false",
-    "spark.sql.codegen.factoryMode": "NO_CODEGEN",
     "spark.driver.extraJavaOptions": "-XX:+UseSerialGC -XX:TieredStopAtLevel=1",
     "spark.sql.session.timeZone": "UTC",
 }
+_log = logging.getLogger("ringcast.pipeline")
 
 
 @contextmanager
 def spark_session(master: str | None = None, settings: Mapping[str, str] | None = None) -> Iterator[SparkSession]:
     """A session; stopped at the end if it was made here."""
-    os.environ.setdefault("PYSPARK_PYTHON", sys.executable)
-    if not _is_remote(master):
-        os.environ["JAVA_HOME"] = str(find_java_home())
-    from pyspark.sql import SparkSession
-
-    active = SparkSession.getActiveSession()
+    active = None if find_spec("pyspark") is None else _active()
     if active is not None:
         yield active
         return
-    session = _make(master, settings or {})
+    session = _connect(master, settings or {}) if _is_remote(master) else _start(master, settings or {})
     try:
         yield session
     finally:
         session.stop()
 
 
+def settings_of(pairs: tuple[str, ...]) -> dict[str, str]:
+    """`--conf K=V` options; UsageError for one that is none."""
+    settings = {}
+    for pair in pairs:
+        key, equals, value = pair.partition("=")
+        if not (key and equals):
+            raise UsageError(f"--conf needs KEY=VALUE, got {pair!r}")
+        settings[key] = value
+    return settings
+
+
+def is_local(session: SparkSession) -> bool:
+    """Whether everything runs in this process's own machine; a session over Connect does not say."""
+    try:
+        return str(session.sparkContext.master).startswith("local")
+    except Exception:  # Connect has no context
+        return False
+
+
+def _active() -> SparkSession | None:
+    from pyspark.sql import SparkSession
+
+    return SparkSession.getActiveSession()
+
+
 def _is_remote(master: str | None) -> bool:
-    return (master or "").startswith("sc://") or "SPARK_REMOTE" in os.environ
+    return (master or "").startswith("sc://") or (master is None and "SPARK_REMOTE" in os.environ)
 
 
-def _make(master: str | None, settings: Mapping[str, str]) -> SparkSession:
+def _connect(master: str | None, settings: Mapping[str, str]) -> SparkSession:
+    for package in ("grpc", "grpc_status", "google.rpc", "zstandard"):
+        if not _has(package):
+            raise UsageError(f"Spark Connect needs the package {package!r}: pip install 'ringcast[connect]'")
+    from pyspark.sql import SparkSession
+
+    builder = SparkSession.builder
+    if master is not None:
+        builder = builder.remote(master)
+    for key, value in settings.items():
+        builder = builder.config(key, value)
+    where = master or os.environ["SPARK_REMOTE"]
+    try:
+        session = builder.getOrCreate()
+        session.range(1).collect()
+    except Exception as error:
+        raise UsageError(f"Spark Connect at {where} did not answer: {_first_line(error)}") from error
+    ship(session)
+    return session
+
+
+def _has(package: str) -> bool:
+    try:
+        return find_spec(package) is not None
+    except ModuleNotFoundError:
+        return False
+
+
+def _start(master: str | None, settings: Mapping[str, str]) -> SparkSession:
+    os.environ["JAVA_HOME"] = str(find_java_home())
     from pyspark.sql import SparkSession
 
     logging.getLogger("py4j").setLevel(logging.ERROR)
-    # Spark's own start-up words go to the same place as ours would: nowhere, unless asked for.
-    os.environ.setdefault("SPARK_LOCAL_IP", "127.0.0.1")
-    builder = SparkSession.builder.appName("ringcast")
-    if _is_remote(master):
-        return builder.remote(master).getOrCreate() if master else builder.getOrCreate()
-    if master is not None:
-        builder = builder.master(master)
-    elif "MASTER" not in os.environ and "PYSPARK_SUBMIT_ARGS" not in os.environ:
-        builder = builder.config("spark.master", "local[*]")
-    for key, value in {**_QUIET, **settings}.items():
+    given = {**_set_elsewhere(), **settings}
+    chosen = master or given.get("spark.master") or "local[*]"
+    if chosen.startswith("local"):
+        os.environ.setdefault("PYSPARK_PYTHON", sys.executable)
+        if "spark.driver.host" not in given:
+            os.environ.setdefault("SPARK_LOCAL_IP", "127.0.0.1")
+        settings = {**{key: value for key, value in _LOCAL.items() if key not in given}, **settings}
+    builder = SparkSession.builder.master(chosen)
+    if "spark.app.name" not in given:
+        builder = builder.appName("ringcast")
+    for key, value in settings.items():
         builder = builder.config(key, value)
-    try:
-        return builder.getOrCreate()
-    except Exception as error:
-        raise UsageError(f"Spark did not start with master {master or 'local[*]'}: {_first_line(error)}") from error
+    with _quiet_java() as said:
+        try:
+            session = builder.getOrCreate()
+        except Exception as error:
+            raise UsageError(f"Spark did not start with master {chosen}: {_why(error, said)}") from error
+    if not chosen.startswith("local"):
+        ship(session)
+    return session
+
+
+def _set_elsewhere() -> dict[str, str]:
+    """What spark-defaults.conf and the arguments of spark-submit say; a running gateway knows all of it."""
+    if "PYSPARK_GATEWAY_PORT" in os.environ:
+        from pyspark import SparkConf, SparkContext
+
+        SparkContext._ensure_initialized()
+        return dict(SparkConf(_jvm=SparkContext._jvm).getAll())
+    return {**_defaults(), **_submit_arguments(os.environ.get("PYSPARK_SUBMIT_ARGS", ""))}
+
+
+def _defaults() -> dict[str, str]:
+    spec = find_spec("pyspark")
+    home = os.environ.get("SPARK_HOME") or (str(Path(spec.origin).parent) if spec and spec.origin else "")
+    file = Path(os.environ.get("SPARK_CONF_DIR") or Path(home) / "conf") / "spark-defaults.conf"
+    found = {}
+    for line in file.read_text(encoding="utf-8").splitlines() if file.is_file() else ():
+        key, _, value = line.strip().replace("=", " ", 1).partition(" ")
+        if key and not key.startswith("#"):
+            found[key] = value.strip()
+    return found
+
+
+def _submit_arguments(text: str) -> dict[str, str]:
+    words = shlex.split(text)
+    found = {}
+    for option, value in pairwise(words):
+        if option in ("--conf", "-c") and "=" in value:
+            key, _, found_value = value.partition("=")
+            found[key] = found_value
+        elif option in ("--master", "--name"):
+            found["spark.master" if option == "--master" else "spark.app.name"] = value
+    return found
+
+
+@contextmanager
+def _quiet_java() -> Iterator[IO[bytes] | None]:
+    """What the Java process that starts here says on standard error goes to a file, unless the log is asked for."""
+    if _log.isEnabledFor(logging.INFO):
+        yield None
+        return
+    with tempfile.TemporaryFile() as said:
+        sys.stderr.flush()
+        kept = os.dup(2)
+        os.dup2(said.fileno(), 2)
+        try:
+            yield said
+        finally:
+            os.dup2(kept, 2)
+            os.close(kept)
+
+
+def _why(error: Exception, said: IO[bytes] | None) -> str:
+    """The first sentence of the error, or what Java said if that is more."""
+    told = _first_line(error)
+    if said is None or "JAVA_GATEWAY_EXITED" not in told:
+        return told
+    said.seek(0)
+    lines = [line.strip() for line in said.read().decode("utf-8", "replace").splitlines()]
+    return next((line for line in lines if "rror" in line or "xception" in line), told)[:300]
 
 
 def _first_line(error: Exception) -> str:
