@@ -5,6 +5,7 @@ Both are checked from outside by what `summary` tells: equal summaries mean equa
 
 from __future__ import annotations
 
+import asyncio
 import hashlib
 from collections.abc import AsyncIterator, Mapping
 from typing import Any, Protocol
@@ -31,7 +32,8 @@ class Holder(Protocol):
 class History:
     """Every message of every sender, in the order in which that sender sent them; two sides' histories become one."""
 
-    def __init__(self) -> None:
+    def __init__(self, seconds: float = 0.0) -> None:
+        self.seconds = seconds  # that loading takes
         self.entries: dict[str, list[bytes]] = {}
         self.loads = 0
         self.merges = 0
@@ -44,6 +46,7 @@ class History:
     async def set_state(self, chunks: AsyncIterator[bytes]) -> None:
         self.loads += 1
         state = b"".join([chunk async for chunk in chunks])
+        await asyncio.sleep(self.seconds)
         self.entries = msgspec.msgpack.decode(state, type=dict[str, list[bytes]])
 
     def merge_state(self, states: Mapping[tuple[Address, ...], bytes]) -> bytes:
@@ -98,5 +101,5 @@ def _block(number: int) -> bytes:
 
 
 def holder_of(order: dict[str, Any]) -> Holder:
-    """The application that an order describes: {"kind": "history"} or {"kind": "bulk", "megabytes": n}."""
-    return History() if order["kind"] == "history" else Bulk(order["megabytes"])
+    """The application of an order: {"kind": "history", "seconds": s} or {"kind": "bulk", "megabytes": n}."""
+    return History(order.get("seconds", 0.0)) if order["kind"] == "history" else Bulk(order["megabytes"])

@@ -7,6 +7,8 @@ from typing import Any
 from integration.judging import expect_held
 from integration.long import either
 from ringcast.lab import Company, Stage
+from ringcast.model import SECOND, Kind
+from ringcast.trace import read_run
 
 NAMES = list("ABCD")
 COUNT = 1000
@@ -59,3 +61,52 @@ def test_a_large_state_streams_with_flat_memory(tmp_path: Path) -> None:
     peaks = {name: report["rss_megabytes"] for name, report in reports.items()}
     print(f"a state of {MEGABYTES} MB; peak memory {peaks} MB, {base:.0f} MB before")
     assert all(peak - base < 40 for peak in peaks.values()), (base, peaks)
+
+
+# ---- a joiner whose `set_state` takes long (Y16)
+
+SENDERS = list("ABC")
+LOAD_SECONDS = 6.0
+
+
+async def join_under_load(record: Path, seconds: float) -> tuple[dict[str, Any], dict[str, Any]]:
+    """Three send all the time, much more than a window in the time that the fourth needs for its state."""
+    async with Stage() as stage:
+        company = Company(stage, record, state={"kind": "history"}, config={"capacity": 512})
+        await company.form(SENDERS)
+        company.load(SENDERS, rate=1_000)
+        await company.enter("D", state={"kind": "history", "seconds": seconds})
+        said = await company["D"]("status")
+        await company.until_view([*SENDERS, "D"])
+        await company.hush()
+        await company.settle()
+        states = await company.ask([*SENDERS, "D"], "state")
+        await company.ask([*SENDERS, "D"], "leave")
+    return states, said
+
+
+def longest_send_ns(record: Path) -> int:
+    """The longest wait of any send of the three, as they recorded it."""
+    longest = 0
+    for recording in read_run([record]):
+        begun: dict[int, int] = {}
+        for event in recording.events:
+            if event.kind is Kind.WAIT_START and (event.detail or {}).get("what") == "send":
+                begun[event.value] = event.t_ns
+            elif event.kind is Kind.WAIT_END and event.value in begun and recording.member.name in SENDERS:
+                longest = max(longest, event.t_ns - begun.pop(event.value))
+    return longest
+
+
+def test_no_send_waits_for_a_set_state_of_six_seconds(tmp_path: Path) -> None:
+    """Y16: at most half a second longer than beside a quick one."""
+    quick, _ = asyncio.run(join_under_load(tmp_path / "quick", 0.0))
+    slow, said = asyncio.run(join_under_load(tmp_path / "slow", LOAD_SECONDS))
+    waits = {name: longest_send_ns(tmp_path / name) for name in ("quick", "slow")}
+    print(f"longest send, in ms: { ({name: ns // 1_000_000 for name, ns in waits.items()}) }; joiner: {said['spool']}")
+    assert waits["slow"] <= waits["quick"] + SECOND // 2, waits
+    for states in (quick, slow):
+        assert all(state["digests"] == states["A"]["digests"] for state in states.values())
+        assert states["D"]["loads"] == 1
+    assert slow["D"]["counts"]["A"] > LOAD_SECONDS * 512
+    expect_held(tmp_path / "slow", "G1", "G3", "G5")
