@@ -20,6 +20,7 @@ import threading
 from collections import deque
 from collections.abc import AsyncIterator, Awaitable, Callable, Coroutine, Iterable, Iterator, Sequence
 from concurrent.futures import Future
+from contextlib import suppress
 from types import FrameType
 from typing import Any, Literal, TypeVar
 
@@ -29,6 +30,9 @@ from ringcast.model import Address, Batch, Message, Notice, View
 from ringcast.order import Order
 
 T = TypeVar("T")
+Taken = Message | Batch | Notice | runtime.OpenRun
+
+COUNT_SECONDS = 0.02  # between two counts of what a reader was handed out of an open run
 
 
 class LoopThread:
@@ -76,6 +80,11 @@ class LoopThread:
         if not task.done() and not self.loop.is_closed():
             self.loop.call_soon_threadsafe(task.cancel)
 
+    def soon(self, do: Callable[..., None], *arguments: object) -> None:
+        """On the loop, without waiting for it; nothing if it is over."""
+        with suppress(RuntimeError):
+            self.loop.call_soon_threadsafe(do, *arguments)
+
     def end(self) -> None:
         if self._thread.is_alive():
             self.loop.call_soon_threadsafe(self._ended.set)
@@ -108,8 +117,9 @@ class Group:
         self._thread = thread
         self._group = group
         self._reading = threading.Lock()
-        self._unread: deque[Message] = deque()  # of the batch that was taken last
-        self._taken: deque[Batch | Notice] = deque()  # by the loop; a reader that was interrupted leaves it to the next
+        self._messages: Iterator[Message] = iter(())  # of the run that is being read
+        self._taken: deque[Taken] = deque()  # by the loop
+        self._is_counting = False
         self._former: Any = None
 
     # ---- who is here
@@ -170,50 +180,85 @@ class Group:
     # ---- reading
 
     def receive(self, timeout: float | None = None) -> Message | Notice:
-        """The next event. WaitExpired after `timeout` seconds, GroupClosed when there will be no more."""
+        """The next event. WaitExpired after `timeout` seconds, GroupClosed (or what ended it) when there is no more."""
         with self._reading:
-            if self._unread:
-                return self._unread.popleft()
-            event = self._next(timeout)
-            if not isinstance(event, Batch):
-                return event
-            self._unread.extend(Message(event.sender, payload, event.private) for payload in event.payloads)
-            return self._unread.popleft()
+            return self._receive(timeout)
+
+    def receive_many(self, limit: int, timeout: float | None = None) -> list[Message | Notice]:
+        """At least one event, waiting for it as `receive` does, and what else is there, up to the limit."""
+        if limit < 1:
+            raise UsageError(f"receive_many needs a limit of at least 1, got {limit}")
+        with self._reading:
+            events = [self._receive(timeout)]
+            with suppress(WaitExpired, GroupClosed):
+                while len(events) < limit:
+                    events.append(self._receive(0))
+            return events
 
     def receive_batch(self, timeout: float | None = None) -> Batch | Notice:
         """The next run of messages, or another event; the fast way."""
         with self._reading:
-            if self._unread:
-                first = self._unread[0]
-                rest = Batch(first.sender, [message.payload for message in self._unread], first.private)
-                self._unread.clear()
-                return rest
-            return self._next(timeout)
+            while True:
+                event = self._next(lambda: self._group.receive_batch(timeout))
+                if isinstance(event, Message):  # Left by a reader that was interrupted.
+                    return event.as_batch()
+                if not isinstance(event, runtime.OpenRun):  # Such a one still lies at the place.
+                    return event
 
-    def _next(self, timeout: float | None) -> Batch | Notice:
-        self._thread.call(lambda: self._take(timeout))
+    def _receive(self, timeout: float | None) -> Message | Notice:
+        while True:
+            for message in self._messages:
+                self._count_soon()
+                return message
+            event = self._next(lambda: self._group.receive_run(timeout))
+            if isinstance(event, Batch):  # Left by a reader that was interrupted.
+                self._messages = runtime.OpenRun(event, None).messages
+            elif isinstance(event, runtime.OpenRun):
+                self._messages = event.messages
+            else:
+                return event
+
+    def _next(self, take: Callable[[], Coroutine[Any, Any, Taken]]) -> Taken:
+        """What the loop took; a reader that was interrupted leaves it to the next."""
         if not self._taken:
-            raise GroupClosed(f"the group {self.name!r} was closed")
+            self._thread.call(lambda: self._keep(take()))
         return self._taken.popleft()
 
-    async def _take(self, timeout: float | None) -> None:
-        if self._taken:
-            return
-        try:
-            async with asyncio.timeout(timeout):
-                event = await self._group.next_batch()
-        except TimeoutError:
-            raise WaitExpired(f"nothing was delivered in group {self.name!r} within {timeout} s") from None
-        if event is not None:
-            self._taken.append(event)
+    async def _keep(self, taking: Coroutine[Any, Any, Taken]) -> None:
+        self._taken.append(await taking)
+
+    def _count_soon(self) -> None:
+        """Messages of an open run are handed over in this thread; the loop counts them from time to time (G15)."""
+        if not self._is_counting:
+            self._is_counting = True
+            self._thread.soon(self._count, -1)
+
+    def _count(self, before: int) -> None:
+        """On the loop, and again as long as there is progress."""
+        handed = self._group.count_handed()
+        self._is_counting = handed != before
+        if self._is_counting:
+            self._thread.loop.call_later(COUNT_SECONDS, self._count, handed)
+        elif self._group.count_handed() != handed:
+            self._count_soon()
 
     def __iter__(self) -> Iterator[Message | Notice]:
-        """Every event, until the group is closed."""
-        return _until_closed(self.receive)
+        """Every event, from where reading stopped. Ends and raises as the asynchronous one does."""
+        return self._until_closed(self.receive)
 
     def batches(self) -> Iterator[Batch | Notice]:
-        """Every event, messages in runs, until the group is closed."""
-        return _until_closed(self.receive_batch)
+        """The same, messages in runs."""
+        return self._until_closed(self.receive_batch)
+
+    def _until_closed(self, receive: Callable[[], T]) -> Iterator[T]:
+        while True:
+            try:
+                event = receive()
+            except GroupClosed:
+                if self._group.was_lost:
+                    raise
+                return
+            yield event
 
     # ---- words
 
@@ -297,15 +342,6 @@ def _in_a_thread(set_state: Callable[[Iterator[bytes]], None]) -> Callable[[Asyn
 
 async def _next_of(chunks: AsyncIterator[bytes]) -> bytes | None:
     return await anext(chunks, None)
-
-
-def _until_closed(receive: Callable[[], T]) -> Iterator[T]:
-    while True:
-        try:
-            event = receive()
-        except GroupClosed:
-            return
-        yield event
 
 
 def _exit_on_sigterm() -> Any:

@@ -79,7 +79,7 @@ def test_pieces_come_together_again(payloads: list[bytes], budget: int) -> None:
     assembly = Assembly(3000)
     whole: list[bytes] = []
     for item in items:
-        more, dropped = assembly.feed([item])
+        more, _, dropped = assembly.feed(1, [item])
         assert dropped == 0
         whole += more
     assert whole == payloads
@@ -91,9 +91,14 @@ def test_an_assembly_never_holds_more_than_its_limit(sizes: list[int], limit: in
     assembly = Assembly(limit)
     held = 0
     for size in sizes:
-        assembly.feed([Piece(b"x" * size)])
+        assembly.feed(1, [Piece(b"x" * size)])
         held = sum(map(len, assembly._parts or []))
         assert held <= limit
-    whole, dropped = assembly.feed([b"end"])
+    whole, _, dropped = assembly.feed(1, [b"end"])
     assert (len(whole), dropped) == ((1, 0) if sum(sizes) + 3 <= limit else (0, 1))
-    assert assembly.feed([b"next"]) == ([b"next"], 0)
+    assert assembly.feed(7, [b"next"]) == ([b"next"], [7], 0)
+
+
+def test_an_assembly_says_with_which_item_each_message_ended() -> None:
+    items = [b"one", Piece(b"tw"), b"o", Piece(b"x" * 50), b"too large", Piece(b"th"), Piece(b"re"), b"e"]
+    assert Assembly(40).feed(10, items) == ([b"one", b"two", b"three"], [10, 12, 17], 1)

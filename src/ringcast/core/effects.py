@@ -39,7 +39,8 @@ class Deliver:
 
     `first` and `count` are seqnos; a message that came in pieces has several. `epoch` names the stream between two
     incarnations, which may begin anew before this was read; 0 for the multicast. `is_spooled`: it went into a joiner's
-    spool and was given back to `on_spooled`; `on_taken` is then for what only the reader knows.
+    spool and was given back to `on_spooled`; `on_taken` is then for what only the reader knows. `ends` is the last
+    seqno of each payload; without it they have one each, in order.
     """
 
     origin: Address
@@ -50,16 +51,38 @@ class Deliver:
     nbytes: int
     epoch: int = 0
     is_spooled: bool = False
+    ends: list[int] | None = None
+
+    def split(self, begin: int, end: int) -> Deliver:
+        """What was read of it so far, as a delivery of its own: the payloads [begin, end), but not the last one.
+
+        This one goes on with the numbers of the rest; its list stays as it is.
+        """
+        last = self.first + end - begin - 1 if self.ends is None else self.ends[end - 1]
+        payloads = self.payloads[begin:end]
+        count, nbytes = last - self.first + 1, sum(map(len, payloads))
+        front = Deliver(self.origin, self.channel, payloads, self.first, count, nbytes, self.epoch, self.is_spooled)
+        self.first += front.count
+        self.count -= front.count
+        self.nbytes -= front.nbytes
+        return front
 
 
 @dataclass(slots=True)
 class Dequeue(Deliver):
     """Messages in the one order, for the application: `first` and `count` are their sender's ordered numbers.
 
-    On GROUP if they went to the whole view, on PEER if to some members.
+    On GROUP if they went to the whole view, on PEER if to some members (`to`). The stamp is the place of all of them:
+    it is reached with the last one.
     """
 
     stamp: Stamp = Stamp(0, 0)  # noqa: RUF009  a tuple
+    to: tuple[Address, ...] | None = None
+
+    def split(self, begin: int, end: int) -> Dequeue:
+        part = Deliver.split(self, begin, end)
+        numbers = part.first, part.count, part.nbytes
+        return Dequeue(part.origin, part.channel, part.payloads, *numbers, is_spooled=part.is_spooled)
 
 
 class Finished(NamedTuple):

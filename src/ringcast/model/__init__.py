@@ -4,7 +4,8 @@ from ringcast.model.address import MAX_ENDPOINT, MAX_INCARNATION, MAX_NAME, Addr
 from ringcast.model.config import MIB, MS, SECOND, Config, Profile, profile
 from ringcast.model.digest import Digest, Entry
 from ringcast.model.event import SCHEMA_VERSION, Event, Kind
-from ringcast.model.message import Batch, Message, Notice, Rejoin, StatesApart, ViewChange
+from ringcast.model.message import Batch, Delivery, Message, Notice, Rejoin, StatesApart, ViewChange
+from ringcast.model.order import TOTAL, Order
 from ringcast.model.primary import Electorate, Mark, combined, first_mark
 from ringcast.model.view import View, ViewId
 
@@ -16,9 +17,11 @@ __all__ = [
     "MS",
     "SCHEMA_VERSION",
     "SECOND",
+    "TOTAL",
     "Address",
     "Batch",
     "Config",
+    "Delivery",
     "Digest",
     "Electorate",
     "Entry",
@@ -27,6 +30,7 @@ __all__ = [
     "Mark",
     "Message",
     "Notice",
+    "Order",
     "Profile",
     "Rejoin",
     "StatesApart",

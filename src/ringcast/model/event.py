@@ -29,13 +29,17 @@ class Kind(IntEnum):
     DELIVER = 11  # a run became ready, in order: peer = sender, ordinal = own delivery ordinal of its first message
     ACK = 12  # an ack arrived: peer = who, value = up to
     PURGE = 13  # first, count left the send window; value = new low
-    TAKEN = 14  # the application has read the run: peer = sender, first, count
+    TAKEN = 14  # acks report the run from now on: peer = sender, first, count; value = 1: nothing in it is to be read
     REQUEST = 15  # asked peer for first, count
     REPAIR = 16  # sent first, count again to peer; detail.origin = whose, if not our own
     DROP = 17  # peer's packet dropped, detail.reason; count = messages in it
     OFFSET = 18  # a window for peer starts (or is reset forward) at value; detail.cause = join | merge | view
     WINDOW = 19  # occupancy of peer's receive window: value = held, other = capacity
     STREAM = 20  # a stream to or from peer begins: stream = its id, detail.epoch
+    # what the application gets (G15)
+    HANDED = 21  # given to the application's code: peer = sender, first, count; value = 1: numbers of the one order
+    UNREAD = 22  # delivered and not given to it: as HANDED; detail.why, detail.told = the error it gets, or "closed"
+    SPOOLED = 23  # into a joiner's spool: as HANDED. An UNREAD without peer is for everything in the spool
     # waits (G14)
     WAIT_START = 30  # detail.what, value = wait number
     WAIT_END = 31  # detail.how, value = wait number

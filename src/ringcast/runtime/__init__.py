@@ -13,6 +13,7 @@ from ringcast.runtime.group import Group
 from ringcast.runtime.host import Host
 from ringcast.runtime.inspection import ask, find_members, watch
 from ringcast.runtime.joining import Joining, Place, join
+from ringcast.runtime.reading import OpenRun
 from ringcast.runtime.receipts import Receipt
 from ringcast.runtime.rejoin import OnExclusion
 from ringcast.runtime.watching import as_event
@@ -28,6 +29,7 @@ __all__ = [
     "Joining",
     "MulticastDiscovery",
     "OnExclusion",
+    "OpenRun",
     "Place",
     "Receipt",
     "StaticDiscovery",

@@ -83,6 +83,7 @@ class Driver:
         self.inbox: deque[object] = deque()  # what the application reads, and where it stops on its way
         self.spool: Spool | None = None  # of a member that joins with state
         self.on_inbox: Callable[[], None] = _nothing
+        self.on_retiring: Callable[[str], None] = _say_nothing  # how it ends; before the recording does
         self.on_freed: Callable[[], None] = _nothing
         self.on_lost: Callable[[str], None] = _say_nothing
         self.on_left: Callable[[Left], None] = _ignore
@@ -155,8 +156,17 @@ class Driver:
             self.retire(how)
             self.transport.close()
 
+    @property
+    def is_closed(self) -> bool:
+        return self._closed
+
+    @property
+    def is_recorded(self) -> bool:
+        return self._recorder is not None
+
     def retire(self, how: str) -> None:
         """End everything but the transport, which another incarnation goes on to use."""
+        self.on_retiring(how)
         self._closed = True
         if self._timer is not None:
             self._timer.cancel()

@@ -10,11 +10,10 @@ from __future__ import annotations
 
 import asyncio
 from asyncio import get_running_loop
-from collections.abc import AsyncIterator, Awaitable, Callable, Iterable, Iterator, Sequence
+from collections.abc import Awaitable, Callable, Coroutine, Iterable, Iterator, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import asdict
-from itertools import repeat
-from typing import Any
+from typing import Any, TypeVar
 
 from ringcast.core import Left
 from ringcast.errors import GroupClosed, PlaceLost, RingcastError, UsageError, WaitExpired
@@ -25,7 +24,7 @@ from ringcast.runtime.driver import Driver
 from ringcast.runtime.inspection import Inspection, socket_path
 from ringcast.runtime.loop_guard import LoopGuard
 from ringcast.runtime.ordered import BARRIER_SECONDS, Ordered
-from ringcast.runtime.reading import Reading
+from ringcast.runtime.reading import Batches, Messages, OpenRun, Reading
 from ringcast.runtime.receipts import Receipt
 from ringcast.runtime.reunion import MergeState
 from ringcast.runtime.sending import Sending, WhenFull
@@ -36,6 +35,8 @@ from ringcast.runtime.status import explain, status_of
 from ringcast.runtime.waiting import Waits
 from ringcast.runtime.watching import Watch, as_row, present
 from ringcast.runtime.words import Waiting, short, why_not_left
+
+T = TypeVar("T")
 
 FLUSH_SECONDS = 60.0  # only a send may wait without a limit (G14)
 
@@ -53,6 +54,7 @@ class Group:
         self._ordered = Ordered(lambda: self._driver, self.waits)
         self._reading = Reading(lambda: self._driver, self._sending, self._ordered)
         self._closing: RingcastError | None = None
+        self._told = Rejoin.__name__  # what the application learns behind the last event of this place
         self._inspection: Inspection | None = None
         self._left: asyncio.Future[None] | None = None
         self._endings: list[Callable[[], Awaitable[None]]] = []
@@ -67,6 +69,7 @@ class Group:
         self._driver = driver
         self._node = driver.node
         driver.on_inbox = lambda: self._reading.on_inbox()
+        driver.on_retiring = lambda how: self._reading.end_recording(how, self._told)
         driver.on_freed = self._on_freed
         driver.on_lost = self._on_lost
         driver.on_left = self._on_left
@@ -215,25 +218,57 @@ class Group:
 
     # ---- reading
 
-    def __aiter__(self) -> AsyncIterator[Message | Notice]:
-        return self._messages()
+    def __aiter__(self) -> Messages:
+        """Everything that is delivered, message by message, from where reading stopped.
 
-    async def _messages(self) -> AsyncIterator[Message | Notice]:
-        async for event in self.batches():
-            if type(event) is Batch:
-                for message in map(Message, repeat(event.sender), event.payloads, repeat(event.private)):
-                    yield message
-            else:
-                assert not isinstance(event, Batch)
-                yield event
+        Ends after a close that this process asked for; else raises what ended the group, when everything was read.
+        The loop may be left in any way: what it was not given is read next. So with every other way of reading here.
+        """
+        self._home.check()
+        return Messages(self._reading)
 
-    def batches(self) -> AsyncIterator[Batch | Notice]:
-        """What was delivered, as runs: the fast way to read. Ends when the group is closed."""
-        return self._reading.batches()
+    def batches(self) -> Batches:
+        """The same as runs of messages: the fast way to read."""
+        self._home.check()
+        return Batches(self._reading)
 
-    async def next_batch(self) -> Batch | Notice | None:
-        """The next one of `batches`, or None when the group is closed. Cancelled, it has taken nothing."""
-        return await self._reading.next_batch()
+    async def receive(self, timeout: float | None = None) -> Message | Notice:
+        """The next event. WaitExpired after `timeout` seconds, GroupClosed (or what ended it) when there is no more."""
+        return await self._received(self._reading.next_event, timeout)
+
+    async def receive_many(self, limit: int, timeout: float | None = None) -> list[Message | Notice]:
+        """At least one event, waiting for it as `receive` does, and what else is there, up to the limit."""
+        if limit < 1:
+            raise UsageError(f"receive_many needs a limit of at least 1, got {limit}")
+        return await self._received(lambda: self._reading.next_events(limit), timeout)
+
+    async def receive_batch(self, timeout: float | None = None) -> Batch | Notice:
+        """The next one of `batches`; waits and ends as `receive` does."""
+        return await self._received(self._reading.next_batch, timeout)
+
+    async def receive_run(self, timeout: float | None = None) -> OpenRun | Message | Notice:
+        """For a reader in another thread: a run of several messages stays at the reading place and is read there."""
+        return await self._received(self._reading.next_run, timeout)
+
+    def count_handed(self) -> int:
+        """Count what was read of the run that `receive_run` gave; how much that is."""
+        return self._reading.count_open()
+
+    @property
+    def was_lost(self) -> bool:
+        """It ended, and this process did not ask for it."""
+        return self._reading.error is not None
+
+    async def _received(self, read: Callable[[], Coroutine[Any, Any, T]], timeout: float | None) -> T:
+        self._home.check()
+        try:
+            async with asyncio.timeout(timeout):
+                return await read()
+        except TimeoutError:
+            raise WaitExpired(f"nothing was delivered in group {self.name!r} within {timeout} s") from None
+        except StopAsyncIteration:
+            assert self._closing is not None
+            raise self._closing from None
 
     # ---- progress
 
@@ -297,7 +332,7 @@ class Group:
 
     def merge_states_with(self, hooks: tuple[GetState, SetState, MergeState]) -> None:
         """After a merge the application makes one state of those of all sides (runtime/reunion.py)."""
-        self.desk.hold_merging(hooks, self._reading.past.append, lambda error: self._end(error, "no state"))
+        self.desk.hold_merging(hooks, self._reading.tell, lambda error: self._end(error, "no state"))
 
     # ---- coming back (runtime/rejoin.py)
 
@@ -367,18 +402,19 @@ class Group:
         """End at once. Whoever waits gets GroupClosed; what was delivered can still be read."""
         self._home.check()
         self._sending.flush_outbox()
-        self._end(GroupClosed(f"the group {self.name!r} was closed"), "ended")
+        self._end(GroupClosed(f"the group {self.name!r} was closed"), "ended", is_asked=True)
         await self.inspect_no_more()
         while self._endings:
             await self._endings.pop()()
 
-    def _end(self, error: RingcastError, how: str) -> None:
+    def _end(self, error: RingcastError, how: str, *, is_asked: bool = False) -> None:
         if self._closing is not None:
             return
         self._closing = error
+        self._told = "closed" if is_asked else type(error).__name__
         self._sending.close(error)
         self._ordered.close(error)
-        self._reading.close()
+        self._reading.close(None if is_asked else error)
         self._driver.close(how)
 
     async def __aenter__(self) -> Group:

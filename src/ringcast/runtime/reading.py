@@ -1,42 +1,83 @@
-"""The reading side of a group: what was delivered and not read, and the one task that reads it.
+"""The reading place of a group: what was delivered and not handed to the application's code, and who reads it.
 
-Reading is what lets others send on: what the application takes is counted, and the count becomes acks.
+Every way of reading draws from here: message by message, in runs, one or many at a time. Each may be left, cancelled or
+mixed with the others at any moment; what it was not given stays here and comes next (G15).
+Reading is what lets others send on: what was handed over is counted as taken, and the count becomes acks. A run that is
+handed over message by message is counted when it is used up, when it is left, and at the latest one turn of the loop
+later; so the count never runs ahead of the reader, and costs nothing per message.
 Invariant: everything comes in the order in which it was delivered; a cancelled read has taken nothing.
-While the application's state is given, loaded or merged (`desk`), nothing is handed out.
+While the application's state is given, loaded or merged (`desk`), nothing is handed over.
 """
 
 from __future__ import annotations
 
 import asyncio
 from collections import deque
-from collections.abc import AsyncIterator, Callable
+from collections.abc import Callable, Iterator
+from itertools import islice, repeat
+from operator import length_hint
 
 from ringcast.core import Channel, Deliver, Dequeue, Install, ProvideState
-from ringcast.errors import UsageError
-from ringcast.model import Batch, Notice, Rejoin, ViewChange
+from ringcast.errors import RingcastError, UsageError
+from ringcast.model import Batch, Delivery, Event, Kind, Message, Notice, Rejoin, View, ViewChange
 from ringcast.runtime.driver import Driver
+from ringcast.runtime.fates import IN_THE_STATE, fate
 from ringcast.runtime.ordered import Ordered
 from ringcast.runtime.reunion import Stop
 from ringcast.runtime.sending import Sending
 from ringcast.runtime.spool import Refill
 from ringcast.runtime.state import StateDesk
 
+_NO_MESSAGES: Iterator[Message] = iter(())
+
+
+class OpenRun:
+    """A run that is handed over message by message.
+
+    `delivered` is the first in the inbox until it is used up; None if it was delivered to an earlier incarnation.
+    """
+
+    __slots__ = ("batch", "counted", "delivered", "messages", "payloads")
+
+    def __init__(self, batch: Batch, delivered: Deliver | None) -> None:
+        self.batch = batch
+        self.delivered = delivered
+        self.counted = 0  # payloads that were counted as taken
+        self.payloads = iter(batch.payloads)
+        self.messages = map(Message, repeat(batch.sender), self.payloads, repeat(facts_of(batch)))
+
+    @property
+    def handed(self) -> int:
+        return len(self.batch.payloads) - length_hint(self.payloads)
+
+    @property
+    def is_used_up(self) -> bool:
+        return not length_hint(self.payloads)
+
 
 class Reading:
-    """One member's deliveries. `driver` gives the incarnation of the day."""
+    """One member's deliveries. `driver()` returns the current incarnation's driver; it changes when it rejoins."""
 
     def __init__(self, driver: Callable[[], Driver], sending: Sending, ordered: Ordered) -> None:
-        self.desk = StateDesk(driver, self.count_taken)
-        self.past: deque[Batch | Notice] = deque()  # what an earlier incarnation left unread
+        self.desk = StateDesk(driver, self._void)
+        self.messages = _NO_MESSAGES  # of the open run, while they need no question
+        self._open: OpenRun | None = None
+        self._past: deque[Batch | Notice] = deque()  # what an earlier incarnation left unread, and what is told first
+        self._view: View | None = None  # of the last view that was handed over
         self._driver_of = driver
         self._sending = sending
         self._ordered = ordered
         self._reader: asyncio.Future[None] | None = None
+        self._is_settling = False
         self._is_over = False
+        self.error: RingcastError | None = None  # what ended it, unless this process asked for the end
 
-    def close(self) -> None:
-        """What was delivered can still be read; then it ends."""
+    # ---- life
+
+    def close(self, error: RingcastError | None) -> None:
+        """What was delivered can still be read; then it ends, with the error unless this process asked for it."""
         self._is_over = True
+        self.error = error
         self.desk.close()
         self.wake()
 
@@ -48,95 +89,271 @@ class Reading:
         if self._reader is not None and not self._reader.done():
             self._reader.set_result(None)
 
+    def tell(self, notice: Notice) -> None:
+        """Something that comes before what was delivered and is not read yet."""
+        self._past.append(notice)
+
     def keep(self, ended: Rejoin) -> None:
         """The place is lost: what was delivered in it stays to be read, then the news."""
         inbox = self._driver_of().inbox
-        self.past.extend(_as_event(item) for item in inbox if isinstance(item, Deliver | Install))
-        self.past.append(ended)
+        if self._open is not None and self._open.delivered is not None:
+            inbox.popleft()
+            self._open.delivered = None
+        view = self._view
+        for item in inbox:
+            if isinstance(item, Deliver):
+                self._past.append(self._batch(item, view))
+            elif isinstance(item, Install):
+                view = item.view
+                self._past.append(ViewChange(view))
+        self._past.append(ended)
         inbox.clear()
 
-    # ---- taking
+    # ---- handing over
 
-    async def batches(self) -> AsyncIterator[Batch | Notice]:
+    async def next_event(self) -> Message | Notice:
+        """The next message or notice; StopAsyncIteration after the end, or the error that ended the group."""
         while True:
-            while self.past:
-                yield self.past.popleft()
-            inbox = self._driver_of().inbox  # Emptied into `past` when this member loses its place.
-            while inbox and not self.desk.is_busy:
-                delivered = inbox.popleft()
-                if type(delivered) is ProvideState:
-                    self.desk.provide(delivered)
-                elif type(delivered) is Refill:
-                    self.desk.refill()
-                elif type(delivered) is Stop:
-                    self.desk.reunite(delivered)
-                    break  # There may be something to be told first.
-                else:
-                    yield self._take(delivered)
-            if not await self._until_more():
-                return
+            if self._open is not None:
+                for message in self._open.messages:
+                    self._go_on(self._open)
+                    return message
+                self.settle()
+            elif (event := self._next_ready(by_message=True)) is None:
+                await self._until_more()
+            elif type(event) is not Batch:
+                return event  # type: ignore[return-value]
 
-    async def next_batch(self) -> Batch | Notice | None:
+    async def next_run(self) -> OpenRun | Message | Notice:
+        """The same, but a run of several messages stays here and is read from where it is returned to."""
         while True:
-            if self.past:
-                return self.past.popleft()
+            if self._open is not None and not self._open.is_used_up:
+                return self._open
+            self.settle()
+            if (event := self._next_ready(by_message=True)) is None:
+                await self._until_more()
+            elif type(event) is not Batch:
+                return event  # type: ignore[return-value]
+
+    async def next_batch(self) -> Batch | Notice:
+        """The same, messages in runs."""
+        while (event := self.take_batch()) is None:
+            await self._until_more()
+        return event
+
+    async def next_events(self, limit: int) -> list[Message | Notice]:
+        """At least one, and what else is there without waiting, up to the limit."""
+        events = [await self.next_event()]
+        while len(events) < limit:
+            if self._open is not None:
+                events += islice(self._open.messages, limit - len(events))
+                self.settle()
+            elif (event := self._next_ready(by_message=True)) is None:
+                break
+            elif type(event) is not Batch:
+                events.append(event)  # type: ignore[arg-type]
+        return events
+
+    def take_batch(self) -> Batch | Notice | None:
+        """The next of `next_batch`, if it is there without waiting."""
+        run = self._open
+        if run is None:
+            return self._next_ready(by_message=False)  # type: ignore[return-value]
+        batch = run.batch
+        rest = Batch(batch.sender, list(run.payloads), batch.private, batch._view, batch._place, batch._to)
+        self.settle()
+        return rest if rest.payloads else self.take_batch()
+
+    def _next_ready(self, *, by_message: bool) -> Batch | Message | Notice | None:
+        """What comes next, if it is there. By message, a run of several is opened instead and stays where it is."""
+        while True:
+            if self._past:
+                event = self._past.popleft()
+                if type(event) is ViewChange:
+                    self._view = event.view
+                elif by_message and type(event) is Batch:
+                    self._open = OpenRun(event, None)
+                return event
             inbox = self._driver_of().inbox
-            if inbox and not self.desk.is_busy:
-                delivered = inbox.popleft()
-                if type(delivered) is Stop:
-                    self.desk.reunite(delivered)
-                elif type(delivered) is ProvideState:
-                    self.desk.provide(delivered)
-                elif type(delivered) is Refill:
-                    self.desk.refill()
-                else:
-                    return self._take(delivered)
-            elif not await self._until_more():
+            if not inbox or self._is_held:
                 return None
+            delivered = inbox.popleft()
+            if isinstance(delivered, Deliver):
+                batch = self._batch(delivered, self._view)
+                if by_message and len(delivered.payloads) > 1:
+                    inbox.appendleft(delivered)
+                    self._open = OpenRun(batch, delivered)
+                    return batch
+                self._count(delivered)
+                return Message(batch.sender, batch.payloads[0], facts_of(batch)) if by_message else batch
+            if type(delivered) is Install:
+                self._view = delivered.view
+                return ViewChange(delivered.view)
+            if type(delivered) is Stop:
+                self.desk.reunite(delivered)
+            elif type(delivered) is Refill:
+                self.desk.refill()
+            elif not self._is_over:
+                assert isinstance(delivered, ProvideState)
+                self.desk.provide(delivered)
 
-    def _take(self, delivered: object) -> Batch | ViewChange:
-        if type(delivered) is not Install:
-            assert isinstance(delivered, Deliver)
-            self.count_taken(delivered)
-        return _as_event(delivered)
+    def _batch(self, delivered: Deliver, view: View | None) -> Batch:
+        if type(delivered) is Dequeue:
+            private = delivered.channel is not Channel.GROUP
+            return Batch(delivered.origin, delivered.payloads, private, view, delivered.stamp, delivered.to)
+        if delivered.channel is Channel.GROUP:
+            return Batch(delivered.origin, delivered.payloads, False, view)
+        return Batch(delivered.origin, delivered.payloads, True, view, None, (self._driver_of().node.me,))
 
-    def count_taken(self, delivered: Deliver) -> None:
+    # ---- counting
+
+    def _go_on(self, run: OpenRun) -> None:
+        """Its messages need no question until the next turn of the loop, which counts those that were handed over."""
+        self.messages = run.messages
+        if not self._is_settling:
+            self._is_settling = True
+            asyncio.get_running_loop().call_soon(self._settle_turn)
+
+    def _settle_turn(self) -> None:
+        self._is_settling = False
+        self.settle()
+
+    def settle(self) -> None:
+        """Count what was handed over of the open run."""
+        self.messages = _NO_MESSAGES
+        run = self._open
+        if run is None:
+            return
+        if run.is_used_up:
+            self._open = None
+            if run.delivered is not None:
+                first = self._driver_of().inbox.popleft()
+                assert first is run.delivered, first
+                self._count(run.delivered)
+        elif run.delivered is not None and run.handed > run.counted:
+            part = run.delivered.split(run.counted, run.handed)
+            run.counted = run.handed
+            self._count(part)
+
+    def count_open(self) -> int:
+        """The same, and how many that were in all, for somebody who looks again."""
+        handed = 0 if self._open is None else self._open.handed
+        self.settle()
+        return handed
+
+    def _count(self, delivered: Deliver) -> None:
+        """The application was given this. Nobody asks after the end."""
         driver = self._driver_of()
+        if not driver.is_closed:
+            if driver.is_recorded and delivered.count:
+                driver.note(fate(Kind.HANDED, driver.now_ns(), delivered))
+            self._take(driver, delivered)
+
+    def _void(self, delivered: Deliver) -> None:
+        """The application will never be given this: it is in the state that is loaded."""
+        if self._open is not None and self._open.delivered is delivered:
+            self._open, self.messages = None, _NO_MESSAGES
+        driver = self._driver_of()
+        if driver.is_recorded and delivered.count:
+            driver.note(fate(Kind.UNREAD, driver.now_ns(), delivered, IN_THE_STATE))
+        if _is_own_private(delivered, driver):
+            self._sending.on_own_read()  # Also if it goes into the spool, where it is bounded by the spool.
+        else:
+            self._take(driver, delivered)
+
+    def _take(self, driver: Driver, delivered: Deliver) -> None:
         if type(delivered) is Dequeue:
             self._ordered.on_read(delivered)
         elif delivered.is_spooled:
             return  # Counted when it went into the spool.
-        elif delivered.channel is not Channel.GROUP and delivered.origin == driver.node.me:
+        elif _is_own_private(delivered, driver):
             self._sending.on_own_read()
         else:
             driver.execute(driver.node.on_taken(driver.now_ns(), delivered))
 
+    def end_recording(self, why: str, told: str) -> None:
+        """This incarnation's recording ends: what lies here stays to be read, and then the application is told."""
+        self.settle()
+        driver = self._driver_of()
+        if driver.is_recorded:
+            detail = {"why": why, "told": told}
+            for item in driver.inbox:
+                if isinstance(item, Deliver) and item.count:
+                    driver.note(fate(Kind.UNREAD, driver.now_ns(), item, detail))
+            if driver.spool is not None and not driver.spool.is_empty:
+                driver.note(Event(Kind.UNREAD, driver.now_ns(), detail=detail))
+
     # ---- waiting
 
-    async def _until_more(self) -> bool:
-        """Wait until there may be something to read; False when the group is closed and everything was read."""
-        if self.past:
-            return True
-        if self.desk.is_busy and not self._is_over:
+    async def _until_more(self) -> None:
+        """Wait until there may be something to read. When the group has ended and everything was read: raise."""
+        if self._past:
+            return
+        if self._is_held:
             await self.desk.until_free()
+        elif self._is_over:
+            raise StopAsyncIteration if self.error is None else self.error
         elif not self._driver_of().inbox:
-            if self._is_over:
-                return False
             await self._until_woken()
-        return True
+
+    @property
+    def _is_held(self) -> bool:
+        """The state comes first. After the end it does not matter any more, but what was spooled is still read."""
+        return self.desk.is_busy and (self.desk.is_refilling or not self._is_over)
 
     async def _until_woken(self) -> None:
-        if self._reader is not None:
+        if self._reader is not None and not self._reader.done():
             raise UsageError("another task is reading from this group already")
-        self._reader = asyncio.get_running_loop().create_future()
+        reader = self._reader = asyncio.get_running_loop().create_future()
         try:
-            await self._reader
+            await reader
         finally:
-            self._reader = None
+            if self._reader is reader:
+                self._reader = None
 
 
-def _as_event(delivered: object) -> Batch | ViewChange:
-    if type(delivered) is Install:
-        return ViewChange(delivered.view)
-    assert isinstance(delivered, Deliver)
-    return Batch(delivered.origin, delivered.payloads, delivered.channel is not Channel.GROUP)
+class Messages:
+    """Everything that is delivered, message by message. To leave it loses nothing; another one goes on there."""
+
+    __slots__ = ("_place",)
+
+    def __init__(self, place: Reading) -> None:
+        self._place = place
+
+    def __aiter__(self) -> Messages:
+        return self
+
+    async def __anext__(self) -> Message | Notice:
+        for message in self._place.messages:
+            return message
+        return await self._place.next_event()
+
+    async def aclose(self) -> None:
+        self._place.settle()
+
+
+class Batches:
+    """Everything that is delivered, messages in runs. To leave it loses nothing; another one goes on there."""
+
+    __slots__ = ("_place",)
+
+    def __init__(self, place: Reading) -> None:
+        self._place = place
+
+    def __aiter__(self) -> Batches:
+        return self
+
+    async def __anext__(self) -> Batch | Notice:
+        return self._place.take_batch() or await self._place.next_batch()
+
+    async def aclose(self) -> None:
+        """Nothing is left behind: a run is handed over whole."""
+
+
+def facts_of(batch: Batch) -> Delivery:
+    """What its messages have in common; without their payloads, which a kept message must not keep."""
+    return Delivery(batch.private, batch._view, batch._place, batch._to)
+
+
+def _is_own_private(delivered: Deliver, driver: Driver) -> bool:
+    return delivered.channel is not Channel.GROUP and delivered.origin == driver.node.me

@@ -46,7 +46,10 @@ class Stop:
 
 
 class StateReunion:
-    """One member's part, through all its incarnations. `tell` puts an event where the reader stands."""
+    """One member's part, through all its incarnations. `tell` puts an event where the reader stands.
+
+    `void` counts a delivery as read that the application will never see: it is part of the state.
+    """
 
     def __init__(
         self,
@@ -54,10 +57,12 @@ class StateReunion:
         giving: StateGiving,
         hooks: tuple[GetState, SetState, MergeState],
         tell: Callable[[StatesApart], None],
+        void: Callable[[Deliver], None],
         on_failed: Callable[[StateError], None],
     ) -> None:
         self._driver = driver
         self._giving = giving
+        self._void = void
         self._get_state, self._set_state, self._merge_state = hooks
         self._tell = tell
         self._on_failed = on_failed
@@ -101,8 +106,11 @@ class StateReunion:
         """Somebody who has the merged state gives its own, as of a later view: what we held is part of it."""
         assert self._stop is not None
         inbox = self._driver().inbox
-        held = [inbox.popleft() for _ in range(len(inbox))]
-        inbox.extend(item for item in held if isinstance(item, Install))
+        for item in [inbox.popleft() for _ in range(len(inbox))]:
+            if isinstance(item, Install):
+                inbox.append(item)
+            elif isinstance(item, Deliver):
+                self._void(item)
         if not self._is_reached:
             inbox.appendleft(self._stop)
         self._begin(order)

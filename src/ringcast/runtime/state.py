@@ -38,6 +38,7 @@ class StateDesk:
 
     def __init__(self, driver: Callable[[], Driver], void: Callable[[Deliver], None]) -> None:
         self.is_busy = False  # the reader waits at `until_free`
+        self.is_refilling = False  # for the next part of the spool, also after the end
         self._driver = driver
         self._void = void
         self._giving = StateGiving(driver, None)
@@ -60,7 +61,7 @@ class StateDesk:
         on_failed: Callable[[StateError], None],
     ) -> None:
         """The application makes one state of many after a merge."""
-        self._reunion = StateReunion(self._driver, self._giving, hooks, tell, on_failed)
+        self._reunion = StateReunion(self._driver, self._giving, hooks, tell, self._void, on_failed)
         self._reunion.on_free = self._reunited
 
     # ---- getting
@@ -144,7 +145,7 @@ class StateDesk:
         beginning.add_done_callback(self._begun)
 
     def _begun(self, done: asyncio.Future[None]) -> None:
-        self.is_busy = False
+        self.is_busy = self.is_refilling = False
         self._pause = None
         if not done.cancelled():
             done.result()  # Nothing is raised there on purpose; what is, the loop shall report.
@@ -152,7 +153,7 @@ class StateDesk:
     def refill(self) -> None:
         """The reader has come to where the spool goes on, on the disk."""
         assert self._loading is not None
-        self.is_busy = True
+        self.is_busy = self.is_refilling = True
         self._pause = asyncio.ensure_future(self._loading.refill())
         self._pause.add_done_callback(self._begun)
 

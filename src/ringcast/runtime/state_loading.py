@@ -12,11 +12,13 @@ from __future__ import annotations
 
 import asyncio
 from collections import deque
-from collections.abc import AsyncIterator, Awaitable, Callable
+from collections.abc import AsyncIterator, Awaitable, Callable, Mapping
 
 from ringcast.core import AwaitState, Channel, Deliver, Install, StateOver
 from ringcast.errors import StateError
+from ringcast.model import Event, Kind
 from ringcast.runtime.driver import Driver
+from ringcast.runtime.fates import IN_THE_STATE, WITHOUT_STATE, fate
 from ringcast.runtime.spool import Refill, Spool
 
 SetState = Callable[[AsyncIterator[bytes]], Awaitable[None]]
@@ -59,7 +61,7 @@ class StateLoading:
     def void_inbox(self) -> None:
         """Views stay to be read; messages count as read."""
         inbox = self._driver.inbox
-        views = self.spool.clear()
+        views = self._clear_spool(WITHOUT_STATE if self._is_refused else IN_THE_STATE)
         self._driver.node.on_spool_void()
         for item in [inbox.popleft() for _ in range(len(inbox))]:
             if isinstance(item, Install):
@@ -67,6 +69,12 @@ class StateLoading:
             elif isinstance(item, Deliver):
                 self._void(item)
         inbox.extend(views)
+
+    def _clear_spool(self, why: Mapping[str, str]) -> list[object]:
+        """Throw its messages away; returns its views."""
+        if self._driver.is_recorded and not self.spool.is_empty:
+            self._driver.note(Event(Kind.UNREAD, self._driver.now_ns(), detail=why))
+        return self.spool.clear()
 
     # ---- what arrives meanwhile
 
@@ -98,6 +106,8 @@ class StateLoading:
         if self._is_refused or (item.channel is Channel.PEER and item.origin == driver.node.me):
             self._void(item)
         else:
+            if driver.is_recorded:
+                driver.note(fate(Kind.SPOOLED, driver.now_ns(), item))
             driver.execute(driver.node.on_spooled(driver.now_ns(), item))
 
     def hand_over(self) -> None:
@@ -134,7 +144,7 @@ class StateLoading:
     def close(self) -> None:
         self._stop()
         if not self.is_over:
-            self.spool.clear()  # Without the state its messages mean nothing; behind the state they stay to be read.
+            self._clear_spool(WITHOUT_STATE)  # Behind the state they would stay to be read.
         self.done.cancel()
 
     # ---- the application's part

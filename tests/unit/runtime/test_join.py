@@ -363,17 +363,18 @@ async def test_a_member_on_its_way_out_does_not_come_back(world: World) -> None:
 
 
 @in_world
-async def test_next_batch_takes_nothing_when_it_is_cancelled(world: World) -> None:
+async def test_receive_batch_takes_nothing_when_it_is_cancelled(world: World) -> None:
     (a,) = await world.enter("A")
-    assert isinstance(await a.next_batch(), ViewChange)
-    reading = asyncio.create_task(a.next_batch())
+    assert isinstance(await a.receive_batch(), ViewChange)
+    reading = asyncio.create_task(a.receive_batch())
     await asyncio.sleep(0)
     reading.cancel()
     await asyncio.gather(reading, return_exceptions=True)
     await a.send(b"x")
-    assert await a.next_batch() == Batch(a.me, [b"x"])
+    assert await a.receive_batch() == Batch(a.me, [b"x"])
     await a.close()
-    assert await a.next_batch() is None
+    with pytest.raises(GroupClosed):
+        await a.receive_batch()
 
 
 @pytest.mark.parametrize("how", ["leaves", "crashes"])

@@ -7,7 +7,7 @@ import pytest
 import ringcast
 from ringcast import TOTAL
 from ringcast.errors import GroupClosed, UsageError, WaitExpired, WindowFull
-from ringcast.model import Batch, Message, ViewChange, profile
+from ringcast.model import Batch, Delivery, Message, ViewChange, profile
 from ringcast.runtime import Group
 from unit.runtime.test_group import SMALL, World, in_world, read, until
 from unit.runtime.test_join import World as JoiningWorld
@@ -66,7 +66,7 @@ async def test_a_subset_gets_a_private_message_and_the_others_nothing(world: Wor
     await a.send(b"open", order=TOTAL)
     got = [await reader for reader in reading]
     assert got[0] == [Message(a.me, b"open")]
-    assert got[1] == got[2] == [Message(a.me, b"secret", True), Message(a.me, b"open")]
+    assert got[1] == got[2] == [Message(a.me, b"secret", Delivery(private=True)), Message(a.me, b"open")]
 
 
 @in_world

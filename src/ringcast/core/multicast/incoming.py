@@ -78,22 +78,27 @@ class Incoming:
                 self._has_pieces = True
         return admitted
 
-    def take_ready(self) -> tuple[int, int, list[bytes], int]:
-        """(first seqno, seqnos handed out, complete messages, messages dropped as too large)."""
+    def take_ready(self) -> tuple[int, int, list[bytes], list[int] | None, int]:
+        """(first seqno, seqnos handed out, complete messages, their ends, messages dropped as too large)."""
         first, items = self.window.take_ready(self.ceiling)
         if not items or (not self._has_pieces and self._assembly.is_empty):
-            return first, len(items), items, 0
+            return first, len(items), items, None, 0
         self._has_pieces = self.window.highest > self.window.handed
-        whole, dropped = self._assembly.feed(items)
-        return first, len(items), whole, dropped
+        whole, ends, dropped = self._assembly.feed(first, items)
+        return first, len(items), whole, ends, dropped
 
-    def unseal(self, payloads: list[bytes]) -> tuple[list[bytes], list[bytes]]:
-        """What was just taken, apart: (for the application, for the ordering)."""
+    def unseal(self, delivery: Deliver) -> list[bytes]:
+        """Take out of what was just taken what is for the ordering."""
         if not self._has_sealed:
-            return payloads, []
+            return []
         self._has_sealed = self.window.highest > self.window.handed
+        payloads, ends = delivery.payloads, delivery.ends
         sealed: list[bytes] = [payload for payload in payloads if type(payload) is Envelope]
-        return [payload for payload in payloads if type(payload) is not Envelope] if sealed else payloads, sealed
+        if sealed:
+            ends = list(range(delivery.first, delivery.first + len(payloads))) if ends is None else ends
+            plain = [at for at, payload in enumerate(payloads) if type(payload) is not Envelope]
+            delivery.payloads, delivery.ends = [payloads[at] for at in plain], [ends[at] for at in plain]
+        return sealed
 
     def is_for_reading(self, delivery: Deliver) -> bool:
         """Does the application get this? If not, it counts as taken as soon as everything before it is.

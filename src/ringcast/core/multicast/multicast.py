@@ -149,7 +149,7 @@ class Multicast:
         if delivery.payloads if incoming is None else incoming.is_for_reading(delivery):
             out.append(delivery)
         elif delivery.count:  # only pieces of a message that is not complete, or nothing for the application
-            out += self.on_taken(now_ns, delivery)
+            out += self.on_taken(now_ns, delivery, for_nobody=1)
 
     def _purge(self, now_ns: int, out: list[Effect], purged: int) -> None:
         if purged:
@@ -180,14 +180,14 @@ class Multicast:
         return out
 
     def _hand_out(self, now_ns: int, out: list[Effect], incoming: Incoming, run: Run | None = None) -> None:
-        first, count, payloads, too_large = incoming.take_ready()
+        first, count, payloads, ends, too_large = incoming.take_ready()
         if too_large:
             out.append(Drop("a message above max_message_bytes", incoming.origin, too_large))
         if count:
             # Usually what is ready is just the run that came, and its size is known.
             nbytes = run.nbytes if run is not None and payloads is run.items else sum(map(len, payloads))
-            payloads, sealed = incoming.unseal(payloads)
-            delivery = Deliver(incoming.origin, GROUP, payloads, first, count, nbytes)
+            delivery = Deliver(incoming.origin, GROUP, payloads, first, count, nbytes, ends=ends)
+            sealed = incoming.unseal(delivery)
             self._deliver(now_ns, out, delivery, incoming.window.occupancy)
             if sealed:
                 out.append(Sealed(incoming.origin, GROUP, sealed))
@@ -205,10 +205,10 @@ class Multicast:
         self._early.append((sender, run))
         return []
 
-    def on_taken(self, now_ns: int, delivery: Deliver) -> list[Effect]:
-        """The application has read a delivery."""
+    def on_taken(self, now_ns: int, delivery: Deliver, for_nobody: int = 0) -> list[Effect]:
+        """The application has read a delivery; or (1) there was nothing in it to read."""
         origin, first, count = delivery.origin, delivery.first, delivery.count
-        out: list[Effect] = [Event(Kind.TAKEN, now_ns, self.view.id, origin, 0, first, count)]
+        out: list[Effect] = [Event(Kind.TAKEN, now_ns, self.view.id, origin, 0, first, count, 0, for_nobody)]
         if origin == self.me:
             is_awaited = self.room() < self._awaited_room
             self.own_unread -= count

@@ -91,15 +91,17 @@ class Assembly:
     def is_empty(self) -> bool:
         return self._parts == []
 
-    def feed(self, items: list[bytes]) -> tuple[list[bytes], int]:
-        """(complete messages, how many were too large and dropped)."""
+    def feed(self, first: int, items: list[bytes]) -> tuple[list[bytes], list[int], int]:
+        """(complete messages, the last seqno of each, how many were too large and dropped), from this seqno on."""
         whole: list[bytes] = []
+        ends: list[int] = []
         dropped = 0
-        for item in items:
+        for seqno, item in enumerate(items, first):
             if type(item) is Piece:
                 self._keep(item)
             elif self._parts == []:
                 whole.append(item)
+                ends.append(seqno)
             else:
                 self._keep(item)
                 if self._parts is None:
@@ -107,8 +109,9 @@ class Assembly:
                 else:
                     message = b"".join(self._parts)
                     whole.append(Envelope(message) if type(item) is Envelope else message)
+                    ends.append(seqno)
                 self._parts, self._bytes = [], 0
-        return whole, dropped
+        return whole, ends, dropped
 
     def _keep(self, item: bytes) -> None:
         self._bytes += len(item)

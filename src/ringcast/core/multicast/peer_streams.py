@@ -180,7 +180,7 @@ class PeerStreams:
         return incoming
 
     def _hand_out(self, now_ns: int, out: list[Effect], incoming: Incoming) -> None:
-        first, count, payloads, too_large = incoming.take_ready()
+        first, count, payloads, ends, too_large = incoming.take_ready()
         if too_large:
             out.append(Drop("a message above max_message_bytes", incoming.origin, too_large))
         if not count:
@@ -190,23 +190,22 @@ class PeerStreams:
         out.append(Event(Kind.DELIVER, now_ns, None, incoming.origin, stream, first, count, 0, held, self.capacity))
         assert isinstance(incoming.tag, int)
         nbytes = sum(map(len, payloads))
-        payloads, sealed = incoming.unseal(payloads)
-        delivery = Deliver(incoming.origin, self.channel, payloads, first, count, nbytes, incoming.tag)
+        delivery = Deliver(incoming.origin, self.channel, payloads, first, count, nbytes, incoming.tag, ends=ends)
+        sealed = incoming.unseal(delivery)
         if incoming.is_for_reading(delivery):
             out.append(delivery)
         elif delivery.count:
-            out += self.on_taken(now_ns, delivery)
+            out += self.on_taken(now_ns, delivery, for_nobody=1)
         if sealed:
             out.append(Sealed(incoming.origin, self.channel, sealed))
 
-    def on_taken(self, now_ns: int, delivery: Deliver) -> list[Effect]:
+    def on_taken(self, now_ns: int, delivery: Deliver, for_nobody: int = 0) -> list[Effect]:
         incoming = self.incoming.get(delivery.origin)
         if incoming is None or incoming.tag != delivery.epoch:
             return []  # The stream began anew meanwhile; what was read belonged to the old one.
         ack = incoming.on_taken(delivery)
-        taken = Event(
-            Kind.TAKEN, now_ns, None, delivery.origin, self._stream_id(incoming), delivery.first, delivery.count
-        )
+        stream, first, count = self._stream_id(incoming), delivery.first, delivery.count
+        taken = Event(Kind.TAKEN, now_ns, None, delivery.origin, stream, first, count, 0, for_nobody)
         return [taken] if ack is None else [taken, Unicast(delivery.origin, ack)]
 
     # ---- acks and repair

@@ -23,7 +23,7 @@ class Backlog:
     def take(self, count: int, nbytes: int, stamp: Stamp) -> None:
         self.count -= count
         self.nbytes -= nbytes
-        self.read = stamp
+        self.read = max(self.read, stamp)  # a part of a batch has none
 
     def spool(self, count: int, nbytes: int) -> None:
         self.count -= count
@@ -32,7 +32,7 @@ class Backlog:
 
     def take_spooled(self, count: int, stamp: Stamp) -> None:
         self.spooled -= count
-        self.read = stamp
+        self.read = max(self.read, stamp)
 
     def is_full(self, capacity: int, nbytes: int) -> bool:
         return self.count >= capacity or self.nbytes >= nbytes

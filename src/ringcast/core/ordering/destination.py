@@ -11,7 +11,7 @@ from collections.abc import Sequence
 
 from ringcast.core.effects import Dequeue, Effect
 from ringcast.core.ordering.backlog import Backlog
-from ringcast.core.ordering.batch import Batch
+from ringcast.core.ordering.batch import Batch, ranks_of
 from ringcast.core.ordering.envelope import Parcel, Stub, Whole
 from ringcast.core.ordering.parcels import Parcels
 from ringcast.core.ordering.sender_line import SenderLine
@@ -88,9 +88,11 @@ class Destination:
                 nbytes = sum(map(len, payloads))
                 channel = Channel.PEER if batch.apart else Channel.GROUP
                 out.append(Event(Kind.DEQUEUE, now_ns, view.id, origin, 0, batch.first, count, self._ordinal, at))
-                out.append(
-                    Dequeue(origin, channel, payloads, batch.first, count, nbytes, stamp=Stamp(view.id.number, at))
-                )
+                dequeue = Dequeue(origin, channel, payloads, batch.first, count, nbytes)
+                dequeue.stamp = Stamp(view.id.number, at)
+                if batch.apart:
+                    dequeue.to = tuple(view.members[rank] for rank in ranks_of(batch.to))
+                out.append(dequeue)
                 self._ordinal += count
                 self.backlog.add(count, nbytes)
         return out
