@@ -15,6 +15,7 @@ from ringcast._version import __version__
 from ringcast.errors import (
     ConfigError,
     GroupClosed,
+    JoinRefused,
     NotMember,
     NotPrimary,
     PeerError,
@@ -57,6 +58,7 @@ __all__ = [
     "DnsDiscovery",
     "Group",
     "GroupClosed",
+    "JoinRefused",
     "Joining",
     "Message",
     "MulticastDiscovery",

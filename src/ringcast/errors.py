@@ -11,6 +11,8 @@
     │                        was taken, and it comes back by itself as a new incarnation
     ├── NotPrimary           this member is on a side that may not go on (`partition="primary"`); nothing was taken, and
     │                        it comes back by itself to the side that may
+    ├── JoinRefused          the group does not take this member: they must have the same `max_message_bytes`,
+    │                        `capacity_floor`, `partition` and `merge_state` or none; the message says what differs
     ├── StateError           the state could not be given, or not be loaded; the message says by whom and why
     ├── WaitExpired          a wait reached its own limit; the message says what it waited for
     ├── PeerError            a peer broke the protocol (the core itself never raises this; it drops)
@@ -50,6 +52,10 @@ class PlaceLost(RingcastError):
 
 class NotPrimary(RingcastError):
     """Only the primary side of a partition may send, and this member is on another one."""
+
+
+class JoinRefused(RingcastError):
+    """The group and this member have not in common what a group must have."""
 
 
 class StateError(RingcastError):

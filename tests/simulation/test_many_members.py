@@ -31,3 +31,13 @@ def test_a_join_costs_packets_in_proportion_to_the_group() -> None:
 def test_forty_processes_form_one_view() -> None:
     world, names = group_of(40)
     assert len({world[name].node.view.id for name in names}) == 1
+
+
+def test_thirty_processes_form_although_a_view_is_larger_than_a_message_may_be_y08() -> None:
+    """Control messages have a limit of their own: not the application's."""
+    world = World(1)
+    names = [f"a-process-with-a-name-as-clusters-give-them-{number:03}" for number in range(30)]
+    config = profile("test", frame_bytes=1_400, max_message_bytes=1_500)
+    for name in names:
+        world.start(name, config=config, expect=30, seeds=names[:3])
+    assert world.is_soon_one(names, 10 * SECOND)

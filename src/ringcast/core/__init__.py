@@ -21,6 +21,7 @@ from ringcast.core.control import (
     Holding,
     Installed,
     Join,
+    JoinRefused,
     Leave,
     MergeCall,
     MergeDigest,
@@ -48,6 +49,7 @@ from ringcast.core.control import (
     ViewAnswer,
     ViewRefusal,
 )
+from ringcast.core.control_line import LARGEST_CONTROL
 from ringcast.core.effects import (
     AwaitMerged,
     AwaitState,
@@ -68,6 +70,7 @@ from ringcast.core.effects import (
     MergeStates,
     Probe,
     ProvideState,
+    Refused,
     SideOver,
     StateOver,
     Unicast,
@@ -91,6 +94,7 @@ from ringcast.core.packets import (
 )
 
 __all__ = [
+    "LARGEST_CONTROL",
     "Ack",
     "Announce",
     "Answer",
@@ -128,6 +132,7 @@ __all__ = [
     "Install",
     "Installed",
     "Join",
+    "JoinRefused",
     "Leave",
     "Left",
     "Loose",
@@ -149,6 +154,7 @@ __all__ = [
     "Probe",
     "ProvideState",
     "Refusal",
+    "Refused",
     "Request",
     "Reset",
     "ReunionFailed",

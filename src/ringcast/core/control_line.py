@@ -14,6 +14,8 @@ from ringcast.core.multicast import Forsaken, PeerStreams, largest_item, pieces_
 from ringcast.core.packets import Channel, Run
 from ringcast.model import Address, Config, View
 
+LARGEST_CONTROL = 1 << 20  # bytes of one control message, whatever the limit of the application's messages is
+
 Encode = Callable[[Control], bytes]
 Decode = Callable[[bytes], Control | Drop]
 
@@ -22,7 +24,7 @@ class ControlLine:
     """This member's control streams, with the codec that gives them meaning."""
 
     def __init__(self, me: Address, config: Config, budget: int, encode: Encode, decode: Decode) -> None:
-        self.streams = PeerStreams(Channel.CONTROL, me, config, config.control_capacity)
+        self.streams = PeerStreams(Channel.CONTROL, me, config, config.control_capacity, LARGEST_CONTROL)
         self._forsaken = Forsaken(self.streams, config.resumer_ns)
         self._budget = budget
         self._encode = encode

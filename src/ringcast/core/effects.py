@@ -132,6 +132,12 @@ class Lost(NamedTuple):
     reason: str
 
 
+class Refused(NamedTuple):
+    """The group does not take this process, now or later."""
+
+    why: str
+
+
 class ProvideState(NamedTuple):
     """For the application, behind the view: give the joiner the state as it is here (`give_state`, `end_state`)."""
 
@@ -217,6 +223,7 @@ Effect = (
     | Drop
     | Warn
     | Lost
+    | Refused
     | ProvideState
     | AwaitState
     | StateOver

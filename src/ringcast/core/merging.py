@@ -21,6 +21,7 @@ from ringcast.core.control import (
     Heartbeat,
     MergeCall,
     MergeDigest,
+    MergeId,
     MergeReq,
     MergeRsp,
     MergeView,
@@ -63,7 +64,7 @@ from ringcast.core.merge import (
     SuspectDissenter,
     Told,
 )
-from ringcast.model import Address, Config, View, ViewId
+from ringcast.model import Address, Config, Event, Kind, View, ViewId
 
 
 class Merging:
@@ -72,7 +73,7 @@ class Merging:
     def __init__(self, me: Address, config: Config, chance: Chance, membership: Membership) -> None:
         self.me = me
         self.detection = MergeDetector(me, config, chance)
-        self.leader = MergeLeader(me, config, chance)
+        self.leader = MergeLeader(me, config, chance, membership.terms)
         self.participant = MergeParticipant(me, config)
         self._membership = membership
         self._request: MergeReq | None = None  # that the handler is being asked about
@@ -124,6 +125,9 @@ class Merging:
         view, leading = self._view, self._membership.leading
         if view is None or leading is None:
             return [Drop("a merge request before the first view", sender)]
+        differs = self._membership.terms.difference(request.terms)
+        if differs is not None:
+            return self._refuse_terms(now_ns, sender, request.merge_id, differs)
         why = self.participant.objection(sender, request, view)
         if why is not None:
             return self._carry(now_ns, self.participant.on_refused(now_ns, sender, request.merge_id, why))
@@ -133,6 +137,19 @@ class Merging:
             out = self._carry(now_ns, self.leader.on_other_merge(now_ns, request.merge_id))
         self._request = request
         return out + leading.decide(now_ns, leading.handler.on_merge_req(now_ns, sender, request.merge_id))
+
+    def _refuse_terms(self, now_ns: int, sender: Address, merge_id: MergeId, differs: str) -> Steps:
+        """Sides that have not in common what a group must have stay apart, and both say so."""
+        terms, why = self._membership.terms, f"at {self.me} {differs} as at {sender}"
+        refused = self._carry(now_ns, self.participant.on_refused(now_ns, sender, merge_id, why, terms))
+        return [*self._apart(now_ns, sender, differs), *refused]
+
+    def _apart(self, now_ns: int, other: Address, differs: str) -> Steps:
+        detail = {"what": "TERMS", "answer": f"here {differs} as there"}
+        return [
+            Event(Kind.REQUESTED, now_ns, peer=other, detail=detail),
+            Warn(f"this side and that of {other} do not merge: here {differs} as there"),
+        ]
 
     def on_accept(self, now_ns: int, decision: AcceptMerge) -> Steps:
         request, self._request = self._request, None
@@ -179,7 +196,9 @@ class Merging:
         return self._carry(now_ns, self.leader.begin(now_ns, decision.merge_id))
 
     def _on_merge_rsp(self, now_ns: int, sender: Address, answer: MergeRsp) -> Steps:
-        return self._carry(now_ns, self.leader.on_merge_rsp(now_ns, sender, answer))
+        differs = self._membership.terms.difference(answer.terms)
+        apart = [] if differs is None else self._apart(now_ns, sender, differs)
+        return [*apart, *self._carry(now_ns, self.leader.on_merge_rsp(now_ns, sender, answer))]
 
     def _on_merge_digest(self, now_ns: int, sender: Address, answer: MergeDigest) -> Steps:
         return self._carry(now_ns, self.leader.on_merge_digest(now_ns, sender, answer))

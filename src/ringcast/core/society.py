@@ -25,7 +25,7 @@ from ringcast.core.control import (
 from ringcast.core.control_line import ControlLine
 from ringcast.core.custody import Custody, Told
 from ringcast.core.deadlines import earliest
-from ringcast.core.effects import Beat, Drop, Effect, Excluded, Install, Left, Probe, Unicast, Warn
+from ringcast.core.effects import Beat, Drop, Effect, Excluded, Install, Left, Probe, Refused, Unicast, Warn
 from ringcast.core.membership import (
     AcceptMerge,
     Adopt,
@@ -117,6 +117,7 @@ class Society:
             Resumed: self._nothing,
             Beat: self._pass_on,
             Left: self._pass_on,
+            Refused: self._pass_on,
             Excluded: self._pass_on,
             Drop: self._pass_on,
             Warn: self._pass_on,

@@ -7,6 +7,7 @@ from ringcast.model.event import SCHEMA_VERSION, Event, Kind
 from ringcast.model.message import Batch, Delivery, Message, Notice, Rejoin, StatesApart, ViewChange
 from ringcast.model.order import TOTAL, Order
 from ringcast.model.primary import Electorate, Mark, combined, first_mark
+from ringcast.model.terms import Terms
 from ringcast.model.view import View, ViewId
 
 __all__ = [
@@ -34,6 +35,7 @@ __all__ = [
     "Profile",
     "Rejoin",
     "StatesApart",
+    "Terms",
     "View",
     "ViewChange",
     "ViewId",

@@ -28,11 +28,10 @@ class Config:
     """What one member does and bounds. Sizes of windows are agreed in the group: the smallest wins."""
 
     capacity: int = _range(16_384, 1, 1 << 20)  # messages in a window (G2)
+    capacity_floor: int = _range(1, 1, 1 << 20)  # no member of the group may have less; the same at all members
     window_bytes: int = _range(4 * MIB, 1, 1 << 34)  # bytes in a send window; one message always fits an empty one
     frame_bytes: int = _range(64_000, 512, 65_000)  # largest packet
-    max_message_bytes: int = _range(
-        16 * MIB, 1, 1 << 31
-    )  # larger messages are refused; above frame_bytes they are fragmented
+    max_message_bytes: int = _range(16 * MIB, 1, 1 << 31)  # the same at all members; above frame_bytes it is cut
     ack_every: int = _range(0, 0, 1 << 20)  # messages taken between acks; 0 = capacity / 4
     xmit_interval_ns: int = _range(20 * MS, 1 * MS, 60 * SECOND)  # acks, requests and tail repair
     request_ranges: int = _range(1024, 1, 4096)  # gaps asked for in one interval
@@ -91,6 +90,8 @@ class Config:
             raise ConfigError(f"when_full must be 'wait' or 'raise', got {self.when_full!r}")
         if not isinstance(self.self_delivery, bool):
             raise ConfigError(f"self_delivery must be True or False, got {self.self_delivery!r}")
+        if self.capacity < self.capacity_floor:
+            raise ConfigError(f"capacity must be at least capacity_floor {self.capacity_floor}, got {self.capacity}")
         for inner, outer in _NESTED:
             _check_nested(self, inner, outer)
 

@@ -12,6 +12,7 @@ from ringcast.runtime.chronicle import Departure, Reunion
 from ringcast.runtime.driver import Driver
 from ringcast.runtime.words import heard_seconds
 
+APART_SECONDS = 60.0  # a side that was met so long ago may be gone
 ASKED_SECONDS = 10.0  # a joiner that asked longer ago has given up, or found another way
 OTHER_GROUP = "another group's frame"
 
@@ -42,13 +43,25 @@ def absences(driver: Driver) -> list[Absence]:
     chronicle, now = driver.chronicle, driver.now_ns()
     gone = [_absence(driver, departure, now) for _, departure in sorted(chronicle.departed.items())]
     asking = [
-        Absence(str(member), f"it asked to join {age:.1f} s ago and was told {asked.answer!r}", age, _ASKING)
+        Absence(
+            str(member),
+            f"it asked to join {age:.1f} s ago and was told {asked.answer!r}",
+            age,
+            _REFUSED if asked.answer.startswith("refused") else _ASKING,
+        )
         for member, asked in chronicle.joiners.items()
         if (age := (now - asked.at_ns) / 1e9) < ASKED_SECONDS
     ]
-    return asking + gone
+    apart = [
+        Absence(str(other), f"it leads another side, which cannot merge with this one: {why}", (now - at) / 1e9, _APART)
+        for other, (at, why) in chronicle.apart.items()
+        if (now - at) / 1e9 < APART_SECONDS
+    ]
+    return asking + apart + gone
 
 
+_APART = "the two sides merge when what the message names is the same at all members"
+_REFUSED = "its join has failed; it can join when what the message names is the same at all members"
 _ASKING = "it is let in with the next view; told busy, it asks again by itself"
 
 

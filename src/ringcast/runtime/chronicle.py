@@ -72,6 +72,7 @@ class Chronicle:
         self.departed: dict[Address, Departure] = {}
         self.reunion: Reunion | None = None
         self.joiners: dict[Address, Asked] = {}
+        self.apart: dict[Address, tuple[int, str]] = {}  # coordinators of sides that cannot merge with ours: when, why
         self.failed_merge: tuple[int, str] | None = None  # when, and why
         self.suspended: tuple[int, str] | None = None  # a view change or merge that runs at this coordinator
         self._heard = heard
@@ -108,7 +109,11 @@ class Chronicle:
             self._suspicions[peer] = Suspicion(now_ns, why, now_ns - self._heard.get(peer, now_ns))
 
     def _on_requested(self, now_ns: int, peer: Address, detail: Mapping[str, Any]) -> None:
-        if detail["what"] in ("LEAVE", "COORD_LEAVE"):
+        if detail["what"] == "TERMS":
+            self.apart[peer] = (now_ns, detail["answer"])
+            while len(self.apart) > DEPARTED:
+                del self.apart[next(iter(self.apart))]
+        elif detail["what"] in ("LEAVE", "COORD_LEAVE"):
             self._leaving[peer] = None
         elif detail["what"] in ("JOIN", "JOIN_WITH_STATE"):
             self.joiners[peer] = Asked(now_ns, detail["answer"])
@@ -127,6 +132,7 @@ class Chronicle:
         for member in view.members:
             self.departed.pop(member, None)
             self.joiners.pop(member, None)
+            self.apart.pop(member, None)
         self._suspicions.clear()
         self._leaving.clear()
         self.failed_merge = None

@@ -37,12 +37,13 @@ from ringcast.core import (
     Node,
     Probe,
     ProvideState,
+    Refused,
     SideOver,
     StateOver,
     Unicast,
     Warn,
 )
-from ringcast.errors import RingcastError, TransportError
+from ringcast.errors import JoinRefused, RingcastError, TransportError
 from ringcast.model import Address, Event, Kind
 from ringcast.runtime.chronicle import Chronicle
 from ringcast.runtime.coalescing import coalescer
@@ -58,6 +59,7 @@ _log = logging.getLogger("ringcast")
 
 BYTES_PER_CAST = 500_000  # a long run leaves in parts, each sent while it is still in the cache
 _OF_MEMBERSHIP, _OF_ORDER = int(Kind.VIEW), int(Kind.QUEUE_START)  # membership and merge lie between them
+WARNED = 64  # warnings remembered, so that each is logged once
 MAX_ENDPOINTS = 4_096  # parsed endpoints remembered
 MAX_UNSENT = 4_096  # control and repair frames kept while the socket is busy; beyond it they are dropped, and repaired
 
@@ -88,8 +90,10 @@ class Driver:
         self.on_lost: Callable[[str], None] = _say_nothing
         self.on_left: Callable[[Left], None] = _ignore
         self.on_finished: Callable[[Finished], None] = _ignore
+        self.on_refused: Callable[[JoinRefused], None] = lambda error: None
         self.on_excluded: Callable[[Excluded], None] = _ignore
         self.on_state: Callable[[Any], None] = _ignore
+        self._warned: dict[str, None] = {}
         self._codec = codec
         self._coalesced = coalescer(codec.decode)
         self._recorder = recorder
@@ -123,6 +127,7 @@ class Driver:
             Drop: self._drop,
             Warn: self._warn,
             Lost: self._lost,
+            Refused: self._refused,
             ProvideState: self._state,
             AwaitState: self._state,
             StateOver: self._state,
@@ -324,7 +329,19 @@ class Driver:
         self.drops.add(effect.reason, effect.count)
 
     def _warn(self, effect: Warn) -> None:
-        _log.warning("%s: %s", self.node.me, effect.words)
+        if effect.words not in self._warned:
+            self._warned[effect.words] = None
+            while len(self._warned) > WARNED:
+                del self._warned[next(iter(self._warned))]
+            _log.warning("%s: %s", self.node.me, effect.words)
+
+    def _refused(self, effect: Refused) -> None:
+        error = JoinRefused(f"{self.node.me} cannot be in this group: {effect.why}")
+        _log.error("%s", error)
+        if self._first_view is not None:
+            self.fail_view(error)
+        else:  # It comes back; not at once, for we are in the middle of carrying out what the node ordered.
+            asyncio.get_running_loop().call_soon(self.on_refused, error)
 
     def _lost(self, effect: Lost) -> None:
         _log.error("lost its place: %s", effect.reason)

@@ -51,6 +51,7 @@ def explain(group: str, driver: Driver, waiting: list[Waiting]) -> str:
     if driver.node.has_group and not driver.node.view.is_primary:
         parts.append(why_not_primary(driver.node.view))
     parts += [str(wait) for wait in waiting] or ["nothing waits"]
+    parts += _narrowed(driver)
     parts += _spooled(driver)
     parts += _unread(driver)
     parts += _runs(driver)
@@ -70,6 +71,14 @@ def _place(group: str, driver: Driver) -> str:
     names = ", ".join(member.name for member in node.view.members)
     since = (driver.now_ns() - driver.chronicle.since_ns) / 1e9
     return f"{node.me} at {node.me.endpoint} is in group {group}, view {node.view.id} for {since:.1f} s: {names}"
+
+
+def _narrowed(driver: Driver) -> list[str]:
+    """A member with a small window slows everybody."""
+    if not driver.node.has_group or 2 * driver.node.group.capacity > driver.node.config.capacity:
+        return []
+    own, agreed = driver.node.config.capacity, driver.node.group.capacity
+    return [f"the group's window is {agreed} messages, that of its smallest member; this member's config allows {own}"]
 
 
 def _unread(driver: Driver) -> list[str]:

@@ -27,6 +27,7 @@ from ringcast.core import (
     Lost,
     Node,
     Probe,
+    Refused,
     Unicast,
     Warn,
 )
@@ -59,6 +60,7 @@ class Member:
         self.port = Port(world.network, world.group, node)
         self.excluded: list[ViewId] = []  # later views of the others, without this member
         self.lost: str | None = None  # why it cannot go on in its view, if so
+        self.refused: str | None = None  # why the group does not take it, if so
         self.drops: Counter[str] = Counter()
         self.desk: StateDesk | None = None  # where its state is got and given, if it has one
         self.is_frozen = False
@@ -87,6 +89,7 @@ class Member:
             Drop: self._drop,
             Warn: self._ignore,
             Lost: self._lose,
+            Refused: self._refused,
             Left: self._leave_world,
             Excluded: self._note_exclusion,
             Beat: self._ignore,
@@ -274,6 +277,9 @@ class Member:
     def _leave_world(self, effect: Left) -> None:
         self._note_all(self.waits.end(self.now_ns, "leave", "done" if effect.clean else "limit"))
         self._is_leaving = True
+
+    def _refused(self, effect: Refused) -> None:
+        self.refused = effect.why
 
     def _note_exclusion(self, effect: Excluded) -> None:
         self.excluded.append(effect.view)

@@ -12,6 +12,7 @@ from functools import lru_cache
 import msgspec
 
 from ringcast.core import (
+    LARGEST_CONTROL,
     Announce,
     Answer,
     AreYouThere,
@@ -31,6 +32,7 @@ from ringcast.core import (
     Hello,
     Installed,
     Join,
+    JoinRefused,
     Leave,
     MergeCall,
     MergeDigest,
@@ -52,7 +54,7 @@ from ringcast.core import (
     ViewRefusal,
 )
 from ringcast.model import MAX_ENDPOINT, MAX_INCARNATION, MAX_NAME, Address, ViewId, check_name
-from ringcast.wire.limits import MAX_CACHED, MAX_CONTROL, MAX_MEMBERS, MAX_SEQNO, MAX_WORDS
+from ringcast.wire.limits import MAX_CACHED, MAX_MEMBERS, MAX_SEQNO, MAX_WORDS
 
 _NUMBERS: dict[int, type] = {
     1: Hello,
@@ -68,6 +70,7 @@ _NUMBERS: dict[int, type] = {
     11: StateConfirmed,
     12: StateProgress,
     13: ReunionFailed,
+    14: JoinRefused,
     16: Ask,
     17: Answer,
     18: Behind,
@@ -104,7 +107,7 @@ def encode_control(message: Control) -> bytes:
 
 
 def decode_control(data: bytes) -> Control | Drop:
-    if not 1 <= len(data) <= MAX_CONTROL:
+    if not 1 <= len(data) <= LARGEST_CONTROL:
         return Drop(f"a control message of {len(data)} bytes", None)
     decoder = _DECODERS.get(data[0])
     if decoder is None:

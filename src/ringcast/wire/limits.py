@@ -7,6 +7,5 @@ MAX_ITEMS = 32_768  # a frame of empty messages: two bytes each in the length ta
 MAX_RANGES = 4_096
 MAX_SEQNO = 2**63 - 1
 MAX_CACHED = 4_096  # addresses and tags remembered by a decoder
-MAX_CONTROL = 1 << 20  # bytes of one control message
 MAX_MEMBERS = 4_096  # entries of any list in a control message
 MAX_WORDS = 512  # characters of a reason

@@ -42,6 +42,7 @@ from ringcast.core.control.presence import (
     Heartbeat,
     Hello,
     Join,
+    JoinRefused,
     Leave,
     ReunionFailed,
     StateConfirmed,
@@ -73,6 +74,7 @@ Control = (
     | Heartbeat
     | AreYouThere
     | Join
+    | JoinRefused
     | Leave
     | Busy
     | Elsewhere
@@ -129,6 +131,7 @@ __all__ = [
     "Holding",
     "Installed",
     "Join",
+    "JoinRefused",
     "Leave",
     "MergeCall",
     "MergeDigest",

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from ringcast.core.control.ids import MergeId
-from ringcast.model import Address, Entry, Mark, View, ViewId
+from ringcast.model import Address, Entry, Mark, Terms, View, ViewId
 
 
 @dataclass(frozen=True, slots=True)
@@ -50,15 +50,17 @@ class MergeReq:
     merge_id: MergeId
     view: ViewId
     members: tuple[Address, ...]
+    terms: Terms | None = None
 
 
 @dataclass(frozen=True, slots=True)
 class MergeRsp:
-    """Accepted, or rejected (the seed's merge_rejected); sent at once."""
+    """Accepted, or rejected (the seed's merge_rejected); sent at once. `terms`: rejected because these are ours."""
 
     merge_id: MergeId
     accepted: bool
     why: str = ""
+    terms: Terms | None = None
 
 
 @dataclass(frozen=True, slots=True)

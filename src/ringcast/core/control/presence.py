@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from ringcast.model import Address, ViewId
+from ringcast.model import Address, Terms, ViewId
 
 
 @dataclass(frozen=True, slots=True)
@@ -43,6 +43,14 @@ class Join:
     with_state: bool
     capacity: int
     window_bytes: int
+    terms: Terms | None = None  # None: said by a process that knows of none
+
+
+@dataclass(frozen=True, slots=True)
+class JoinRefused:
+    """You cannot be a member here, now or later: this is what we do not have in common."""
+
+    why: str
 
 
 @dataclass(frozen=True, slots=True)

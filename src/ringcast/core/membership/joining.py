@@ -18,7 +18,7 @@ from typing import NamedTuple
 from ringcast.core.chance import Chance
 from ringcast.core.control import Announce, Hello, Join, NewView, RollCallId
 from ringcast.core.membership.steps import Ring, Say, Steps, Tell
-from ringcast.model import Address, Config, Entry, ViewId
+from ringcast.model import Address, Config, Entry, Terms, ViewId
 
 TRIES = 2  # without an answer, before another coordinator is asked
 GREETED = 16  # endpoints greeted in one look: its cost does not grow with what discovery knows
@@ -41,11 +41,12 @@ class Joiner:
         expect: int = 0,
         observer: bool = False,
         with_state: bool = False,
+        terms: Terms | None = None,
     ) -> None:
         self.me = me
         self.config = config
         self.expect = expect
-        self.request = Join(observer, with_state, config.capacity, config.window_bytes)
+        self.request = Join(observer, with_state, config.capacity, config.window_bytes, terms)
         self._hello = Hello(observer)
         self.target: Address | None = None  # whom we asked
         self.tries = 0  # without any answer from it

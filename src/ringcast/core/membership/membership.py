@@ -27,6 +27,7 @@ from ringcast.core.control import (
     Fill,
     Hello,
     Join,
+    JoinRefused,
     Leave,
     NewView,
     Standing,
@@ -34,7 +35,7 @@ from ringcast.core.control import (
     ViewAck,
 )
 from ringcast.core.deadlines import earliest
-from ringcast.core.effects import Drop, Excluded, Left
+from ringcast.core.effects import Drop, Excluded, Left, Refused, Warn
 from ringcast.core.membership.follower import Follower, Streams
 from ringcast.core.membership.joining import Joiner
 from ringcast.core.membership.leading import Leading
@@ -53,7 +54,7 @@ from ringcast.core.membership.steps import (
     Tell,
 )
 from ringcast.core.membership.suspicions import Suspicions
-from ringcast.model import Address, Config, Event, Kind, View, ViewId
+from ringcast.model import Address, Config, Event, Kind, Terms, View, ViewId
 
 
 class Membership:
@@ -77,9 +78,12 @@ class Membership:
         self.suspicions = Suspicions(me)
         self.states = PendingStates(reunites)
         self.primacy = Primacy(me, primary, expect)
+        self.terms = Terms.of(config, primary=primary, reunites=reunites)
         self._founds = founds
         self.standing: Callable[[], Standing] = lambda: NO_STATE  # with the application's state
-        self.joiner: Joiner | None = Joiner(me, config, chance, expect=expect, observer=observer, with_state=with_state)
+        self.joiner: Joiner | None = Joiner(
+            me, config, chance, expect=expect, observer=observer, with_state=with_state, terms=self.terms
+        )
         self.follower: Follower | None = None
         self.leading: Leading | None = None
         self.leaver: Leaver | None = None
@@ -92,6 +96,7 @@ class Membership:
             Hello: self._on_hello,
             Announce: self._on_announce,
             Join: self._on_join,
+            JoinRefused: self._on_join_refused,
             Leave: self._on_leave,
             Busy: self._on_busy,
             Elsewhere: self._on_elsewhere,
@@ -163,7 +168,32 @@ class Membership:
         out: Steps = []
         for old in [member for member in view.members if sender.is_successor_of(member)]:
             out += self.suspect(now_ns, old, f"{sender} runs in its place")  # The process before is gone for good.
-        return out + leading.on_join(now_ns, sender, join)
+        why = self.terms.difference(join.terms)
+        if why is not None:
+            return out + self._refuse_join(now_ns, sender, why)
+        return out + self._narrows(view, sender, join) + leading.on_join(now_ns, sender, join)
+
+    def _refuse_join(self, now_ns: int, sender: Address, why: str) -> Steps:
+        detail = {"what": "JOIN", "answer": f"refused: here {why}"}
+        return [
+            Event(Kind.REQUESTED, now_ns, peer=sender, detail=detail),
+            Warn(f"refused to let {sender} join: here {why} as at {sender}"),
+            Say(sender, JoinRefused(f"there {why} as here")),
+        ]
+
+    def _narrows(self, view: View, sender: Address, join: Join) -> Steps:
+        """One small member slows everybody, and nobody would think of it."""
+        if 2 * join.capacity > view.capacity or sender in view:
+            return []
+        return [
+            Warn(f"{sender} joins with capacity {join.capacity}: the whole group's window shrinks from {view.capacity}")
+        ]
+
+    def _on_join_refused(self, now_ns: int, sender: Address, refused: JoinRefused) -> Steps:
+        if self.joiner is None or sender != self.joiner.target:
+            return []
+        self.is_over = True
+        return [Refused(f"{sender} refuses it: {refused.why}")]
 
     def _elsewhere(self, asker: Address) -> Steps:
         return [] if self.leader is None else [Say(asker, Elsewhere(self.leader))]

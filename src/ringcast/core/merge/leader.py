@@ -20,7 +20,7 @@ from ringcast.core.merge.decisions import Leading, MergeEnded, Overlap, Propose,
 from ringcast.core.merge.parties import Party
 from ringcast.core.merge.patience import Patience
 from ringcast.core.merge.pause import Pause
-from ringcast.model import Address, Config, Digest, Event, Kind, View, ViewId
+from ringcast.model import Address, Config, Digest, Event, Kind, Terms, View, ViewId
 
 Decisions = list[Leading]
 
@@ -45,13 +45,14 @@ class Attempt:
 
 
 class MergeLeader:
-    def __init__(self, me: Address, config: Config, chance: Chance) -> None:
+    def __init__(self, me: Address, config: Config, chance: Chance, terms: Terms | None = None) -> None:
         self.me = me
         self.config = config
         self.attempt: Attempt | None = None
         self.pause = Pause(config.merge_pause_ns, config.merge_pause_max_ns, chance)
         self.patience = Patience(config.merge_patience)
         self._proposed: tuple[MergeId, list[Party]] | None = None
+        self._terms = terms
         self._merges = 0
         self._numbered = 0  # our last view's number: even if nobody kept it, no other content may have its id (G4)
 
@@ -79,7 +80,7 @@ class MergeLeader:
         deadline = now_ns + self.config.merge_ask_ns
         self.attempt = Attempt(merge_id, by_coordinator, Step.ASKING, deadline, dict.fromkeys(by_coordinator))
         asked = [
-            Send(party.coordinator, MergeReq(merge_id, party.view.id, party.members))
+            Send(party.coordinator, MergeReq(merge_id, party.view.id, party.members, self._terms))
             for party in _self_last(self.me, parties)
         ]
         return [self._traced(now_ns, "start", {"parties": [list(party.members) for party in parties]}), *asked]

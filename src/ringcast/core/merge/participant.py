@@ -14,7 +14,7 @@ from enum import StrEnum
 from ringcast.core.control import MergeCall, MergeDigest, MergeId, MergeReq, MergeRsp, MergeView
 from ringcast.core.merge.consolidate import Told, digest_event
 from ringcast.core.merge.decisions import HoldRollCall, MergeOver, Send, SpreadView, Taking
-from ringcast.model import Address, Config, Digest, Event, Kind, Mark, View
+from ringcast.model import Address, Config, Digest, Event, Kind, Mark, Terms, View
 
 MAX_LEADERS = 1024
 
@@ -94,9 +94,11 @@ class MergeParticipant:
         self._enter(now_ns, request.merge_id, Part.ACCEPTED, request.members)
         return [*yielded, self._event(now_ns, request.merge_id, "accept"), answer]
 
-    def on_refused(self, now_ns: int, sender: Address, merge_id: MergeId, why: str) -> Decisions:
+    def on_refused(
+        self, now_ns: int, sender: Address, merge_id: MergeId, why: str, terms: Terms | None = None
+    ) -> Decisions:
         """The view handler rejected it, or there was an objection: the leader learns it at once (X5)."""
-        return [self._event(now_ns, merge_id, "refuse", why=why), Send(sender, MergeRsp(merge_id, False, why))]
+        return [self._event(now_ns, merge_id, "refuse", why=why), Send(sender, MergeRsp(merge_id, False, why, terms))]
 
     def on_merge_call(self, now_ns: int, sender: Address, call: MergeCall) -> Decisions:
         merge = self._in(call.merge_id, Part.ACCEPTED)

@@ -28,11 +28,14 @@ _CHANNELS = len(Channel)
 class PeerStreams:
     """All streams of one channel (PEER or CONTROL) from and to this member."""
 
-    def __init__(self, channel: Channel, me: Address, config: Config, capacity: int) -> None:
+    def __init__(
+        self, channel: Channel, me: Address, config: Config, capacity: int, largest_message: int | None = None
+    ) -> None:
         self.channel = channel
         self.me = me
         self.config = config
         self.capacity = capacity
+        self._largest_message = largest_message or config.max_message_bytes
         self.outgoing: dict[Address, Outgoing] = {}
         self.incoming: dict[Address, Incoming] = {}
         self._epoch = 0
@@ -171,7 +174,7 @@ class PeerStreams:
             capacity=self.capacity,
             ack_after=max(1, self.capacity // 4),
             ack_bytes=max(1, self.config.window_bytes // 4),
-            max_message_bytes=self.config.max_message_bytes,
+            max_message_bytes=self._largest_message,
             max_ranges=self.config.request_ranges,
             ranges_per_packet=ranges_budget(self.config.frame_bytes, self.me, sender),
             max_requested=self.config.request_messages,
