@@ -33,7 +33,7 @@ from ringcast.trace import Recording
 
 _VIEW = Kind.VIEW  # looked up once, not for every event
 
-GUARANTEES = tuple(f"G{number}" for number in range(1, 15))
+GUARANTEES = tuple(f"G{number}" for number in range(1, 19))
 
 CHECKERS: dict[str, Callable[[], Checker]] = {
     "G1": FifoChecker,
@@ -121,7 +121,7 @@ def parse_require(require: Iterable[str]) -> list[str]:
     names = [name.strip().upper() for part in require for name in part.split(",") if name.strip()]
     for name in names:
         if name not in GUARANTEES:
-            raise UsageError(f"unknown guarantee {name!r}: there are G1 to G14")
+            raise UsageError(f"unknown guarantee {name!r}: there are G1 to G18")
     return names
 
 

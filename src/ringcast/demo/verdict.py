@@ -100,4 +100,8 @@ MEANING = {
     "G12": "one order for all",
     "G13": "causality",
     "G14": "nothing blocks for ever",
+    "G15": "handed over once",
+    "G16": "all destinations",
+    "G17": "one primary",
+    "G18": "state cut at the view",
 }

@@ -10,7 +10,7 @@
         assert world.same(lambda app: app.data) == {"x": "1"}
 
 Real Groups, driven by the real driver, on a clock and a network that are simulated: nothing waits for real, a seed
-replays bit for bit, and at the end the guarantees G1 to G14 are judged. This is the one room that knows both `runtime`
+replays bit for bit, and at the end the guarantees G1 to G18 are judged. This is the one room that knows both `runtime`
 and `sim` (decision 0055). docs/testing-your-service.md is the guide; `ringcast_world` is the same as a pytest fixture.
 """
 

@@ -1,7 +1,7 @@
 """How a test in a world fails: as an AssertionError that says what was found, and how to see it again.
 
 WorldFailed
-├── Violated    a guarantee of ringcast (G1 to G14) did not hold
+├── Violated    a guarantee of ringcast (G1 to G18) did not hold
 ├── Diverged    applications that should agree do not
 ├── Unsettled   something did not happen within its limit of virtual time
 └── Broke       an application, or something in ringcast, raised what nobody caught

@@ -57,8 +57,8 @@ def test_a_required_guarantee_that_was_not_exercised_leaves_it_unjudged() -> Non
 
 
 def test_an_unknown_guarantee_cannot_be_required() -> None:
-    with pytest.raises(UsageError, match="G15"):
-        parse_require(["G15"])
+    with pytest.raises(UsageError, match="G19"):
+        parse_require(["G19"])
 
 
 def test_a_cut_recording_alone_is_no_reason_for_doubt() -> None:

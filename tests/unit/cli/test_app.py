@@ -112,7 +112,7 @@ def test_check_prints_one_json_object(recorded: Path, capsys: pytest.CaptureFixt
     said = json.loads(capsys.readouterr().out)
     assert said["verdict"] == "held" and said["judge"] == "checkers" and said["dropped_events"] == 0
     assert said["guarantees"]["G1"].keys() >= {"verdict", "examined", "violations", "evidence"}
-    assert list(said["guarantees"]) == [f"G{n}" for n in range(1, 15)]
+    assert list(said["guarantees"]) == [f"G{n}" for n in range(1, 19)]
 
 
 def test_check_tells_a_violation_and_where(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:

@@ -15,6 +15,10 @@ TITLES = {
     "G12": "Atomic queueing",
     "G13": "Causality",
     "G14": "Nothing blocks for ever",
+    "G15": "Handed over once",
+    "G16": "All destinations",
+    "G17": "One primary",
+    "G18": "State",
 }
 
 STATEMENTS = {
@@ -32,6 +36,10 @@ STATEMENTS = {
     "G12": "Ordered messages came in one order to all who received them.",
     "G13": "No answer was ordered before its question, not even through another channel.",
     "G14": "Every wait ended in time, and those who live share one view.",
+    "G15": "The application was given every message that was acked, once and in order, or was told that it was not.",
+    "G16": "A message reached all its destinations, or its sender was told which one it did not reach.",
+    "G17": "At no time two primary groups went on side by side.",
+    "G18": "Who joined with state got all of it as of its view, and after a merge all hold one state.",
 }
 
 EXAMINED = {
@@ -49,4 +57,8 @@ EXAMINED = {
     "G12": "messages dequeued",
     "G13": "messages queued",
     "G14": "waits and final views",
+    "G15": "messages handed over",
+    "G16": "messages and their destinations",
+    "G17": "primary views",
+    "G18": "states loaded",
 }
