@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from random import Random
+from typing import Any
 
 import pytest
 
 from integration.long import either
-from ringcast.model import MS, SECOND, View
+from ringcast.model import MS, SECOND, Address, View, first_mark
 from unit.core.membership.world import World
 
 NAMES = "ABCDE"
@@ -16,11 +17,19 @@ STEPS = 6
 
 
 class PrimaryWorld(World):
-    """Whoever is excluded comes back as a new incarnation that founds nothing, as the driver does it."""
+    """Whoever is excluded comes back as a new incarnation that remembers its mark, as the driver does it."""
 
-    def begin(self, names: str = NAMES, **join: object) -> None:
+    def start_primary(self, name: str, expect: int = 0, **join: Any) -> None:
+        incarnation = 1 + sum(proc.name == name for proc in [*self.past, *self.procs.values()])
+        me = Address(name, incarnation, f"mem:{name}")
+        before = self.procs.get(name)
+        known = None if before is None else before.node.mark
+        mark = first_mark(me, expect) if before is None or known is None else known.kept_by(me, before.address)
+        self.start(name, expect=expect, mark=mark, **join)
+
+    def begin(self, names: str = NAMES) -> None:
         for name in names:
-            self.start(name, expect=len(names), seeds=names, primary=True, **join)
+            self.start_primary(name, len(names), seeds=names)
         assert self.is_soon_one(names)
         self.run_for(300 * MS)
 
@@ -36,7 +45,7 @@ class PrimaryWorld(World):
             for name in names:
                 if self[name].excluded and self[name].alive:
                     self.stop(self[name], "excluded")
-                    self.start(name, seeds=names, primary=True, founds=False)
+                    self.start_primary(name, seeds=names)
 
     def primary_views(self) -> list[View]:
         views = {p.view.id: p.view for p in self.procs.values() if p.alive and p.view is not None and p.view.is_primary}
@@ -123,7 +132,7 @@ def test_a_minority_stays_what_it_is_when_the_majority_is_gone_for_good() -> Non
 def test_observers_do_not_count() -> None:
     world = PrimaryWorld(5)
     for name in "ABCDE":
-        world.start(name, expect=5, seeds="ABCDE", primary=True, observer=name in "DE")
+        world.start_primary(name, 5, seeds="ABCDE", observer=name in "DE")
     assert world.is_soon_one("ABCDE")
     world.run_for(300 * MS)
     world.split("AB", "CDE")
@@ -145,7 +154,7 @@ def test_sides_without_a_majority_are_primary_again_when_they_meet() -> None:
 def test_a_group_of_which_more_are_expected_is_primary_when_half_of_them_are_there() -> None:
     world = PrimaryWorld(7)
     for name in "ABCDE":
-        world.start(name, expect=5, seeds="", primary=True)
+        world.start_primary(name, 5, seeds="")
     world.run_for(3 * SECOND)
     assert all(world[name].view is not None for name in NAMES)
     assert world.primary_views() == []

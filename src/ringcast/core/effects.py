@@ -11,7 +11,7 @@ from typing import NamedTuple
 
 from ringcast.core.control import Side
 from ringcast.core.packets import Channel, Packet
-from ringcast.model import Address, Event, View, ViewId
+from ringcast.model import Address, Event, Mark, View, ViewId
 from ringcast.order import Stamp
 
 
@@ -193,6 +193,13 @@ class MergedOver(NamedTuple):
     error: str | None
 
 
+class KeepMark(NamedTuple):
+    """Store what this member knows of primary views, so that it outlives the process; then say so (`on_mark_kept`)."""
+
+    number: int
+    mark: Mark
+
+
 class Beat(NamedTuple):
     """From now on send heartbeats to these; for a driver that does so from a thread of its own."""
 
@@ -232,6 +239,7 @@ Effect = (
     | SideOver
     | GiveMerged
     | MergedOver
+    | KeepMark
     | Beat
     | Left
     | Excluded

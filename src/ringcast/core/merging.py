@@ -30,7 +30,7 @@ from ringcast.core.control import (
     ViewAnswer,
 )
 from ringcast.core.deadlines import earliest
-from ringcast.core.effects import Drop, Excluded, Warn
+from ringcast.core.effects import Drop, Warn
 from ringcast.core.membership import (
     AcceptMerge,
     CancelHeld,
@@ -64,7 +64,7 @@ from ringcast.core.merge import (
     SuspectDissenter,
     Told,
 )
-from ringcast.model import Address, Config, Event, Kind, View, ViewId
+from ringcast.model import Address, Config, Electorate, Event, Kind, View, ViewId
 
 
 class Merging:
@@ -73,7 +73,7 @@ class Merging:
     def __init__(self, me: Address, config: Config, chance: Chance, membership: Membership) -> None:
         self.me = me
         self.detection = MergeDetector(me, config, chance)
-        self.leader = MergeLeader(me, config, chance, membership.terms)
+        self.leader = MergeLeader(me, config, chance, membership.terms, membership.numbers)
         self.participant = MergeParticipant(me, config)
         self._membership = membership
         self._request: MergeReq | None = None  # that the handler is being asked about
@@ -244,10 +244,9 @@ class Merging:
             case SuspectDissenter():
                 return self._membership.suspect(now_ns, decision.peer, "has another view")
             case LeftBehind():
-                return self._left_behind(now_ns, decision.view)
+                return self._membership.on_left_behind(now_ns, decision.view)
             case GoToPrimary():
-                members = () if self._view is None else self._view.members
-                return [Say(member, PrimaryElsewhere(decision.view.id)) for member in members]
+                return self._go_to_primary(decision.view, decision.primary)
             case Overlap():
                 who = ", ".join(map(str, decision.members))
                 return [Warn(f"merge: more than one side sent a digest of {who}; the highest entries count")]
@@ -280,14 +279,11 @@ class Merging:
             case MergeOver():
                 return leading.decide(now_ns, handler.on_merge_ended(now_ns, decision.merge_id, installed=False))
 
-    def _left_behind(self, now_ns: int, view: View) -> Steps:
-        """The others go on without us: we keep our incarnation, lead ourselves, and come back by merge."""
-        mine = self._view
-        out: Steps = [Excluded(view.id)]
-        for member in () if mine is None else mine.members:
-            if member in view and member != self.me:
-                out += self._membership.suspect(now_ns, member, f"is in {view.id}, without this member")
-        return out
+    def _go_to_primary(self, view: View, primary: Electorate) -> Steps:
+        """The primary side has gone on without us; ourselves last, for we end with it."""
+        members = () if self._view is None else self._view.members
+        outside = [member for member in members if member not in view and member != self.me]
+        return [Say(member, PrimaryElsewhere(primary)) for member in (*outside, self.me)]
 
     # ---- time
 

@@ -22,7 +22,7 @@ from ringcast.core.ordering import Ordering
 from ringcast.core.packets import Ack, Channel, Highest, Loose, Packet, Request, Reset, Run, Unrepairable
 from ringcast.core.society import Society
 from ringcast.errors import ConfigError, UsageError
-from ringcast.model import Address, Config, View, ViewId
+from ringcast.model import Address, Config, Mark, View, ViewId
 
 NO_NOTES: Mapping[str, object] = {}
 
@@ -86,15 +86,16 @@ class Node:
         observer: bool = False,
         with_state: bool = False,
         reunites: bool = False,
-        primary: bool = False,
-        founds: bool = True,
+        mark: Mark | None = None,
+        keeps_mark: bool = False,
         multicasts: bool = False,
         beats: bool = True,
     ) -> Node:
         """A process without a group. `beats`: it sends its heartbeats itself; else the driver does, as `Beat` says.
 
         `with_state`: it joins with the others' state. `reunites`: its application merges states after a MergeView.
-        `primary`: of a partition's sides only the primary one goes on. `founds`: it may begin a group.
+        `mark`: of a partition's sides only the primary one goes on, and this is what it knows of primary views;
+        `keeps_mark`: the driver keeps what it learns of them, as `KeepMark` says.
         """
         node = cls(me, config, multicasts=multicasts)
         line = ControlLine(me, config, node._budget, encode, decode)
@@ -106,8 +107,8 @@ class Node:
             observer=observer,
             with_state=with_state,
             reunites=reunites,
-            primary=primary,
-            founds=founds,
+            mark=mark,
+            keeps_mark=keeps_mark,
             beats=beats,
         )
         return node
@@ -127,6 +128,11 @@ class Node:
     @property
     def view(self) -> View:
         return self.group.view
+
+    @property
+    def mark(self) -> Mark | None:
+        """What this member knows of primary views; None without that policy."""
+        return None if self.society is None else self.society.membership.primacy.mark
 
     def begin(self, now_ns: int) -> list[Effect]:
         return self.group.begin(now_ns) if self.society is None else self.society.begin(now_ns)
@@ -173,7 +179,12 @@ class Node:
 
     def room(self) -> int:
         """How many small messages may be multicast now; none before the first view and while a roll call runs."""
-        return 0 if self._group is None else self._group.room()
+        return 0 if self._group is None or not self._group.view.is_primary else self._group.room()
+
+    @property
+    def _may_send(self) -> bool:
+        """Under the primary policy in a primary view only; one may be on its way."""
+        return self._group is not None and self._group.view.is_primary
 
     def await_room(self, count: int) -> None:
         """Somebody waits until so many messages may be multicast: `Freed` comes as soon as that may be so."""
@@ -207,7 +218,7 @@ class Node:
         return self.group.send(now_ns, items, list(map(len, items)), [payload])
 
     def may_send_to(self, peers: list[Address], nbytes: int) -> bool:
-        return self.peers.may_send(peers, self.pieces(nbytes), nbytes)
+        return self._may_send and self.peers.may_send(peers, self.pieces(nbytes), nbytes)
 
     def send_to(self, now_ns: int, peers: list[Address], payload: bytes) -> list[Effect]:
         """One message to some peers, on the stream of each; `may_send_to` said yes."""
@@ -217,7 +228,7 @@ class Node:
 
     def fit_in_order(self, sizes: list[int], to: list[Address] | None) -> int:
         """How many of the leading messages may be queued now, as one batch, for the view or for some of it."""
-        return self.order.fit(sizes, to)
+        return self.order.fit(sizes, to) if self._may_send else 0
 
     def queue(self, now_ns: int, payloads: list[bytes], to: list[Address] | None) -> tuple[int, list[Effect]]:
         """(number of the first, effects): a batch in the one order; `fit_in_order` said yes."""
@@ -273,6 +284,11 @@ class Node:
         """The merger's application made one state of all sides (`GiveMerged` follows); with an error: it could not."""
         self._wake_by(now_ns)
         return [] if self.society is None else self.society.on_states_merged(now_ns, error)
+
+    def on_mark_kept(self, now_ns: int, number: int) -> list[Effect]:
+        """What `KeepMark` of this number ordered is done."""
+        self._wake_by(now_ns)
+        return [] if self.society is None else self.society.on_mark_kept(now_ns, number)
 
     # ---- packets
 

@@ -25,7 +25,19 @@ from ringcast.core.control import (
 from ringcast.core.control_line import ControlLine
 from ringcast.core.custody import Custody, Told
 from ringcast.core.deadlines import earliest
-from ringcast.core.effects import Beat, Drop, Effect, Excluded, Install, Left, Probe, Refused, Unicast, Warn
+from ringcast.core.effects import (
+    Beat,
+    Drop,
+    Effect,
+    Excluded,
+    Install,
+    KeepMark,
+    Left,
+    Probe,
+    Refused,
+    Unicast,
+    Warn,
+)
 from ringcast.core.membership import (
     AcceptMerge,
     Adopt,
@@ -49,7 +61,7 @@ from ringcast.core.membership import (
 from ringcast.core.merging import Merging
 from ringcast.core.packets import Loose, Run
 from ringcast.core.vigilance import Vigilance
-from ringcast.model import Address, Event, View
+from ringcast.model import Address, Event, Mark, View
 
 _CLAIMS = (Heartbeat, Announce)  # messages in which a process names its view
 
@@ -67,8 +79,8 @@ class Society:
         observer: bool,
         with_state: bool,
         reunites: bool,
-        primary: bool,
-        founds: bool,
+        mark: Mark | None,
+        keeps_mark: bool,
         beats: bool,
     ) -> None:
         self.me = body.me
@@ -82,8 +94,8 @@ class Society:
             observer=observer,
             with_state=with_state,
             reunites=reunites,
-            primary=primary,
-            founds=founds,
+            mark=mark,
+            keeps_mark=keeps_mark,
         )
         self.merging = Merging(self.me, self.config, chance, self.membership)
         self.vigilance = Vigilance(self.me, self.config, self.membership, self.merging, beats=beats)
@@ -116,6 +128,7 @@ class Society:
             UnwatchLeader: self._unwatch_leader,
             Resumed: self._nothing,
             Beat: self._pass_on,
+            KeepMark: self._pass_on,
             Left: self._pass_on,
             Refused: self._pass_on,
             Excluded: self._pass_on,
@@ -203,6 +216,10 @@ class Society:
     def _say_and_do(self, now_ns: int, told: Told) -> list[Effect]:
         return told[0] + self.carry_out(now_ns, told[1])
 
+    def on_mark_kept(self, now_ns: int, number: int) -> list[Effect]:
+        """The mark of this number, or a later one, outlives the process now."""
+        return self.carry_out(now_ns, self.membership.on_mark_kept(number))
+
     def after_packet(self, now_ns: int, sender: Address, out: list[Effect]) -> list[Effect]:
         """Whatever it was: its sender lives, and it may have filled us up."""
         heard = self.vigilance.on_heard(now_ns, sender)
@@ -267,6 +284,8 @@ class Society:
             notes["merge_id"] = str(message.merge_id)
         if message.mark is not None:
             notes["primary"] = message.mark.is_primary
+            notes["votes"] = [[list(member), list(vote)] for member, vote in message.mark.votes]
+            notes["quorum"] = message.mark.quorum
         out = self._body.on_view(now_ns, view, offsets, notes, message.settlement)
         behind_view = next(at for at, effect in enumerate(out, 1) if isinstance(effect, Install))
         states, said = self.custody.on_view(now_ns, message)

@@ -1,9 +1,10 @@
 """Which side of a partition goes on, when only one may: votes of the members of the last primary view.
 
-A view is primary if it has a majority of the last primary view's voters (its members that are not observers), and of
-every later primary view that may have come about. Exactly half is enough with the first of them. A primary view has
-come about when all its members have installed it; until then it only limits what may be primary next, so that of two
-views that follow the same one at most one lasts. Dynamic: a group may shrink step by step and stay primary.
+A view is primary if those who go on to it from the view before carry the last primary view: they are a majority of its
+voters (its members that are not observers), or half of them with the first. They record the view before it exists, so
+whoever wants to follow the same primary view later meets one of them, and must carry the recorded view too. Therefore
+primary views form one chain (G17), and their numbers grow along it. Dynamic: a group may shrink step by step.
+With a fixed quorum the number of those who go on decides, whoever was there before.
 """
 
 from __future__ import annotations
@@ -24,39 +25,72 @@ class Electorate(NamedTuple):
     voters: tuple[Address, ...]
     expect: int = 0
 
-    def is_carried_by(self, members: Collection[Address]) -> bool:
+    def is_carried_by(self, votes: Collection[Address]) -> bool:
         if self.expect:
-            return 2 * len(members) > self.expect
-        present = sum(voter in members for voter in self.voters)
-        return 2 * present > len(self.voters) or (2 * present == len(self.voters) and self.voters[0] in members)
+            return 2 * len(votes) > self.expect
+        present = sum(voter in votes for voter in self.voters)
+        return 2 * present > len(self.voters) or (2 * present == len(self.voters) and self.voters[0] in votes)
 
 
 class Mark(NamedTuple):
-    """What a view, or a member, knows of primary views; as part of a view also whether that is one."""
+    """What a view, or a member, knows of primary views; as part of a view also whether that is one.
+
+    A process that comes back as a new incarnation and still has its mark (in memory, or in its mark file) votes as the
+    incarnation that first voted; `votes` says so. One without a mark is a new voter.
+    """
 
     last: Electorate
-    attempts: tuple[Electorate, ...] = ()  # later ones, that not everybody is known to have installed
+    attempts: tuple[Electorate, ...] = ()  # later ones that were recorded, and may have come about
     is_primary: bool = False
+    votes: tuple[tuple[Address, Address], ...] = ()  # (member, as whom it votes), where that is another address
+    quorum: int = 0  # fixed: so many voters make a primary view; 0: a majority of the last primary view
+    root: ViewId | None = None  # what the chain began with: tells apart chains whose processes all forgot
 
-    def decided_for(self, voters: Collection[Address]) -> Mark:
-        """For a view with these voters."""
-        carried = all(electorate.is_carried_by(voters) for electorate in (self.last, *self.attempts))
-        return self._replace(is_primary=bool(voters) and carried)
+    def votes_of(self, members: Iterable[Address]) -> tuple[Address, ...]:
+        """As whom these vote, each vote once."""
+        known = dict(self.votes)
+        return tuple(dict.fromkeys(known.get(member, member) for member in members))
 
-    def installed(self, view: ViewId, voters: tuple[Address, ...]) -> Mark:
-        """At a member that installs the view of this mark."""
-        if not self.is_primary:
-            return self
-        return self._replace(attempts=(*self.attempts, Electorate(view, voters))[-MAX_ATTEMPTS:])
+    def is_carried_by(self, members: Iterable[Address]) -> bool:
+        """May these go on to a primary view?"""
+        votes = self.votes_of(members)
+        if self.quorum:
+            return len(votes) >= self.quorum
+        electorates = (self.last, *self.attempts)
+        return bool(votes) and all(electorate.is_carried_by(votes) for electorate in electorates)
 
-    def formed(self, view: ViewId, voters: tuple[Address, ...]) -> Mark:
-        """At a member that knows that everybody has installed this primary view."""
-        return Mark(Electorate(view, voters), (), True) if view > self.last.view else self
+    def proposal(self, view: ViewId, voters: Iterable[Address], newcomers: Iterable[Address] = ()) -> Electorate | None:
+        """The primary view of these voters and newcomers, if there may be one; to be recorded by the voters first."""
+        voters = tuple(voters)
+        if not self.is_carried_by(voters) or len(self.attempts) >= MAX_ATTEMPTS:
+            return None
+        return Electorate(view, self.votes_of((*voters, *newcomers)))
+
+    def of_view(self, members: Collection[Address], primary: Electorate | None = None) -> Mark:
+        """As part of a view of these members; `primary`: they have recorded it as a primary one."""
+        votes = tuple(pair for pair in self.votes if pair[0] in members)
+        if primary is None:
+            return self._replace(is_primary=False, votes=votes)
+        return Mark(primary, (), True, votes, self.quorum, self.root)
+
+    def recorded(self, attempt: Electorate) -> Mark:
+        """At a member that is about to go on to this primary view."""
+        others = tuple(known for known in self.attempts if known.view != attempt.view)
+        return self._replace(attempts=(*others, attempt))
+
+    def without(self, attempt: ViewId) -> Mark:
+        """Whoever was to make this view said that it never will."""
+        return self._replace(attempts=tuple(known for known in self.attempts if known.view != attempt))
+
+    def kept_by(self, me: Address, was: Address) -> Mark:
+        """What the process knew as `was`, for its new incarnation."""
+        return self._replace(is_primary=False, votes=((me, self.votes_of([was])[0]),))
 
 
-def first_mark(founder: Address, expect: int) -> Mark:
+def first_mark(founder: Address, expect: int, quorum: int = 0) -> Mark:
     """Of a group that is being founded; with `expect` it becomes primary when more than half of them are there."""
-    return Mark(Electorate(ViewId(0, founder), (), max(1, expect)))
+    nothing_before = ViewId(0, founder)
+    return Mark(Electorate(nothing_before, (), max(1, expect)), quorum=quorum, root=nothing_before)
 
 
 def combined(marks: Iterable[Mark | None]) -> Mark | None:
@@ -64,7 +98,8 @@ def combined(marks: Iterable[Mark | None]) -> Mark | None:
     known = [mark for mark in marks if mark is not None]
     if not known:
         return None
-    last = max((mark.last for mark in known), key=lambda electorate: electorate.view)
+    latest = max(known, key=lambda mark: mark.last.view)
     attempts = {electorate.view: electorate for mark in known for electorate in mark.attempts}
-    later = [attempts[view] for view in sorted(attempts) if view > last.view]
-    return Mark(last, tuple(later[-MAX_ATTEMPTS:]))
+    later = tuple(attempts[view] for view in sorted(attempts) if view > latest.last.view)
+    votes = tuple({member: vote for mark in known for member, vote in mark.votes}.items())
+    return Mark(latest.last, later, False, votes, max(mark.quorum for mark in known), latest.root)

@@ -57,6 +57,11 @@ class View:
         return self.mark is None or self.mark.is_primary
 
     @property
+    def is_carried(self) -> bool:
+        """It is primary, or has the votes to be followed by a primary view of the same members."""
+        return self.is_primary or (self.mark is not None and self.mark.is_carried_by(self.voters))
+
+    @property
     def is_merge(self) -> bool:
         return bool(self.subgroups)
 

@@ -18,7 +18,7 @@ from typing import Any
 
 from ringcast.core import Node
 from ringcast.errors import ConfigError, RingcastError, StateError, UsageError, WaitExpired
-from ringcast.model import Address, Config, check_name
+from ringcast.model import Address, Config, Mark, check_name, first_mark
 from ringcast.runtime import arguments
 from ringcast.runtime.discovery import Discovery, NoAnswerYet, StaticDiscovery
 from ringcast.runtime.driver import Driver
@@ -203,7 +203,7 @@ async def enter(place: Place) -> Group:
             group.merge_states_with((place.get_state, place.set_state, place.merge_state))
         group.desk.begin()
         on_exclusion: OnExclusion = "rejoin" if place.partition == "primary" else place.on_exclusion
-        renew = partial(make_driver, place, 0, founds=place.partition == "all")
+        renew = partial(make_driver, place, 0)
         Comeback(group, driver, place.entry, renew, on_exclusion)
         if place.inspect:
             await group.inspect()  # Before the first view: who cannot get in is asked why.
@@ -228,8 +228,8 @@ async def _give_up(place: Place, group: Group | None) -> None:
     await _stop_searching(place)
 
 
-def make_driver(place: Place, expect: int, founds: bool = True) -> Driver:
-    """A new incarnation at the transport's endpoint. Who comes back to a primary side begins no group of its own."""
+def make_driver(place: Place, expect: int) -> Driver:
+    """A new incarnation at the transport's endpoint."""
     endpoint, host = str(place.transport.local), place.host
     me = Address(place.name or endpoint, host.incarnation(), endpoint)
     config = within_transport(place.config, place.transport)
@@ -243,8 +243,7 @@ def make_driver(place: Place, expect: int, founds: bool = True) -> Driver:
         observer=place.observer,
         with_state=place.set_state is not None,
         reunites=place.merge_state is not None,
-        primary=place.partition == "primary",
-        founds=founds,
+        mark=_mark(place, me, expect),
         multicasts=place.transport.multicasts,
         beats=host.beats_itself,
     )
@@ -254,6 +253,16 @@ def make_driver(place: Place, expect: int, founds: bool = True) -> Driver:
         node, Codec(place.group, me), place.transport, recorder, heartbeats, host.now_ns
     )
     return driver
+
+
+def _mark(place: Place, me: Address, expect: int) -> Mark | None:
+    """What this incarnation knows of primary views: what the one before it knew."""
+    if place.partition != "primary":
+        return None
+    before = None if place.entry.driver is None else place.entry.driver.node
+    if before is not None and before.mark is not None:
+        return before.mark.kept_by(me, before.me)
+    return first_mark(me, expect)
 
 
 def _heartbeats(place: Place, node: Node) -> Heartbeats:

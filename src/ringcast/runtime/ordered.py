@@ -114,7 +114,7 @@ class Ordered:
         driver = self._driver()
         if driver.is_busy or self._turn:
             return 0
-        if not driver.node.view.is_primary or any(peer not in driver.node.view for peer in peers or ()):
+        if not driver.node.view.is_carried or any(peer not in driver.node.view for peer in peers or ()):
             return 1  # No room will come; the caller is told.
         return driver.node.fit_in_order(sizes, peers)
 
@@ -134,7 +134,7 @@ class Ordered:
 
     def _check_peers(self, peers: list[Address] | None) -> None:
         view = self._driver().node.view
-        if not view.is_primary:
+        if not view.is_carried:
             raise NotPrimary(f"nothing was queued: {why_not_primary(view)}")
         gone = [peer for peer in peers or () if peer not in view]
         if gone:
@@ -146,7 +146,7 @@ class Ordered:
     def _is_aside(self) -> bool:
         """On a side that may not go on."""
         node = self._driver().node
-        return node.has_group and not node.view.is_primary
+        return node.has_group and not node.view.is_carried
 
     def _refill(self) -> None:
         """What may join the next turn: at most a frame's worth, and nothing while somebody waits."""

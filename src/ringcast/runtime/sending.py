@@ -143,7 +143,7 @@ class Sending:
 
     @property
     def _is_primary(self) -> bool:
-        return not self._node.has_group or self._node.view.is_primary
+        return not self._node.has_group or self._node.view.is_carried
 
     @property
     def _is_free(self) -> bool:

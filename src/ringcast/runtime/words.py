@@ -233,11 +233,18 @@ def _names(members: list[Address]) -> str:
 
 
 def why_not_primary(view: View) -> str:
-    """Of a view that may not go on (`partition="primary"`)."""
-    assert view.mark is not None
-    last = view.mark.last
-    if last.expect:
-        return f"this side is not primary: {len(view.voters)} of {last.expect} expected members are in view {view.id}"
-    here = sum(voter in view for voter in last.voters)
-    whose = f"{here} of the {len(last.voters)} voters of the primary view {last.view} are in view {view.id}"
+    """Of a view that is not primary (`partition="primary"`)."""
+    mark = view.mark
+    assert mark is not None
+    last, votes = mark.last, mark.votes_of(view.voters)
+    if view.is_carried:
+        return f"view {view.id} has the votes to be followed by a primary view, which is being made"
+    if mark.quorum:
+        whose = f"{len(votes)} of the {mark.quorum} voters of the quorum are in view {view.id}"
+    elif last.expect:
+        return f"this side is not primary: {len(votes)} of {last.expect} expected members are in view {view.id}"
+    else:
+        missing = next((one for one in (last, *mark.attempts) if not one.is_carried_by(votes)), last)
+        here = sum(voter in votes for voter in missing.voters)
+        whose = f"{here} of the {len(missing.voters)} voters of the primary view {missing.view} are in view {view.id}"
     return f"this side is not primary: {whose}; it may not send, and comes back when it meets the primary side"

@@ -51,8 +51,6 @@ from ringcast.core.control.presence import (
     Suspicion,
 )
 from ringcast.core.control.primary import (
-    Formed,
-    Installed,
     PrimaryElsewhere,
 )
 from ringcast.core.control.roll_call import (
@@ -103,8 +101,6 @@ Control = (
     | MergeDigest
     | MergeView
     | CancelMerge
-    | Installed
-    | Formed
     | PrimaryElsewhere
 )
 
@@ -125,11 +121,9 @@ __all__ = [
     "Elsewhere",
     "Fill",
     "Filled",
-    "Formed",
     "Heartbeat",
     "Hello",
     "Holding",
-    "Installed",
     "Join",
     "JoinRefused",
     "Leave",

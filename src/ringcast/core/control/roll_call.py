@@ -17,7 +17,7 @@ from ringcast.core.control.ids import (
     Standing,
     Transfer,
 )
-from ringcast.model import Address, Entry, Mark, View, ViewId
+from ringcast.model import Address, Electorate, Entry, Mark, View, ViewId
 
 
 @dataclass(frozen=True, slots=True)
@@ -70,6 +70,7 @@ class Fill:
     cuts: tuple[int, ...]
     sources: tuple[Source, ...]
     settlement: Settlement = NOTHING_TO_SETTLE
+    primary: Electorate | None = None  # the view to come is this primary one: record it before you have filled up
 
 
 @dataclass(frozen=True, slots=True)

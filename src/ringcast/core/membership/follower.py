@@ -30,6 +30,7 @@ from ringcast.core.control import (
     ViewRefusal,
 )
 from ringcast.core.membership.steps import Adopt, FillTo, Hold, Release, Say, Steps
+from ringcast.core.numbers import ViewNumbers
 from ringcast.model import Address, Config, Entry, Event, Kind, View
 
 
@@ -65,14 +66,21 @@ class Follower:
     """This member's promise, and the view it holds it in."""
 
     def __init__(
-        self, me: Address, config: Config, view: View, streams: Streams, may_lead: Callable[[Address], bool]
+        self,
+        me: Address,
+        config: Config,
+        view: View,
+        streams: Streams,
+        may_lead: Callable[[Address], bool],
+        numbers: ViewNumbers | None = None,
     ) -> None:
         self.me = me
         self.config = config
         self.view = view
         self.promise: Promise | None = None
         self.known: NewView | None = None  # how the current view was told to us
-        self.highest = view.id.number  # of any view we heard of
+        self.numbers = numbers or ViewNumbers()
+        self.numbers.note(view.id.number)
         self._streams = streams
         self._may_lead = may_lead  # "X is my coordinator, or I suspect everybody before X"
 
@@ -84,7 +92,7 @@ class Follower:
 
     def on_ask(self, now_ns: int, asker: Address, ask: Ask) -> Steps:
         base = ask.id.base
-        self.highest = max(self.highest, base.number)
+        self.numbers.note(base.number)
         if base < self.view.id:
             return self._ahead(now_ns, asker, ask.id)
         if base > self.view.id:
@@ -120,7 +128,7 @@ class Follower:
             ask.id,
             self._streams.entry(),
             tuple(self._streams.holding(member) for member in ask.going if member in self.view and member != self.me),
-            self.highest,
+            self.numbers.highest,
             self.config.capacity,
             self.config.window_bytes,
             self._streams.carried(ask.going),
@@ -163,7 +171,7 @@ class Follower:
         return [] if promise is None else [self._event(now_ns, "release", promise.id), Release()]
 
     def on_view(self, now_ns: int, sender: Address, message: NewView) -> Steps:
-        self.highest = max(self.highest, message.id.number)
+        self.numbers.note(message.id.number)
         if message.id == self.view.id:
             return [Say(sender, ViewAck(message.id))]
         if message.id < self.view.id or self.me not in message.members:
@@ -203,7 +211,7 @@ class Follower:
         self.view = view
         self.known = message
         self.promise = None
-        self.highest = max(self.highest, view.id.number)
+        self.numbers.note(view.id.number)
 
     # ---- time
 

@@ -88,6 +88,8 @@ class ViewHandler:
                 return self._resume(now_ns, ResumeCause.LEADER_GONE) + self._add_member(now_ns, request)
             case Rule.TELL:
                 return [_requested(now_ns, request, "told"), TellRollCall(request.member)]
+            case Rule.DISCARD:
+                return [_requested(now_ns, request, "discarded")]
             case _:
                 return [_requested(now_ns, request, "busy"), TellBusy(request)]
 
@@ -113,6 +115,8 @@ class ViewHandler:
         return self.on_request(now_ns, request)
 
     def _is_settled(self, request: Request) -> bool:
+        if request.kind is RequestKind.PRIMARY:
+            return self._view is not None and self._view.is_primary
         return self._view is not None and request.kind.is_join == (request.member in self._view)
 
     def _settle(self, now_ns: int, request: Request) -> Decisions:

@@ -98,6 +98,10 @@ class Leading:
             out += self.decide(now_ns, self.handler.on_suspect(now_ns, member))
         return out
 
+    def on_wanting_primary(self, now_ns: int) -> Steps:
+        """Our view has the votes: a primary one shall follow it."""
+        return self.decide(now_ns, self.handler.on_request(now_ns, Request(RequestKind.PRIMARY, self.me)))
+
     def _on_state_confirmed(self, now_ns: int, joiner: Address, confirmed: StateConfirmed) -> Steps:
         self._states.confirm(joiner)
         return self.decide(now_ns, self.handler.on_state_confirmed(now_ns, joiner))
@@ -167,7 +171,15 @@ class Leading:
         attempt = self._attempts[1] + 1 if self._attempts[0] == view.id else 1
         self._attempts = (view.id, attempt)
         return RollCall(
-            self.me, self.config, view, attempt, going=going, leaving=leaving, merge_id=merge_id, known=known
+            self.me,
+            self.config,
+            view,
+            attempt,
+            going=going,
+            leaving=leaving,
+            merge_id=merge_id,
+            known=known,
+            numbers=self._follower.numbers,
         )
 
     def _give_up(self, now_ns: int, ended: Suspension) -> Steps:

@@ -54,7 +54,8 @@ from ringcast.core.membership.steps import (
     Tell,
 )
 from ringcast.core.membership.suspicions import Suspicions
-from ringcast.model import Address, Config, Event, Kind, Terms, View, ViewId
+from ringcast.core.numbers import ViewNumbers
+from ringcast.model import Address, Config, Event, Kind, Mark, Terms, View, ViewId
 
 
 class Membership:
@@ -70,16 +71,17 @@ class Membership:
         observer: bool = False,
         with_state: bool = False,
         reunites: bool = False,
-        primary: bool = False,
-        founds: bool = True,
+        mark: Mark | None = None,
+        keeps_mark: bool = False,
     ) -> None:
         self.me = me
         self.config = config
         self.suspicions = Suspicions(me)
         self.states = PendingStates(reunites)
-        self.primacy = Primacy(me, primary, expect)
-        self.terms = Terms.of(config, primary=primary, reunites=reunites)
-        self._founds = founds
+        self.numbers = ViewNumbers()
+        self.primacy = Primacy(me, mark, keeps_mark)
+        self.terms = Terms.of(config, primary=mark is not None, reunites=reunites)
+        self._founding: NewView | None = None  # waits for its mark to be kept
         self.standing: Callable[[], Standing] = lambda: NO_STATE  # with the application's state
         self.joiner: Joiner | None = Joiner(
             me, config, chance, expect=expect, observer=observer, with_state=with_state, terms=self.terms
@@ -91,6 +93,7 @@ class Membership:
         self._excluded = False
         self._gone_to: ViewId | None = None  # a later view without us that a member of ours is in
         self._raise_ns: int | None = None  # suspicion is level-triggered: raised again until a view
+        self._primary_ns: int | None = None  # when we ask ourselves again for a primary view
         self._chance = chance
         self._routes: dict[type, Callable[..., Steps]] = {
             Hello: self._on_hello,
@@ -149,12 +152,20 @@ class Membership:
 
     def _found_if_due(self, now_ns: int) -> Steps:
         """The first member: a view of one, told by itself to itself."""
-        if self.joiner is None or not self._founds or not self.joiner.may_found(now_ns):
+        if self.joiner is None or self._founding is not None or not self.joiner.may_found(now_ns):
             return []
-        mark = self.primacy.mark
-        return [
-            Say(self.me, replace(self.joiner.founding(), mark=None if mark is None else mark.decided_for([self.me])))
-        ]
+        founding, mark = self.joiner.founding(), self.primacy.mark
+        if mark is None:
+            return [Say(self.me, founding)]
+        primary = mark.proposal(founding.id, [self.me])
+        self._founding = replace(founding, mark=mark.of_view([self.me], primary))
+        return ([] if primary is None else self.primacy.record(primary)) + self._found_if_recorded()
+
+    def _found_if_recorded(self) -> Steps:
+        if self._founding is None or not self.primacy.has_recorded:
+            return []
+        founding, self._founding = self._founding, None
+        return [Say(self.me, founding)]
 
     def _on_join(self, now_ns: int, sender: Address, join: Join) -> Steps:
         view, leading = self.view, self.leading
@@ -268,9 +279,8 @@ class Membership:
             return self.end(clean=True)
         self._gone_to = stranger.view
         out: Steps = []
-        if sender == self.leader and not self._excluded:
-            self._excluded = True
-            out.append(Excluded(stranger.view))
+        if sender == self.leader:
+            out += self._exclude(stranger.view)
         return out + self.suspect(now_ns, sender, f"is in {stranger.view}, without this member")
 
     def _left_alone(self, view: View) -> Steps:
@@ -279,14 +289,29 @@ class Membership:
             return []
         if any(member != self.me and member not in self.suspicions for member in view.members):
             return []
+        return self._exclude(self._gone_to)
+
+    def _exclude(self, view: ViewId) -> Steps:
+        """The others go on without us. With the primary policy only a later primary view ends our place (primacy)."""
+        if self._excluded or self.primacy.is_on:
+            return []
         self._excluded = True
-        return [Excluded(self._gone_to)]
+        return [Excluded(view)]
+
+    def on_left_behind(self, now_ns: int, view: View) -> Steps:
+        """The others go on without us: we keep our incarnation, lead ourselves, and come back by merge."""
+        out = self._exclude(view.id)
+        for member in () if self.view is None else self.view.members:
+            if member in view and member != self.me:
+                out += self.suspect(now_ns, member, f"is in {view.id}, without this member")
+        return out
 
     # ---- roll calls and views, at a member
 
     def _on_ask(self, now_ns: int, sender: Address, ask: Ask) -> Steps:
         if self.follower is None:  # Its view has us, but whoever made it died before telling us.
             return [Say(sender, Behind(ask.id, ViewId(0, self.me)))]
+        self.primacy.on_ask(ask)
         return [self._with_standing(step) for step in self.follower.on_ask(now_ns, sender, ask)]
 
     def _with_standing(self, step: Step) -> Step:
@@ -304,14 +329,25 @@ class Membership:
         return [] if self.follower is None else self.follower.refuse(now_ns, asker, ask.id, why)
 
     def _on_fill(self, now_ns: int, sender: Address, fill: Fill) -> Steps:
-        return [] if self.follower is None else self.follower.on_fill(now_ns, sender, fill)
+        if self.follower is None:
+            return []
+        out = self.follower.on_fill(now_ns, sender, fill)
+        promise = self.follower.promise
+        is_filling = promise is not None and promise.id == fill.id and promise.is_filling
+        return (self.primacy.on_fill(fill) if is_filling else []) + out
 
     def _on_cancel(self, now_ns: int, sender: Address, cancel: Cancel) -> Steps:
+        self.primacy.on_cancel(cancel)
         return [] if self.follower is None else self.follower.on_cancel(now_ns, sender, cancel)
 
     def on_progress(self) -> Steps:
         """Call after every fact while this member fills up to a cut."""
-        return [] if self.follower is None else self.follower.on_progress()
+        return [] if self.follower is None or not self.primacy.has_recorded else self.follower.on_progress()
+
+    def on_mark_kept(self, number: int) -> Steps:
+        """What we know of primary views is stored: what waited for that goes on."""
+        self.primacy.on_kept(number)
+        return self._found_if_recorded() + self.on_progress()
 
     def _on_new_view(self, now_ns: int, sender: Address, message: NewView) -> Steps:
         if self.follower is None:
@@ -326,14 +362,21 @@ class Membership:
         view = message.view
         if self.follower is None or self.leading is None:
             self.joiner = None
-            self.follower = Follower(self.me, self.config, view, streams, self.may_lead)
+            self.follower = Follower(self.me, self.config, view, streams, self.may_lead, self.numbers)
             self.leading = Leading(self.me, self.config, self.follower, self.suspicions, self.states)
         self.follower.on_adopted(view, message)
         self.suspicions.on_view(view, suspected)
         self._excluded = False
         self._gone_to = None
-        out = self.primacy.on_view(view) + self.leading.on_view(now_ns, message)
+        out = self.primacy.on_view(view) + self.leading.on_view(now_ns, message) + self._want_primary(now_ns)
         return out + ([] if self.leaver is None else self.leave(now_ns))
+
+    def _want_primary(self, now_ns: int) -> Steps:
+        """Whoever leads a view that has the votes asks itself for a primary one, again and again."""
+        self._primary_ns = now_ns + self.config.suspect_repeat_ns if self.primacy.wants_primary else None
+        if self._primary_ns is None or self.leading is None or not self.leading.is_mine:
+            return []
+        return self.leading.on_wanting_primary(now_ns)
 
     def may_lead(self, member: Address) -> bool:
         return self.follower is not None and self.suspicions.may_lead(self.follower.view, member)
@@ -350,7 +393,7 @@ class Membership:
             case Failed():
                 return self.leading.on_failed(now_ns, step)
             case Spread():
-                return self._noticing_end(self.leading.on_spread(now_ns))
+                return self._noticing_end(self.leading.on_spread(now_ns)) + self._want_primary(now_ns)
             case Suspect():
                 return self.suspect(now_ns, step.member, step.why)
             case _:
@@ -367,6 +410,7 @@ class Membership:
             return None
         return earliest(
             self._raise_ns,
+            self._primary_ns,
             None if self.joiner is None else self.joiner.deadline_ns(),
             None if self.follower is None else self.follower.deadline_ns(),
             None if self.leaver is None else self.leaver.deadline_ns(),
@@ -381,6 +425,8 @@ class Membership:
         out: Steps = [] if self.follower is None else self.follower.on_time(now_ns)
         out += [] if self.leading is None else self.leading.on_time(now_ns)
         out += self._raise_again(now_ns)
+        if self._primary_ns is not None and now_ns >= self._primary_ns:
+            out += self._want_primary(now_ns)
         if self.leaver is not None and self.leaver.is_over(now_ns):
             return [*out, *self.end(clean=False)]
         if self.leaver is not None and self.leaver.is_due(now_ns):

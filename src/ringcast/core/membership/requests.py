@@ -15,13 +15,14 @@ from ringcast.model import Address
 
 
 class RequestKind(StrEnum):
-    """The events of seed 004 that lead to a new view. COORD_LEAVE is the coordinator's own leave."""
+    """What leads to a new view: the events of seed 004 (COORD_LEAVE is the coordinator's own leave), and PRIMARY."""
 
     JOIN = "JOIN"
     JOIN_WITH_STATE = "JOIN_WITH_STATE"
     LEAVE = "LEAVE"
     COORD_LEAVE = "COORD_LEAVE"
     SUSPECT = "SUSPECT"
+    PRIMARY = "PRIMARY"  # of the coordinator itself: the view has the votes to be followed by a primary one
 
     @property
     def is_join(self) -> bool:
@@ -38,8 +39,8 @@ class Request:
 
     @property
     def has_asker(self) -> bool:
-        """Somebody waits for an answer. A suspicion has nobody: it is raised again until a view."""
-        return self.kind is not RequestKind.SUSPECT
+        """Somebody waits for an answer. A suspicion has nobody: it is raised again until a view; so is PRIMARY."""
+        return self.kind not in (RequestKind.SUSPECT, RequestKind.PRIMARY)
 
     @property
     def goes_alone(self) -> bool:

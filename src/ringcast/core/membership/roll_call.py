@@ -3,12 +3,17 @@
     ask → answer (all hold) → fill → filled → complete
       ↑______ again, attempt + 1: somebody dropped out; no answer of an earlier attempt counts
 
+The id of the view to come is taken with the order to fill up, and with it, under the primary policy, whether that view
+is primary: its voters record it before they have filled up (G17).
+
 Invariants: every member of the base view is asked or going; an answer counts for one attempt only; a roll call that
 does not end in a view sends a cancel to all who were asked. Who is silent in two attempts is suspected.
 Not the view: what follows from a complete roll call (a view, a merge answer) is decided by whoever began it.
 """
 
 from __future__ import annotations
+
+from collections.abc import Callable
 
 from ringcast.core.control import (
     Answer,
@@ -27,7 +32,8 @@ from ringcast.core.control import (
 from ringcast.core.effects import Drop
 from ringcast.core.membership.cut import agreed_cut
 from ringcast.core.membership.steps import Complete, Digested, Failed, Say, Steps, Suspect
-from ringcast.model import Address, Config, Entry, Event, Kind, Mark, View, combined
+from ringcast.core.numbers import ViewNumbers
+from ringcast.model import Address, Config, Electorate, Entry, Event, Kind, Mark, View, ViewId, combined
 
 STRIKES = 2  # silent attempts before a member is suspected
 
@@ -46,6 +52,7 @@ class RollCall:
         leaving: tuple[Address, ...] = (),
         merge_id: MergeId | None = None,
         known: NewView | None = None,
+        numbers: ViewNumbers | None = None,
     ) -> None:
         self.me = me
         self.config = config
@@ -55,6 +62,10 @@ class RollCall:
         self.going: dict[Address, None] = dict.fromkeys(m for m in going if m in base and m != me)
         self.leaving = tuple(m for m in leaving if m in base)
         self.deadline_ns: int | None = None
+        self.newcomers: Callable[[], list[Address]] = list  # voters that join with the view to come
+        self.next_id: ViewId | None = None  # of the view to come
+        self.primary: Electorate | None = None  # it is this primary view
+        self._numbers = numbers or ViewNumbers()
         self._known = known  # how the base view was told, for members that missed it
         self._asked_ever: dict[Address, None] = {}
         self._answers: dict[Address, Answer] = {}
@@ -102,6 +113,7 @@ class RollCall:
         self._answers.clear()
         self._filled.clear()
         self._is_filling = False
+        self.next_id, self.primary = None, None
         self.deadline_ns = now_ns + self.config.roll_call_ns - self.config.fill_ns
         asked = self.asked
         self._asked_ever.update(dict.fromkeys(asked))
@@ -156,10 +168,21 @@ class RollCall:
             cuts[member], found = agreed_cut(member, held)
             sources += found
         self._cuts = tuple(cuts.values())
-        order = Fill(self.id, self._cuts, tuple(sources), self._settlement())
+        self._propose()
+        order = Fill(self.id, self._cuts, tuple(sources), self._settlement(), self.primary)
         out: Steps = [self._event(now_ns, "fill", cuts=list(self._cuts))]
         out += [Say(member, order) for member in self.asked if member not in self.leaving]
         return out if self.staying else [*out, self._complete()]
+
+    def _propose(self) -> None:
+        """A merge leader numbers its view itself; and a MergeView is not primary, but followed by a primary view."""
+        if self.merge_id is not None:
+            return
+        self.next_id = self._numbers.next_id(self.number, self.me)
+        mark = self.mark
+        if mark is not None:
+            voters = [member for member in self.staying if member not in self.base.observers]
+            self.primary = mark.proposal(self.next_id, voters, self.newcomers())
 
     def on_filled(self, sender: Address, filled: Filled) -> Steps:
         if filled.id != self.id or not self._is_filling or sender not in self.staying:

@@ -7,9 +7,11 @@ doing. Every cell is filled, and each has its test (tests/unit/core/membership/t
     JOIN, JOIN_WITH_STATE,
     LEAVE, COORD_LEAVE     add      add           add                 busy      busy           busy
     SUSPECT                add      add           add                 tell      tell           tell, or resume #3
+    PRIMARY                add      add           add                 discard   discard        discard
     MERGE                  start    discard       discard + process   discard   discard        discard
     MERGE-REQ              accept   reject        reject + process    reject    reject others  reject others
 
+PRIMARY is not the seed's: with the primary policy a coordinator asks itself for a view that is primary.
 The seed has no column TRANSFERRING (it asks the question as its open issue) and leaves MERGE-REQ open while requests
 are queued; there we answer as for MERGE. A merge that was turned away for long goes first (merge_turn.py): JOINs are
 told BUSY, and TRANSFERRING counts as IDLE for it. "reject others": a MERGE-REQ with the merge id for which the handler
@@ -54,6 +56,7 @@ _ASKED = dict.fromkeys((Phase.IDLE, Phase.TRANSFERRING, Phase.GATHERING), Rule.A
     (Phase.CHANGING, Phase.LEADING, Phase.FOLLOWING), Rule.BUSY
 )
 _SUSPECTED = _ASKED | dict.fromkeys((Phase.CHANGING, Phase.LEADING, Phase.FOLLOWING), Rule.TELL)
+_PRIMARY = _ASKED | dict.fromkeys((Phase.CHANGING, Phase.LEADING, Phase.FOLLOWING), Rule.DISCARD)
 _MERGE = {
     Phase.IDLE: Rule.START,
     Phase.TRANSFERRING: Rule.DISCARD,
@@ -77,6 +80,7 @@ RULES: dict[RequestKind | MergeEvent, dict[Phase, Rule]] = {
     RequestKind.LEAVE: _ASKED,
     RequestKind.COORD_LEAVE: _ASKED,
     RequestKind.SUSPECT: _SUSPECTED,
+    RequestKind.PRIMARY: _PRIMARY,
     MergeEvent.MERGE: _MERGE,
     MergeEvent.MERGE_REQ: _MERGE_REQ,
 }

@@ -16,7 +16,7 @@ from ringcast.core.membership.reunions import reunion_of
 from ringcast.core.membership.roll_call import RollCall
 from ringcast.core.membership.spreading import Spreading
 from ringcast.core.membership.steps import Complete, Steps
-from ringcast.model import Address, Config, Digest, Entry, View, ViewId
+from ringcast.model import Address, Config, Digest, Entry, Mark, View
 
 
 class ViewChange:
@@ -42,6 +42,7 @@ class ViewChange:
             for request in requests
             if request.kind.is_join and isinstance(request.said, Join) and request.member not in roll_call.base
         }
+        roll_call.newcomers = self.voting_joiners
         self.complete: Complete | None = None
         self.spreading: Spreading | None = None
 
@@ -49,11 +50,15 @@ class ViewChange:
     def wants_state(self) -> list[Address]:
         return [member for member, join in self.joiners.items() if join.with_state]
 
+    def voting_joiners(self) -> list[Address]:
+        return [member for member, join in self.joiners.items() if not join.observer]
+
     # ---- the next view
 
     def compose(self, complete: Complete, states: PendingStates) -> NewView:
         """Who stays, in its order, then the joiners; the smallest windows win."""
-        view_id = ViewId(complete.number + 1, self.me)
+        view_id = self.roll_call.next_id
+        assert view_id is not None  # It was taken when all had answered.
         base = self.roll_call.base
         staying = self.roll_call.staying
         members = (*staying, *self.joiners)
@@ -72,10 +77,16 @@ class ViewChange:
             settlement=complete.settlement,
             transfers=transfers,
             reunion=reunion,
-            mark=None
-            if complete.mark is None
-            else complete.mark.decided_for([m for m in members if m not in observers]),
+            mark=self._mark(complete.mark, members, observers),
         )
+
+    def _mark(self, mark: Mark | None, members: tuple[Address, ...], observers: list[Address]) -> Mark | None:
+        """Primary as it was recorded; if a joiner is gone since, it is another view, and not primary."""
+        if mark is None:
+            return None
+        primary = self.roll_call.primary
+        votes = mark.votes_of(member for member in members if member not in observers)
+        return mark.of_view(members, primary if primary is not None and primary.voters == votes else None)
 
     def compose_merged(self, complete: Complete, view: View, digest: Digest, states: PendingStates) -> NewView:
         """The merge leader's view, with the cut of our subgroup."""

@@ -1,7 +1,8 @@
 """The arithmetic of a merge: one digest and one view out of what the roll calls gave (seed 000).
 
 Consolidation is a join on a lattice, so the order in which subgroups are heard cannot matter (G9). A MergeView has the
-leader's subgroup first, then the others in the order given; its number is one more than the highest anybody knows.
+leader's subgroup first, then the others in the order given. It is never primary: with the primary policy its
+coordinator then makes the primary view, if there may be one (model/primary.py).
 Not a decision: whether a merge is complete enough to be consolidated is the leader's (leader.py).
 """
 
@@ -59,8 +60,8 @@ def consolidate(digests: Iterable[Digest]) -> tuple[Digest, tuple[Address, ...]]
     return whole, tuple(overlap)
 
 
-def merge_view(leader: Address, aggregates: Sequence[Aggregate], above: int = 0) -> View:
-    """The common view, numbered above all; a member that stands in two subgroups counts for the first."""
+def merge_view(view_id: ViewId, aggregates: Sequence[Aggregate]) -> View:
+    """The common view of this id, which is above all; a member that stands in two subgroups counts for the first."""
     subgroups: list[tuple[Address, ...]] = []
     seen: dict[Address, None] = {}
     for aggregate in aggregates:
@@ -71,13 +72,13 @@ def merge_view(leader: Address, aggregates: Sequence[Aggregate], above: int = 0)
     observers = dict.fromkeys(member for aggregate in aggregates for member in aggregate.observers if member in seen)
     mark = combined(aggregate.mark for aggregate in aggregates)
     return View(
-        ViewId(1 + max(above, *(aggregate.number for aggregate in aggregates)), leader),
+        view_id,
         tuple(seen),
         tuple(observers),
         tuple(subgroups),
         min(aggregate.capacity for aggregate in aggregates),
         min(aggregate.window_bytes for aggregate in aggregates),
-        None if mark is None else mark.decided_for([member for member in seen if member not in observers]),
+        None if mark is None else mark.of_view(seen),
     )
 
 

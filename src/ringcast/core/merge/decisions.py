@@ -15,7 +15,7 @@ from ringcast.core.control import (
     Sighted,
 )
 from ringcast.core.merge.parties import Party
-from ringcast.model import Address, Digest, Event, View
+from ringcast.model import Address, Digest, Electorate, Event, View
 
 MergeMessage = MergeReq | MergeRsp | MergeCall | MergeDigest | MergeView | CancelMerge | Sighted
 
@@ -67,9 +67,10 @@ class LeftBehind(NamedTuple):
 
 
 class GoToPrimary(NamedTuple):
-    """Our side may not go on, and the side with this view may: our members are to join it."""
+    """The side with this view proves that this later primary view came about: our members are to join it."""
 
     view: View
+    primary: Electorate
 
 
 Detection = AnnounceTo | ReadView | RaiseMerge | BringUp | SuspectDissenter | LeftBehind | GoToPrimary | Send

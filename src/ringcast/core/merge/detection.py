@@ -32,6 +32,7 @@ from ringcast.core.merge.decisions import (
 )
 from ringcast.core.merge.outsiders import Outsiders
 from ringcast.core.merge.parties import choose_leader, parties_of
+from ringcast.core.merge.primary import primary_elsewhere
 from ringcast.core.merge.rereading import Rereading
 from ringcast.core.merge.sightings import Dissent, Lag, Sighting, Sightings
 from ringcast.model import Address, Config, View, ViewId
@@ -213,22 +214,12 @@ class MergeDetector:
                     self.outsiders.remember(member.endpoint)
         if not split:
             return []
-        elsewhere = self._primary_elsewhere(mine, split)
+        elsewhere = primary_elsewhere(self.me, mine, split.values())
         if elsewhere is not None:
-            return [elsewhere] if self._acting() == self.me else []
-        split = {peer: view for peer, view in split.items() if self._may_merge(mine, view)}
-        return self._exclusion(mine, split) + self._raise(now_ns, mine, split, rereading.silent)
-
-    @staticmethod
-    def _primary_elsewhere(mine: View, split: dict[Address, View]) -> GoToPrimary | None:
-        """Ours may not go on, and another side may: we do not merge, we join it."""
-        views = [view for view in split.values() if view.is_primary and not mine.is_primary]
-        return GoToPrimary(max(views, key=lambda view: view.id)) if views else None
-
-    @staticmethod
-    def _may_merge(mine: View, view: View) -> bool:
-        """A side that may not go on comes by itself to one that may."""
-        return view.is_primary or not mine.is_primary
+            return [GoToPrimary(*elsewhere)] if self._acting() == self.me else []
+        # Who is primary waits for the others to come; sides that are not merge, also with one that is out of date.
+        mergeable = split if mine.mark is None or not mine.is_primary else {}
+        return self._exclusion(mine, split) + self._raise(now_ns, mine, mergeable, rereading.silent)
 
     def _exclusion(self, mine: View, split: dict[Address, View]) -> Decisions:
         """Our coordinator in a later view without us; or, if we coordinate, everybody else in such views."""
@@ -238,7 +229,7 @@ class MergeDetector:
         return [LeftBehind(max(without_us, key=lambda view: view.id))] if without_us and gone else []
 
     def _raise(self, now_ns: int, mine: View, split: dict[Address, View], silent: tuple[Address, ...]) -> Decisions:
-        if self._acting() != self.me:
+        if self._acting() != self.me or not split:
             return []
         views = self._views(mine, split, silent)
         leader = choose_leader(views)

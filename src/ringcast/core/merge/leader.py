@@ -20,6 +20,7 @@ from ringcast.core.merge.decisions import Leading, MergeEnded, Overlap, Propose,
 from ringcast.core.merge.parties import Party
 from ringcast.core.merge.patience import Patience
 from ringcast.core.merge.pause import Pause
+from ringcast.core.numbers import ViewNumbers
 from ringcast.model import Address, Config, Digest, Event, Kind, Terms, View, ViewId
 
 Decisions = list[Leading]
@@ -45,7 +46,14 @@ class Attempt:
 
 
 class MergeLeader:
-    def __init__(self, me: Address, config: Config, chance: Chance, terms: Terms | None = None) -> None:
+    def __init__(
+        self,
+        me: Address,
+        config: Config,
+        chance: Chance,
+        terms: Terms | None = None,
+        numbers: ViewNumbers | None = None,
+    ) -> None:
         self.me = me
         self.config = config
         self.attempt: Attempt | None = None
@@ -54,7 +62,7 @@ class MergeLeader:
         self._proposed: tuple[MergeId, list[Party]] | None = None
         self._terms = terms
         self._merges = 0
-        self._numbered = 0  # our last view's number: even if nobody kept it, no other content may have its id (G4)
+        self._numbers = numbers or ViewNumbers()  # a view that nobody kept here may be kept elsewhere (G4)
 
     # ---- starting
 
@@ -122,13 +130,13 @@ class MergeLeader:
     def _consolidate(self, now_ns: int, attempt: Attempt) -> Decisions:
         aggregates = [attempt.aggregates[coordinator] for coordinator in attempt.parties]
         digest, overlap = consolidate(aggregate.digest for aggregate in aggregates)
-        view = merge_view(self.me, aggregates, above=self._numbered)
+        highest = max(aggregate.number for aggregate in aggregates)
+        view = merge_view(self._numbers.next_id(highest, self.me), aggregates)
         missing = digest.missing(view.members)
         if missing:
             return self._fail(now_ns, f"no digest for {', '.join(map(str, missing))}", missing)
         attempt.step, attempt.deadline_ns = Step.SPREADING, now_ns + self.config.merge_ask_ns
         attempt.outcome = view.id
-        self._numbered = view.id.number
         spread = [Send(to, _merge_view(attempt.merge_id, view, digest)) for to in self._addressees(attempt)]
         warning = [Overlap(overlap)] if overlap else []
         return [self._traced(now_ns, "view", {"view": view.id, "overlap": list(overlap)}), *warning, *spread]

@@ -43,8 +43,8 @@ MEMBERSHIP = (
         "a view is named after who led before",
         "G4",
         f"{_MEMBERSHIP}.view_change:ViewChange.compose",
-        "view_id = ViewId(complete.number + 1, self.me)",
-        "view_id = ViewId(complete.number + 1, self.roll_call.base.members[0])",
+        "view_id = self.roll_call.next_id",
+        "view_id = self.roll_call.next_id._replace(creator=self.roll_call.base.members[0])",
         seeds=5,
     ),
     Planted(

@@ -4,7 +4,7 @@ from ringcast.core.membership.requests import Request, RequestKind, RequestQueue
 from ringcast.model import Address
 
 A, B = Address("a", 0, "a:1"), Address("b", 0, "b:1")
-JOIN, WITH_STATE, LEAVE, COORD_LEAVE, SUSPECT = RequestKind
+JOIN, WITH_STATE, LEAVE, COORD_LEAVE, SUSPECT, PRIMARY = RequestKind
 
 
 def queue_of(*requests: Request, capacity: int = 100) -> RequestQueue:

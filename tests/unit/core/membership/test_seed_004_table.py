@@ -16,7 +16,7 @@ from ringcast.core.membership.decisions import (
     TellRollCall,
 )
 from ringcast.core.membership.rules import RULES, MergeEvent
-from ringcast.model import MS, Address, Config, Event, Kind, View, ViewId
+from ringcast.model import MS, Address, Config, Event, Kind, View, ViewId, first_mark
 
 
 def member(name: str) -> Address:
@@ -32,7 +32,7 @@ FREE = [Phase.IDLE, Phase.TRANSFERRING, Phase.GATHERING]
 
 def handler_in(phase: Phase) -> ViewHandler:
     handler = ViewHandler(A, Config(gather_ns=20 * MS))
-    handler.on_view(0, View(ViewId(1, A), (A, B)))
+    handler.on_view(0, View(ViewId(1, A), (A, B), mark=first_mark(A, 2)))
     match phase:
         case Phase.TRANSFERRING:
             handler.on_state_begun(0, B)
@@ -72,12 +72,31 @@ def test_not_suspended_the_event_is_added(kind: RequestKind, phase: Phase) -> No
 
 
 @pytest.mark.parametrize("phase", SUSPENDED)
-@pytest.mark.parametrize("kind", [kind for kind in REQUESTS if kind is not RequestKind.SUSPECT])
+@pytest.mark.parametrize("kind", [kind for kind in REQUESTS if kind not in (RequestKind.SUSPECT, RequestKind.PRIMARY)])
 def test_suspended_the_event_is_discarded_and_its_asker_told_busy(kind: RequestKind, phase: Phase) -> None:
     handler = handler_in(phase)
     request = request_for(kind)
     assert orders(handler.on_request(0, request)) == [TellBusy(request)]
     assert (request in handler.queue, handler.phase) == (False, phase)
+
+
+@pytest.mark.parametrize("phase", SUSPENDED)
+def test_suspended_a_wish_for_a_primary_view_is_discarded_for_it_is_raised_again(phase: Phase) -> None:
+    handler = handler_in(phase)
+    request = Request(RequestKind.PRIMARY, A)
+    assert orders(handler.on_request(0, request)) == []
+    assert (request in handler.queue, handler.phase) == (False, phase)
+
+
+def test_a_wish_for_a_primary_view_is_settled_by_one() -> None:
+    handler = handler_in(Phase.IDLE)
+    mark = first_mark(A, 2)
+    primary = View(ViewId(2, A), (A, B), mark=mark.of_view([A, B], mark.proposal(ViewId(2, A), [A, B])))
+    handler.on_request(0, Request(RequestKind.PRIMARY, A))
+    handler.on_view(0, primary)
+    assert handler.phase is Phase.IDLE
+    handler.on_request(0, Request(RequestKind.PRIMARY, A))
+    assert handler.phase is Phase.IDLE
 
 
 @pytest.mark.parametrize("phase", SUSPENDED)

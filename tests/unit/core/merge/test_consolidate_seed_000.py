@@ -88,27 +88,24 @@ def aggregate(
     return Aggregate(names, digest, number, capacity, window, tuple(map(member, observers)))
 
 
-def test_the_number_is_one_more_than_the_highest_and_the_leader_creates_it() -> None:
-    view = merge_view(C, [aggregate("CD", 10), aggregate("AB", 12)])
-    assert view.id == ViewId(13, C)
-
-
 def test_the_leaders_subgroup_comes_first_and_the_subgroups_are_named() -> None:
-    view = merge_view(C, [aggregate("CD"), aggregate("AB")])
+    view = merge_view(ViewId(13, C), [aggregate("CD"), aggregate("AB")])
     assert view.members == (C, D, A, B)
     assert view.subgroups == ((C, D), (A, B))
 
 
 def test_the_smallest_limits_are_agreed_on() -> None:
-    view = merge_view(A, [aggregate("AB", capacity=64, window=500), aggregate("CD", capacity=16, window=900)])
+    view = merge_view(
+        ViewId(13, A), [aggregate("AB", capacity=64, window=500), aggregate("CD", capacity=16, window=900)]
+    )
     assert (view.capacity, view.window_bytes) == (16, 500)
 
 
 def test_observers_stay_observers() -> None:
-    view = merge_view(A, [aggregate("AB", observers="A"), aggregate("CD", observers="D")])
+    view = merge_view(ViewId(13, A), [aggregate("AB", observers="A"), aggregate("CD", observers="D")])
     assert (view.observers, view.coordinator) == ((A, D), B)
 
 
 def test_a_member_of_two_subgroups_counts_for_the_first() -> None:
-    view = merge_view(A, [aggregate("A"), aggregate("AB"), aggregate("B")])
+    view = merge_view(ViewId(13, A), [aggregate("A"), aggregate("AB"), aggregate("B")])
     assert (view.members, view.subgroups) == ((A, B), ((A,), (B,)))
