@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import pytest
 
 from ringcast.runtime import Group
@@ -47,3 +49,62 @@ def test_y11_two_are_primary_again_after_one_was_paused(seed: int, paused: str) 
         world.thaw(paused)
         world.advance(10)
         assert is_primary(world, *"AB"), world.story()
+
+
+WAYS: dict[str, dict[str, Any]] = {"mark file": {"primary_mark": True}, "quorum": {"quorum": 3}}
+
+
+@pytest.mark.parametrize("seed", range(3))
+@pytest.mark.parametrize("way", WAYS)
+def test_y12_three_that_restart_behind_a_cut_are_not_primary_beside_the_two_that_went_on(way: str, seed: int) -> None:
+    """Y12: five, three, two; with the mark file the two go on, with the quorum the three: never both."""
+    with World(idle, list("ABCDE"), seed=seed, partition="primary", **WAYS[way]) as world:
+        world.advance(1)
+        world.partition("ABC", "DE")
+        world.advance(4)
+        assert is_primary(world, *"ABC")
+        world.heal()
+        world.partition("AB", "CDE")
+        world.advance(4)
+        for name in "CDE":
+            world.crash(name)
+        world.advance(1)
+        for name in "CDE":
+            world.start(name)
+        world.advance(10)
+        assert is_primary(world, *"AB") == (way == "mark file")
+        assert any(is_primary(world, name) or is_primary(world, *"CDE") for name in "CDE") == (way == "quorum")
+        world.heal()
+        world.advance(10)
+        assert is_primary(world, *"ABCDE"), world.story()
+
+
+@pytest.mark.parametrize("seed", range(3))
+def test_a_whole_group_that_restarts_with_its_mark_files_goes_on(seed: int) -> None:
+    with World(idle, list("ABC"), seed=seed, partition="primary", primary_mark=True) as world:
+        world.advance(1)
+        for name in "ABC":
+            world.crash(name)
+        world.advance(1)
+        for name in "BC":
+            world.start(name)
+        world.advance(5)
+        assert is_primary(world, *"BC")  # two of the three voters of the last primary view
+        world.start("A")
+        world.advance(5)
+        assert is_primary(world, *"ABC")
+
+
+def test_a_send_waits_for_the_primary_view_that_follows_a_merge_and_is_not_refused() -> None:
+    """The view of a merge has the votes, but is not primary: a primary one of the same members follows it."""
+    with World(idle, list("ABCD"), seed=1, partition="primary") as world:
+        world.advance(1)
+        world.partition("A", "B", "CD")
+        world.advance(3)
+        assert not any(is_primary(world, *side) for side in ("A", "B", "CD"))
+        world.heal()
+        world.agree()
+        group = world["D"].group
+        assert group is not None
+        world.do("D", group.send(b"on"))
+        assert is_primary(world, *"ABCD")

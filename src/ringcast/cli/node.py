@@ -15,7 +15,7 @@ from typing import Any
 import click
 
 from ringcast.cli.output import json_option, say_progress
-from ringcast.errors import GroupClosed
+from ringcast.errors import GroupClosed, NotPrimary
 from ringcast.model import Message, Notice, Rejoin, StatesApart
 from ringcast.runtime import Group, join
 
@@ -39,6 +39,25 @@ PATIENCE_SECONDS = 3.0
 )
 @click.option("--unencrypted", is_flag=True, help="Allow --bind beyond loopback: on a network you trust.")
 @click.option("--observer", is_flag=True, help="Be in the view, but never coordinate.")
+@click.option(
+    "--partition",
+    type=click.Choice(["all", "primary"]),
+    default="all",
+    show_default=True,
+    help="Which sides of a partition go on.",
+)
+@click.option(
+    "--primary-mark",
+    type=click.Path(path_type=Path, dir_okay=False),
+    default=None,
+    help="With --partition primary: keep what this member knows of primary views in this file (needs --name).",
+)
+@click.option(
+    "--quorum",
+    default=0,
+    type=click.IntRange(0),
+    help="With --partition primary: so many members make a primary view, always the same number.",
+)
 @click.option("--record", type=click.Path(path_type=Path), default=None, help="Record into this directory.")
 @click.option(
     "--join-timeout",
@@ -88,8 +107,12 @@ async def _say_if_it_takes_long(group_name: str, seeds: tuple[str, ...]) -> None
 
 async def _send_lines(group: Group) -> None:
     async for line in _typed():
-        with contextlib.suppress(GroupClosed):
+        try:
             await group.send(line.rstrip(b"\n"))
+        except GroupClosed:
+            pass
+        except NotPrimary as refused:
+            say_progress(str(refused))
 
 
 async def _typed() -> AsyncIterator[bytes]:

@@ -100,6 +100,8 @@ class PuppetProcess:
             set_state=None if self.holder is None else self.holder.set_state,
             merge_state=self.holder.merge_state if isinstance(self.holder, History) else None,
             partition=order.get("partition", "all"),
+            primary_mark=order.get("primary_mark"),
+            quorum=order.get("quorum", 0),
         )
 
     async def leave(self, order: Answer) -> Answer:

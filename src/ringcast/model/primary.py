@@ -98,7 +98,7 @@ def combined(marks: Iterable[Mark | None]) -> Mark | None:
     known = [mark for mark in marks if mark is not None]
     if not known:
         return None
-    latest = max(known, key=lambda mark: mark.last.view)
+    latest = max(known, key=lambda mark: (mark.last.view.number, mark.last.expect, mark.last.view))
     attempts = {electorate.view: electorate for mark in known for electorate in mark.attempts}
     later = tuple(attempts[view] for view in sorted(attempts) if view > latest.last.view)
     votes = tuple({member: vote for mark in known for member, vote in mark.votes}.items())

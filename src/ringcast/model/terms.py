@@ -18,10 +18,11 @@ class Terms:
     capacity_floor: int
     primary: bool
     reunites: bool
+    quorum: int = 0
 
     @classmethod
-    def of(cls, config: Config, *, primary: bool, reunites: bool) -> Terms:
-        return cls(config.max_message_bytes, config.capacity_floor, primary, reunites)
+    def of(cls, config: Config, *, primary: bool, reunites: bool, quorum: int = 0) -> Terms:
+        return cls(config.max_message_bytes, config.capacity_floor, primary, reunites, quorum)
 
     def difference(self, other: Terms | None) -> str | None:
         """Ours first, in words; None: they are the same, or the other is from before there were terms."""
@@ -31,6 +32,7 @@ class Terms:
             ("max_message_bytes", self.message_bytes, other.message_bytes),
             ("capacity_floor", self.capacity_floor, other.capacity_floor),
             ("partition", _policy(self.primary), _policy(other.primary)),
+            ("quorum", self.quorum, other.quorum),
             ("merge_state", _hook(self.reunites), _hook(other.reunites)),
         ]
         return ", ".join(f"{name} is {mine}, not {theirs}" for name, mine, theirs in named if mine != theirs)

@@ -13,6 +13,7 @@ from ringcast.runtime.group import Group
 from ringcast.runtime.host import Host
 from ringcast.runtime.inspection import ask, find_members, watch
 from ringcast.runtime.joining import Joining, Place, join
+from ringcast.runtime.mark_file import Done, MarkStore
 from ringcast.runtime.reading import OpenRun
 from ringcast.runtime.receipts import Receipt
 from ringcast.runtime.rejoin import OnExclusion
@@ -23,10 +24,12 @@ __all__ = [
     "DirectoryDiscovery",
     "Discovery",
     "DnsDiscovery",
+    "Done",
     "Driver",
     "Group",
     "Host",
     "Joining",
+    "MarkStore",
     "MulticastDiscovery",
     "OnExclusion",
     "OpenRun",

@@ -78,3 +78,12 @@ def check_timeout(timeout: object) -> None:
     is_number = isinstance(timeout, int | float) and not isinstance(timeout, bool)
     if timeout is not None and not (is_number and timeout >= 0):  # type: ignore[operator]
         raise ConfigError(f"timeout must be seconds, or None for no limit, got {timeout!r}")
+
+
+def check_primary(partition: str, primary_mark: object, quorum: object, name: str | None) -> None:
+    if not isinstance(quorum, int) or isinstance(quorum, bool) or quorum < 0:
+        raise ConfigError(f"quorum must be a number of members, or 0 for none, got {quorum!r}")
+    if partition != "primary" and (primary_mark is not None or quorum):
+        raise ConfigError("primary_mark and quorum are for partition='primary'")
+    if primary_mark is not None and name is None:
+        raise ConfigError("primary_mark needs a name beside it: the file belongs to one member")

@@ -13,6 +13,7 @@ import logging
 import time
 from collections import deque
 from collections.abc import Callable, Iterable, Sequence
+from functools import partial
 from typing import Any
 
 from ringcast.core import (
@@ -30,6 +31,7 @@ from ringcast.core import (
     Freed,
     GiveMerged,
     Install,
+    KeepMark,
     Left,
     Lost,
     MergedOver,
@@ -49,6 +51,7 @@ from ringcast.runtime.chronicle import Chronicle
 from ringcast.runtime.coalescing import coalescer
 from ringcast.runtime.drops import Drops
 from ringcast.runtime.heartbeats import Audience, Heartbeats, Receiver
+from ringcast.runtime.mark_file import MarkStore
 from ringcast.runtime.spool import Spool
 from ringcast.runtime.unsent import Unsent
 from ringcast.trace import Recorder
@@ -101,6 +104,8 @@ class Driver:
         self._record: Callable[[Event], None] = self._record_alone
         self._watchers: list[Callable[[Event], None]] = []
         self._heartbeats = heartbeats
+        self.marks: MarkStore | None = None  # where the mark of primary views is kept
+        self.on_unkept: Callable[[RingcastError], None] = _ignore
         self._frames: list[bytes] = []  # multicasts of the batch in progress
         self._frame_bytes = 0
         self._backlog: deque[bytes] = deque()
@@ -117,6 +122,7 @@ class Driver:
             Unicast: self._unicast,
             Probe: self._probe,
             Beat: self._beat,
+            KeepMark: self._keep_mark,
             Left: self._left,
             Excluded: self._excluded,
             Deliver: self._deliver,
@@ -353,6 +359,20 @@ class Driver:
             everybody = self._receivers(view.members)
             self._heartbeats.tell(Audience(view.id, self._receivers(effect.peers), everybody))
 
+    def _keep_mark(self, effect: KeepMark) -> None:
+        assert self.marks is not None
+        self.marks.keep(self.node.me, effect.mark, partial(self._mark_kept, effect.number))
+
+    def _mark_kept(self, number: int, error: RingcastError | None) -> None:
+        if self._closed:
+            return
+        if error is None:
+            self.execute(self.node.on_mark_kept(self.now_ns(), number))
+            return
+        _log.error("%s", error)
+        self.fail_view(error)
+        self.on_unkept(error)
+
     def _receivers(self, members: Sequence[Address]) -> tuple[Receiver, ...]:
         """These members without this one, each with its endpoint."""
         places = ((member, self._endpoint(member.endpoint)) for member in members if member != self.node.me)
@@ -395,5 +415,5 @@ def _say_nothing(reason: str) -> None:
     pass
 
 
-def _ignore(effect: Effect) -> None:
+def _ignore(effect: object) -> None:
     pass

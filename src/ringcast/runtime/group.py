@@ -73,6 +73,7 @@ class Group:
         driver.on_freed = self._on_freed
         driver.on_lost = self._on_lost
         driver.on_refused = lambda error: self._end(error, "refused")
+        driver.on_unkept = lambda error: self._end(error, "mark not kept")
         driver.on_left = self._on_left
         driver.on_state = lambda effect: self.desk.on_effect(effect)
         driver.on_finished = lambda finished: self._ordered.on_finished(finished)

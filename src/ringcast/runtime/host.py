@@ -7,10 +7,12 @@ driver to the Group that applications hold, stays the same code (decision 0055).
 from __future__ import annotations
 
 import time
+from pathlib import Path
 from random import Random
 from typing import Protocol
 
 from ringcast.model import Address, Config
+from ringcast.runtime.mark_file import MarkFile, MarkStore
 from ringcast.trace import Header, Recorder, RecordingOptions, ThreadedRecorder, host_clock
 
 
@@ -30,6 +32,9 @@ class Host(Protocol):
     def recorder(self, me: Address, group: str, config: Config, to: RecordingOptions | None) -> Recorder | None:
         """Where this incarnation records; `to` is what the application asked for."""
 
+    def marks(self, path: Path, group: str, name: str) -> MarkStore:
+        """Where the mark of primary views is kept; `path` is what the application asked for."""
+
 
 class RealHost:
     beats_itself = False
@@ -44,3 +49,6 @@ class RealHost:
             return None
         header = Header.of(me, group, config, clock=host_clock(), run=to.run)
         return ThreadedRecorder(to.directory, header, self.now_ns(), to.limits)
+
+    def marks(self, path: Path, group: str, name: str) -> MarkStore:
+        return MarkFile(path, group, name)

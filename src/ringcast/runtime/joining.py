@@ -27,6 +27,7 @@ from ringcast.runtime.fixed import within_transport
 from ringcast.runtime.group import Group
 from ringcast.runtime.heartbeats import Heartbeats
 from ringcast.runtime.host import Host, RealHost
+from ringcast.runtime.mark_file import MarkStore
 from ringcast.runtime.rejoin import Comeback, Entry, OnExclusion, Partition
 from ringcast.runtime.reunion import MergeState
 from ringcast.runtime.sigterm import SigtermLeaves
@@ -60,6 +61,9 @@ class Place:
     set_state: SetState | None
     merge_state: MergeState | None = None
     partition: Partition = "all"
+    primary_mark: Path | None = None
+    quorum: int = 0
+    marks: MarkStore | None = None  # open while this place is held, with `primary_mark`
     host: Host = field(default_factory=RealHost)
     entry: Entry = field(default_factory=Entry)
     searching: asyncio.Task[None] | None = field(default=None)
@@ -116,6 +120,8 @@ def join(
     set_state: SetState | None = None,
     merge_state: MergeState | None = None,
     partition: Partition = "all",
+    primary_mark: str | Path | None = None,
+    quorum: int = 0,
     unencrypted: bool = False,
 ) -> Joining:
     """Join the group of this name, or found it if nobody has it.
@@ -139,9 +145,14 @@ def join(
     `partition` says which sides of a partition go on: "all", and they merge; or "primary", only the one with a majority
     of the last primary view. The others get NotPrimary when they send, and come back as new incarnations (as with
     "rejoin") with the state of the primary side. All members are to be given the same.
+    `primary_mark` is a file of this member's own in which it keeps what it knows of primary views, so that a process
+    that is started again votes as before and two sides are never primary, whoever restarts. `quorum` is the other way
+    to that: a view is primary if it has at least so many members, always the same number at all of them, more than half
+    of all there can ever be.
     """
     if partition not in ("all", "primary"):
         raise ConfigError(f"partition must be 'all' or 'primary', got {partition!r}")
+    arguments.check_primary(partition, primary_mark, quorum, name)
     if merge_state is not None and (get_state is None or set_state is None):
         raise ConfigError("merge_state needs get_state and set_state beside it")
     if on_exclusion not in ("merge", "rejoin"):
@@ -172,6 +183,8 @@ def join(
             set_state,
             merge_state,
             partition,
+            None if primary_mark is None else Path(primary_mark),
+            quorum,
         )
     )
 
@@ -196,6 +209,8 @@ async def enter(place: Place) -> Group:
     await place.transport.open(place.entry.on_frames)
     group: Group | None = None
     try:
+        if place.primary_mark is not None:
+            place.marks = place.host.marks(place.primary_mark, place.group, place.name or "")
         driver = make_driver(place, place.expect)
         group = Group(place.group, driver)
         group.desk.hold(place.get_state, place.set_state)
@@ -211,6 +226,7 @@ async def enter(place: Place) -> Group:
         driver.begin()
         place.searching = asyncio.create_task(_search(place))
         group.at_end(lambda: _stop_searching(place))
+        group.at_end(lambda: _close_marks(place))
         await _first_view(place, driver, group)
         await _load_state(place, group, began)
     except BaseException:
@@ -226,6 +242,13 @@ async def _give_up(place: Place, group: Group | None) -> None:
         place.entry.driver.close("never joined")
     place.transport.close()
     await _stop_searching(place)
+    await _close_marks(place)
+
+
+async def _close_marks(place: Place) -> None:
+    if place.marks is not None:
+        marks, place.marks = place.marks, None
+        await marks.close()
 
 
 def make_driver(place: Place, expect: int) -> Driver:
@@ -244,6 +267,7 @@ def make_driver(place: Place, expect: int) -> Driver:
         with_state=place.set_state is not None,
         reunites=place.merge_state is not None,
         mark=_mark(place, me, expect),
+        keeps_mark=place.marks is not None,
         multicasts=place.transport.multicasts,
         beats=host.beats_itself,
     )
@@ -252,17 +276,21 @@ def make_driver(place: Place, expect: int) -> Driver:
     driver = place.entry.driver = Driver(
         node, Codec(place.group, me), place.transport, recorder, heartbeats, host.now_ns
     )
+    driver.marks = place.marks
     return driver
 
 
 def _mark(place: Place, me: Address, expect: int) -> Mark | None:
-    """What this incarnation knows of primary views: what the one before it knew."""
+    """What this incarnation knows of primary views: what the one before it knew, in this process or in the last."""
     if place.partition != "primary":
         return None
     before = None if place.entry.driver is None else place.entry.driver.node
     if before is not None and before.mark is not None:
         return before.mark.kept_by(me, before.me)
-    return first_mark(me, expect)
+    if place.marks is not None and place.marks.known is not None:
+        was, mark = place.marks.known
+        return mark.kept_by(me, was)._replace(quorum=place.quorum)
+    return first_mark(me, expect, place.quorum)
 
 
 def _heartbeats(place: Place, node: Node) -> Heartbeats:

@@ -10,11 +10,12 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Awaitable, Callable
 from inspect import iscoroutinefunction
+from pathlib import Path
 from random import Random
 from typing import Any, Literal, Protocol
 
-from ringcast.model import Address, Config
-from ringcast.runtime import Group, Joining, OnExclusion, Place
+from ringcast.model import Address, Config, Mark
+from ringcast.runtime import Done, Group, Joining, MarkStore, OnExclusion, Place
 from ringcast.sim import Clock, Network
 from ringcast.testing.loop import VirtualLoop
 from ringcast.testing.transport import SimulatedTransport, WorldDiscovery
@@ -22,6 +23,7 @@ from ringcast.trace import Header, MemoryRecorder, Recorder, RecordingOptions
 
 JOIN_SECONDS = 60.0
 RECEIVE_BUFFER = 1 << 20
+SYNC_SECONDS = 0.004  # until what is written outlives the process
 
 
 class App(Protocol):
@@ -44,6 +46,9 @@ class Surroundings(Protocol):
     config: Config
     on_exclusion: OnExclusion
     partitioning: Partition
+    observers: tuple[str, ...]
+    quorum: int
+    marks: dict[str, tuple[Address, Mark]] | None
     recorders: list[MemoryRecorder]
 
     @property
@@ -78,7 +83,7 @@ class Process:
             WorldDiscovery(lambda: world.names),
             config,
             expect,
-            observer=False,
+            observer=name in world.observers,
             record=None,
             inspect=False,
             timeout=JOIN_SECONDS,
@@ -87,6 +92,8 @@ class Process:
             set_state=getattr(self.app, "set_state", None),
             merge_state=getattr(self.app, "merge_state", None),
             partition=world.partitioning,
+            primary_mark=None if world.marks is None else Path(name),
+            quorum=world.quorum,
             host=self,
         )
         self.main = self.loop.create_task(self._live(), name=name)
@@ -123,6 +130,10 @@ class Process:
         self._mine.append(recorder)
         self._world.recorders.append(recorder)
         return recorder
+
+    def marks(self, path: Path, group: str, name: str) -> MarkStore:
+        assert self._world.marks is not None
+        return _Marks(self._world.marks, name, self.loop)
 
     # ---- life
 
@@ -177,3 +188,23 @@ class _FunctionApp:
 
     def __init__(self, run: Any) -> None:
         self.run = run
+
+
+class _Marks:
+    """A mark file of the simulated world: what is being written when its process dies is lost."""
+
+    def __init__(self, kept: dict[str, tuple[Address, Mark]], name: str, loop: VirtualLoop) -> None:
+        self.known = kept.get(name)
+        self._kept = kept
+        self._name = name
+        self._loop = loop
+
+    def keep(self, me: Address, mark: Mark, done: Done) -> None:
+        self._loop.call_later(SYNC_SECONDS, self._keep, me, mark, done)
+
+    def _keep(self, me: Address, mark: Mark, done: Done) -> None:
+        self._kept[self._name] = (me, mark)
+        done(None)
+
+    async def close(self) -> None:
+        pass

@@ -14,7 +14,7 @@ from types import TracebackType
 from typing import Any, TypeVar
 
 from ringcast.errors import UsageError
-from ringcast.model import MS, SECOND, Config, profile
+from ringcast.model import MS, SECOND, Address, Config, Mark, profile
 from ringcast.runtime import OnExclusion
 from ringcast.sim import Clock, Fault, Link, Network, names_of, tell
 from ringcast.testing.harness import Harness
@@ -43,15 +43,22 @@ class World:
         group: str = "world",
         on_exclusion: OnExclusion = "merge",
         partition: Partition = "all",
+        observers: Sequence[str] = (),
+        primary_mark: bool = False,
+        quorum: int = 0,
         bound: float = 15.0,
     ) -> None:
         """Starts a process for each member and waits until they are one group. `bound`: seconds in which, once nothing
-        is wrong any more, every wait must end (G14)."""
+        is wrong any more, every wait must end (G14). `observers` are names of members that join as observers. With
+        `partition="primary"`: `primary_mark` gives each name a mark file, `quorum` is that of `ringcast.join`."""
         self.seed: int | str = seed
         self.group = group
         self.config = profile(config) if isinstance(config, str) else config
         self.on_exclusion: OnExclusion = on_exclusion
         self.partitioning: Partition = partition
+        self.observers = tuple(observers)
+        self.quorum = quorum
+        self.marks: dict[str, tuple[Address, Mark]] | None = {} if primary_mark else None
         self.clock = Clock()
         self.network = Network(self.clock, seed, link or Link())
         self.harness = Harness(self.clock, self.network, group, seed, lambda: self.names)
@@ -64,8 +71,9 @@ class World:
         self._passing = Passing(self.clock)
         self._troubles = 0
         self._names = names_of(members) if isinstance(members, int) else list(members)
+        self._expect = len(self._names)
         for name in self._names:
-            self._begin(name, expect=len(self._names))
+            self._begin(name, expect=self._expect)
         try:
             self.agree()
         except BaseException:
@@ -159,7 +167,7 @@ class World:
         if name in self.processes and not self[name].is_over:
             raise UsageError(f"{name} still runs")
         self.harness.note("start", name)
-        self._begin(name, expect=0)
+        self._begin(name, expect=self._expect if self.partitioning == "primary" else 0)
 
     def leave(self, name: str) -> None:
         """The process leaves in good order and ends."""

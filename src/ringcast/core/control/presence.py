@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from ringcast.model import Address, Terms, ViewId
+from ringcast.model import Address, Mark, Terms, ViewId
 
 
 @dataclass(frozen=True, slots=True)
@@ -44,6 +44,7 @@ class Join:
     capacity: int
     window_bytes: int
     terms: Terms | None = None  # None: said by a process that knows of none
+    mark: Mark | None = None  # what I know of primary views, and as whom I vote
 
 
 @dataclass(frozen=True, slots=True)

@@ -80,12 +80,14 @@ class Membership:
         self.states = PendingStates(reunites)
         self.numbers = ViewNumbers()
         self.primacy = Primacy(me, mark, keeps_mark)
-        self.terms = Terms.of(config, primary=mark is not None, reunites=reunites)
+        quorum = 0 if mark is None else mark.quorum
+        self.terms = Terms.of(config, primary=mark is not None, reunites=reunites, quorum=quorum)
         self._founding: NewView | None = None  # waits for its mark to be kept
         self.standing: Callable[[], Standing] = lambda: NO_STATE  # with the application's state
         self.joiner: Joiner | None = Joiner(
             me, config, chance, expect=expect, observer=observer, with_state=with_state, terms=self.terms
         )
+        self.joiner.request = replace(self.joiner.request, mark=mark)
         self.follower: Follower | None = None
         self.leading: Leading | None = None
         self.leaver: Leaver | None = None

@@ -13,7 +13,7 @@ Not the view: what follows from a complete roll call (a view, a merge answer) is
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 
 from ringcast.core.control import (
     Answer,
@@ -22,6 +22,7 @@ from ringcast.core.control import (
     Cancel,
     Fill,
     Filled,
+    Join,
     MergeId,
     NewView,
     Refusal,
@@ -62,7 +63,7 @@ class RollCall:
         self.going: dict[Address, None] = dict.fromkeys(m for m in going if m in base and m != me)
         self.leaving = tuple(m for m in leaving if m in base)
         self.deadline_ns: int | None = None
-        self.newcomers: Callable[[], list[Address]] = list  # voters that join with the view to come
+        self.joiners: Callable[[], Mapping[Address, Join]] = dict  # who joins with the view to come
         self.next_id: ViewId | None = None  # of the view to come
         self.primary: Electorate | None = None  # it is this primary view
         self._numbers = numbers or ViewNumbers()
@@ -182,7 +183,8 @@ class RollCall:
         mark = self.mark
         if mark is not None:
             voters = [member for member in self.staying if member not in self.base.observers]
-            self.primary = mark.proposal(self.next_id, voters, self.newcomers())
+            newcomers = [member for member, join in self.joiners().items() if not join.observer]
+            self.primary = mark.proposal(self.next_id, voters, newcomers)
 
     def on_filled(self, sender: Address, filled: Filled) -> Steps:
         if filled.id != self.id or not self._is_filling or sender not in self.staying:
@@ -210,8 +212,9 @@ class RollCall:
 
     @property
     def mark(self) -> Mark | None:
-        """What those who answered know together of primary views."""
-        return combined(answer.mark for answer in self._answers.values())
+        """What those who answered, and those who join, know together of primary views."""
+        marks = [answer.mark for answer in self._answers.values()]
+        return combined([*marks, *(join.mark for join in self.joiners().values())])
 
     def limits(self, members: list[Address]) -> tuple[int, int]:
         """The smallest windows of these."""

@@ -42,16 +42,13 @@ class ViewChange:
             for request in requests
             if request.kind.is_join and isinstance(request.said, Join) and request.member not in roll_call.base
         }
-        roll_call.newcomers = self.voting_joiners
+        roll_call.joiners = lambda: self.joiners
         self.complete: Complete | None = None
         self.spreading: Spreading | None = None
 
     @property
     def wants_state(self) -> list[Address]:
         return [member for member, join in self.joiners.items() if join.with_state]
-
-    def voting_joiners(self) -> list[Address]:
-        return [member for member, join in self.joiners.items() if not join.observer]
 
     # ---- the next view
 
