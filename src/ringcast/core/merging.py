@@ -31,6 +31,7 @@ from ringcast.core.control import (
 )
 from ringcast.core.deadlines import earliest
 from ringcast.core.effects import Drop, Warn
+from ringcast.core.failure import Readmission
 from ringcast.core.membership import (
     AcceptMerge,
     CancelHeld,
@@ -70,12 +71,17 @@ from ringcast.model import Address, Config, Electorate, Event, Kind, View, ViewI
 class Merging:
     """This member's part in becoming one group again."""
 
-    def __init__(self, me: Address, config: Config, chance: Chance, membership: Membership) -> None:
+    def __init__(
+        self, me: Address, config: Config, chance: Chance, membership: Membership, readmission: Readmission
+    ) -> None:
         self.me = me
-        self.detection = MergeDetector(me, config, chance)
+        self.detection = MergeDetector(
+            me, config, chance, is_suspected=membership.suspicions.__contains__, is_held=readmission.is_held
+        )
         self.leader = MergeLeader(me, config, chance, membership.terms, membership.numbers)
         self.participant = MergeParticipant(me, config)
         self._membership = membership
+        self._readmission = readmission
         self._request: MergeReq | None = None  # that the handler is being asked about
         self._routes: dict[type, Callable[[int, Address, Any], Steps]] = {
             AskView: self._on_ask_view,
@@ -111,10 +117,10 @@ class Merging:
         return self._carry(now_ns, self.detection.on_announcement(now_ns, sender, message.view, coordinator))
 
     def _on_ask_view(self, now_ns: int, sender: Address, ask: AskView) -> Steps:
-        return [] if self._view is None else [Say(sender, ViewAnswer.of(self._view))]
+        return [] if self._view is None else [Say(sender, ViewAnswer.of(self._view, self.detection.acting))]
 
     def _on_view_answer(self, now_ns: int, sender: Address, answer: ViewAnswer) -> Steps:
-        return self._carry(now_ns, self.detection.on_view_answer(now_ns, sender, answer.view))
+        return self._carry(now_ns, self.detection.on_view_answer(now_ns, sender, answer.view, answer.acting))
 
     def _on_sighted(self, now_ns: int, sender: Address, sighted: Sighted) -> Steps:
         return self._carry(now_ns, self.detection.on_sighted(now_ns, sender, sighted))
@@ -128,9 +134,16 @@ class Merging:
         differs = self._membership.terms.difference(request.terms)
         if differs is not None:
             return self._refuse_terms(now_ns, sender, request.merge_id, differs)
+        coordinator = self.detection.coordinator_with_us
         why = self.participant.objection(sender, request, view)
+        if why is None and coordinator != self.me:
+            why = f"{coordinator} coordinates here"
+        if why is None and self._readmission.is_held(now_ns, sender):
+            why = f"{sender} was excluded for a bad link, and is taken back later"
         if why is not None:
-            return self._carry(now_ns, self.participant.on_refused(now_ns, sender, request.merge_id, why))
+            named = None if coordinator == self.me else coordinator
+            refused = self.participant.on_refused(now_ns, sender, request.merge_id, why, coordinator=named)
+            return self._carry(now_ns, refused)
         # Yield only to a merge that will be accepted; else both would fail.
         out: Steps = []
         if leading.handler.would_follow_after_own:

@@ -14,8 +14,10 @@ from ringcast.core.body import Body
 from ringcast.core.control import (
     Announce,
     Ask,
+    Busy,
     Control,
     Heartbeat,
+    Join,
     NewView,
     ReunionFailed,
     StateConfirmed,
@@ -38,6 +40,7 @@ from ringcast.core.effects import (
     Unicast,
     Warn,
 )
+from ringcast.core.failure import Readmission
 from ringcast.core.membership import (
     AcceptMerge,
     Adopt,
@@ -97,8 +100,9 @@ class Society:
             mark=mark,
             keeps_mark=keeps_mark,
         )
-        self.merging = Merging(self.me, self.config, chance, self.membership)
-        self.vigilance = Vigilance(self.me, self.config, self.membership, self.merging, beats=beats)
+        self.readmission = Readmission(self.config.readmit_ns, self.config.readmit_max_ns)
+        self.merging = Merging(self.me, self.config, chance, self.membership, self.readmission)
+        self.vigilance = Vigilance(self.me, self.config, self.membership, self.merging, self.readmission, beats=beats)
         self.custody = Custody(
             self.me,
             self.config,
@@ -165,6 +169,8 @@ class Society:
         """Whose is it? The first organ that knows it."""
         if isinstance(message, Ask):
             return self._on_ask(now_ns, sender, message)
+        if isinstance(message, Join) and self.view is not None and self.readmission.is_held(now_ns, sender):
+            return self.carry_out(now_ns, [Say(sender, Busy())])
         if isinstance(message, StateConfirmed):
             out = self.carry_out(now_ns, self.membership.on_message(now_ns, sender, message))
             return out + self.custody.on_confirmed(sender, message)

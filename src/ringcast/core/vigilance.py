@@ -5,17 +5,21 @@ Heartbeats go out from here unless the driver sends them from a thread of its ow
 
 from __future__ import annotations
 
-from ringcast.core.control import AreYouThere, Control, Heartbeat, Suspicion
+from ringcast.core.control import AreYouThere, AskAbout, Control, Heard, Heartbeat, Suspicion
 from ringcast.core.deadlines import earliest
 from ringcast.core.failure import (
     AskIfAlive,
+    AskOthers,
     AssureAlive,
+    Complain,
     Decision,
     FailureDetector,
     HeartbeatTo,
+    Readmission,
     SlowPeer,
     Suspect,
     Unsuspect,
+    Vouch,
 )
 from ringcast.core.membership import Membership, Say, Steps, Tell
 from ringcast.core.merging import Merging
@@ -26,9 +30,20 @@ from ringcast.model import Address, Config, Event, View
 class Vigilance:
     """Who of the others lives, and how they learn that we do."""
 
-    def __init__(self, me: Address, config: Config, membership: Membership, merging: Merging, *, beats: bool) -> None:
+    def __init__(
+        self,
+        me: Address,
+        config: Config,
+        membership: Membership,
+        merging: Merging,
+        readmission: Readmission,
+        *,
+        beats: bool,
+    ) -> None:
         self.detector = FailureDetector(me, config)
         self.pulse = Pulse(config.heartbeat_ns, is_own=beats)
+        self.readmission = readmission
+        self._view: View | None = None
         self._membership = membership
         self._merging = merging
 
@@ -48,6 +63,10 @@ class Vigilance:
                 return [Tell(sender, self.pulse.heartbeat())]
             case Suspicion():
                 return self.on_told(now_ns, sender, message.members)
+            case AskAbout():
+                return self._carry(now_ns, self.detector.on_asked_about(now_ns, sender, message.peer))
+            case Heard():
+                return self._carry(now_ns, self.detector.on_vouched(now_ns, sender, message.peer))
             case _:
                 return None
 
@@ -60,6 +79,10 @@ class Vigilance:
 
     def on_view(self, now_ns: int, view: View) -> Steps:
         self.pulse.view = view.id
+        for member in () if self._view is None else self._view.members:
+            if member not in view and member in self.detector.complaints:
+                self.readmission.on_excluded(now_ns, member)
+        self._view = view
         return self._carry(now_ns, self.detector.on_view(now_ns, view))
 
     # ---- findings
@@ -74,6 +97,12 @@ class Vigilance:
         match finding:
             case AskIfAlive():
                 return [Tell(finding.peer, AreYouThere())]
+            case AskOthers():
+                return [Tell(helper, AskAbout(finding.peer)) for helper in finding.helpers]
+            case Vouch():
+                return [Tell(finding.to, Heard(finding.peer))]
+            case Complain():
+                return [Tell(member, Suspicion((finding.peer,))) for member in finding.tell]
             case AssureAlive():
                 return [Tell(finding.to, self.pulse.heartbeat())]
             case Suspect():

@@ -70,6 +70,8 @@ class Config:
     suspect_repeat_ns: int = _range(1 * SECOND, 1 * MS, 600 * SECOND)  # suspicion is raised again until a view
     stall_limit_ns: int = _range(30 * SECOND, 2 * MS, 3600 * SECOND)  # alive but without progress, then suspicion
     watch_peers: int = _range(6, 1, 64)  # whom one member watches; its cost does not grow with the group
+    readmit_ns: int = _range(8 * SECOND, 1 * MS, 3600 * SECOND)  # excluded for a bad link: back after this, doubling
+    readmit_max_ns: int = _range(64 * SECOND, 1 * MS, 3600 * SECOND)
     # merge (seed 000)
     announce_ns: int = _range(500 * MS, 1 * MS, 600 * SECOND)  # how often a member tells its view id
     announce_peers: int = _range(3, 1, 64)  # to how many outsiders each time
@@ -152,6 +154,8 @@ _PROFILES: dict[str, Config] = {
         suspect_after_ns=6 * SECOND,
         verify_ns=3 * SECOND,
         suspect_repeat_ns=3 * SECOND,
+        readmit_ns=24 * SECOND,
+        readmit_max_ns=192 * SECOND,
         announce_ns=2 * SECOND,
         merge_gather_ns=1 * SECOND,
         reread_ns=2 * SECOND,
@@ -183,6 +187,8 @@ _PROFILES: dict[str, Config] = {
         verify_ns=200 * MS,
         suspect_repeat_ns=300 * MS,
         stall_limit_ns=5 * SECOND,
+        readmit_ns=1 * SECOND,
+        readmit_max_ns=4 * SECOND,
         announce_ns=100 * MS,
         merge_gather_ns=20 * MS,
         reread_ns=100 * MS,

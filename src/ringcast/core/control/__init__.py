@@ -37,8 +37,10 @@ from ringcast.core.control.order import (
 from ringcast.core.control.presence import (
     Announce,
     AreYouThere,
+    AskAbout,
     Busy,
     Elsewhere,
+    Heard,
     Heartbeat,
     Hello,
     Join,
@@ -71,6 +73,8 @@ Control = (
     | Announce
     | Heartbeat
     | AreYouThere
+    | AskAbout
+    | Heard
     | Join
     | JoinRefused
     | Leave
@@ -111,6 +115,7 @@ __all__ = [
     "Answer",
     "AreYouThere",
     "Ask",
+    "AskAbout",
     "AskView",
     "Behind",
     "Busy",
@@ -121,6 +126,7 @@ __all__ = [
     "Elsewhere",
     "Fill",
     "Filled",
+    "Heard",
     "Heartbeat",
     "Hello",
     "Holding",

@@ -22,11 +22,12 @@ class ViewAnswer:
     capacity: int
     window_bytes: int
     mark: Mark | None = None
+    acting: Address | None = None  # who coordinates that view, as far as this member knows
 
     @classmethod
-    def of(cls, view: View) -> ViewAnswer:
+    def of(cls, view: View, acting: Address | None = None) -> ViewAnswer:
         limits = (view.capacity, view.window_bytes)
-        return cls(view.id, view.members, view.observers, view.subgroups, *limits, view.mark)
+        return cls(view.id, view.members, view.observers, view.subgroups, *limits, view.mark, acting)
 
     @property
     def view(self) -> View:
@@ -55,12 +56,16 @@ class MergeReq:
 
 @dataclass(frozen=True, slots=True)
 class MergeRsp:
-    """Accepted, or rejected (the seed's merge_rejected); sent at once. `terms`: rejected because these are ours."""
+    """Accepted, or rejected (the seed's merge_rejected); sent at once.
+
+    `terms`: rejected because these are ours. `coordinator`: ask that one, not me.
+    """
 
     merge_id: MergeId
     accepted: bool
     why: str = ""
     terms: Terms | None = None
+    coordinator: Address | None = None
 
 
 @dataclass(frozen=True, slots=True)

@@ -93,9 +93,23 @@ class ReunionFailed:
 
 @dataclass(frozen=True, slots=True)
 class Suspicion:
-    """I suspect these; you lead, so look into it."""
+    """I do not hear these, or suspect them for another reason: see for yourself."""
 
     members: tuple[Address, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class AskAbout:
+    """I do not hear this member: do you? Answered with `Heard`, if so."""
+
+    peer: Address
+
+
+@dataclass(frozen=True, slots=True)
+class Heard:
+    """I hear this member."""
+
+    peer: Address
 
 
 @dataclass(frozen=True, slots=True)

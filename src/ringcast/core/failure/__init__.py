@@ -2,27 +2,35 @@
 
 from ringcast.core.failure.decisions import (
     AskIfAlive,
+    AskOthers,
     AssureAlive,
+    Complain,
     Decision,
     HeartbeatTo,
     Reason,
     SlowPeer,
     Suspect,
     Unsuspect,
+    Vouch,
 )
 from ringcast.core.failure.detector import FailureDetector
+from ringcast.core.failure.readmission import Readmission
 from ringcast.core.failure.watching import watched, watchers
 
 __all__ = [
     "AskIfAlive",
+    "AskOthers",
     "AssureAlive",
+    "Complain",
     "Decision",
     "FailureDetector",
     "HeartbeatTo",
+    "Readmission",
     "Reason",
     "SlowPeer",
     "Suspect",
     "Unsuspect",
+    "Vouch",
     "watched",
     "watchers",
 ]

@@ -14,13 +14,34 @@ class Reason(StrEnum):
     SILENT = "silent"  # cleared by anything heard from it
     STALLED = "no progress"  # its heartbeats come, its core loop stands still; cleared by progress
     UNANSWERED = "roll calls unanswered"  # cleared by an answer to a roll call
-    UNHEARD = "not heard by another member"  # cleared when that member hears it again
+    UNHEARD = "two members do not hear each other"  # cleared when they do again
 
 
 class AskIfAlive(NamedTuple):
     """Put the direct question to this peer."""
 
     peer: Address
+
+
+class AskOthers(NamedTuple):
+    """Ask these members whether they hear this peer: one bad link is not a death."""
+
+    peer: Address
+    helpers: tuple[Address, ...]
+
+
+class Vouch(NamedTuple):
+    """Tell this member that we hear the peer it asked about."""
+
+    to: Address
+    peer: Address
+
+
+class Complain(NamedTuple):
+    """Others hear this peer and we do not: tell these members, for one of us has to go if it lasts."""
+
+    peer: Address
+    tell: tuple[Address, ...]
 
 
 class AssureAlive(NamedTuple):
@@ -54,4 +75,6 @@ class HeartbeatTo(NamedTuple):
     peers: tuple[Address, ...]
 
 
-Decision = AskIfAlive | AssureAlive | Suspect | Unsuspect | SlowPeer | HeartbeatTo | Event
+Decision = (
+    AskIfAlive | AskOthers | Vouch | Complain | AssureAlive | Suspect | Unsuspect | SlowPeer | HeartbeatTo | Event
+)

@@ -1,9 +1,10 @@
 """Who of the members is dead, by silence, standstill or unanswered roll calls; never by one sign alone.
 
-Anything heard from a peer shows that it lives. Silence leads to a direct question, and only an unanswered question to
-suspicion; two unanswered roll calls are that question put twice. Suspicion is level-triggered: raised again until a
-view excludes the peer or the suspicion is cleared, so that discarding it once never matters. What one member finds
-out is told to the others, and each of them sees for itself before it believes.
+Anything heard from a peer shows that it lives. Silence leads to a direct question, then to the question put to a few
+others whether they hear it, and only if nobody does to suspicion; two unanswered roll calls are that question put
+twice. Suspicion is level-triggered: raised again until a view excludes the peer or the suspicion is cleared, so that
+discarding it once never matters. What one member finds out is told to the others, and each of them sees for itself
+before it believes. Who lives, but is not heard by everybody, is a complaint (complaints.py).
 
 Cost: a member watches `watch_peers` others, whatever the size of the group; more only while somebody is suspected.
 A member that slept itself (suspended, blocked loop) suspects nobody for what it did not hear meanwhile.
@@ -17,19 +18,24 @@ from collections.abc import Iterable
 from ringcast.core.failure.complaints import Complaints
 from ringcast.core.failure.decisions import (
     AskIfAlive,
+    AskOthers,
     AssureAlive,
+    Complain,
     Decision,
     HeartbeatTo,
     Reason,
     SlowPeer,
     Suspect,
     Unsuspect,
+    Vouch,
 )
 from ringcast.core.failure.health import Health
+from ringcast.core.failure.vouching import Vouching
 from ringcast.core.failure.watching import watched, watchers
 from ringcast.model import Address, Config, Event, Kind, View
 
 MAX_UNANSWERED = 2
+HELPERS = 3  # are asked whether they hear a silent member
 
 Decisions = list[Decision]
 
@@ -39,7 +45,8 @@ class FailureDetector:
         self.me = me
         self.config = config
         self.health: dict[Address, Health] = {}
-        self.complaints = Complaints(config.stall_limit_ns, config.suspect_repeat_ns)
+        self.complaints = Complaints(config.suspect_after_ns, config.suspect_repeat_ns)
+        self._vouching = Vouching(config.verify_ns)
         self._view: View | None = None
         self._watched: dict[Address, None] = {}  # an ordered set: members I watch now
         self._named: dict[Address, None] = {}  # watched because somebody asked for it (a merge leader)
@@ -74,6 +81,8 @@ class FailureDetector:
             health.unanswered = 0
             if health.doubt is Reason.UNANSWERED:
                 health.trust()
+        self.complaints.forget(now_ns, view)
+        self._vouching.on_view(view)
         self._watch_ring(now_ns)
         return [HeartbeatTo(tuple(watchers(view.members, self.me, self.config.watch_peers)))]
 
@@ -118,7 +127,13 @@ class FailureDetector:
         if health is None:
             return []
         health.heard_ns = now_ns
-        return self._trust(now_ns, peer) if health.doubt is Reason.SILENT else []
+        out: Decisions = []
+        if health.is_unheard:
+            health.is_unheard = False
+            self.complaints.withdraw(self.me, peer)
+        if peer in self._vouching:
+            out += [Vouch(asker, peer) for asker in self._vouching.take(now_ns, peer)]
+        return out + self._trust(now_ns, peer) if health.doubt is Reason.SILENT else out
 
     def on_heartbeat(self, now_ns: int, peer: Address, progress: int) -> Decisions:
         """A heartbeat, or an answer to the direct question; both tell how far the peer's core loop has come."""
@@ -171,8 +186,9 @@ class FailureDetector:
             return []
         out: Decisions = []
         for peer in suspects:
-            if peer == self.me:
+            if peer == self.me:  # A complaint about ourselves counts like any other.
                 out.append(AssureAlive(by))
+                self.complaints.on_complaint(now_ns, by, peer)
             elif peer in self._view and peer != by and not self._is_gone(peer):
                 self.complaints.on_complaint(now_ns, by, peer)
                 out += self._question_unheard(now_ns, peer)
@@ -183,6 +199,60 @@ class FailureDetector:
         health = self.health[peer]
         return health.is_suspected and health.doubt is not Reason.UNHEARD
 
+    # ---- what others hear
+
+    def on_asked_about(self, now_ns: int, asker: Address, peer: Address) -> Decisions:
+        """A member does not hear this one. If we do not know it just now, we ask, and answer when we hear it."""
+        if self._view is None or asker not in self._view or peer == asker:
+            return []
+        if peer == self.me:
+            return [AssureAlive(asker)]
+        health = self.health.get(peer)
+        if health is None:
+            return []
+        if now_ns - health.heard_ns < self.config.heartbeat_ns:
+            return [Vouch(asker, peer)]
+        self._vouching.note(now_ns, asker, peer)
+        return [AskIfAlive(peer)]
+
+    def on_vouched(self, now_ns: int, by: Address, peer: Address) -> Decisions:
+        """That member hears this one: it lives, and only we do not hear it."""
+        health = self.health.get(peer)
+        if health is None or health.doubt is None or self._view is None or by not in self._view or by == peer:
+            return []
+        health.vouched_ns = now_ns
+        if health.doubt is not Reason.SILENT or not health.is_suspected or peer not in self._view:
+            return []
+        out = self._complain(now_ns, peer)  # It came late: we had suspected it by then.
+        health.is_suspected = False
+        return [*out, Unsuspect(peer), *self._watch_ring(now_ns)]
+
+    def _ask_others(self, peer: Address) -> Decisions:
+        """First those who hear its heartbeats anyway."""
+        if self._view is None or peer not in self._view:
+            return []
+        near = watchers(self._view.members, peer, self.config.watch_peers)
+        able = [m for m in dict.fromkeys([*near, *self._view.members]) if m not in (self.me, peer)]
+        helpers = tuple(m for m in able if self.health[m].doubt is None)[:HELPERS]
+        return [AskOthers(peer, helpers)] if helpers else []
+
+    def _complain(self, now_ns: int, peer: Address) -> Decisions:
+        health = self.health[peer]
+        health.is_unheard, health.complained_ns = True, now_ns
+        self.complaints.on_complaint(now_ns, self.me, peer)
+        return [Complain(peer, self._others(peer))]
+
+    def _examine_unheard(self, now_ns: int, peer: Address, health: Health) -> Decisions:
+        """We do not hear it, others do. Said again as long as that is so; else it is silent like any other."""
+        config = self.config
+        if now_ns - health.complained_ns < config.suspect_repeat_ns:
+            return []
+        if health.vouched_ns is None or now_ns - health.vouched_ns > config.suspect_repeat_ns + config.verify_ns:
+            health.is_unheard = False
+            self.complaints.withdraw(self.me, peer)
+            return [] if health.is_suspected else self._suspect(now_ns, peer, Reason.SILENT)
+        return [*self._complain(now_ns, peer), AskIfAlive(peer), *self._ask_others(peer)]
+
     def _question(self, now_ns: int, peer: Address, reason: Reason, *, told: bool = False) -> Decisions:
         self.health[peer].doubt_it(now_ns, reason, told=told)
         self._wake(now_ns)
@@ -192,8 +262,10 @@ class FailureDetector:
         health = self.health[peer]
         is_first = not health.is_suspected
         health.suspect(now_ns, reason)
-        # Who found out tells everybody; who was told, or repeats it, tells only whoever has to act.
+        # Who found out tells everybody; who was told, or repeats it, tells only whoever has to act. Everybody finds out
+        # by itself what complaints lead to.
         tell = self._others(peer) if is_first and not health.was_told else self._acting()
+        tell = () if reason is Reason.UNHEARD else tell
         event = Event(Kind.SUSPECT, now_ns, peer=peer, detail={"why": str(reason), "first": is_first})
         out: Decisions = [event, Suspect(peer, reason, tell)]
         if is_first and self._view is not None and peer in self._view:
@@ -237,6 +309,9 @@ class FailureDetector:
 
     def _due_ns(self, health: Health) -> int:
         config = self.config
+        if health.is_unheard:
+            due_ns = health.complained_ns + config.suspect_repeat_ns
+            return min(due_ns, health.since_ns + config.suspect_repeat_ns) if health.is_suspected else due_ns
         if health.is_suspected:
             return health.since_ns + config.suspect_repeat_ns
         if health.doubt is not None:
@@ -256,15 +331,19 @@ class FailureDetector:
             if slept_ns > self.config.heartbeat_ns:
                 for health in self.health.values():
                     health.forgive(now_ns, slept_ns)
+                self.complaints.forgive(now_ns, slept_ns)
         self._turned_ns = now_ns
 
     def _examine(self, now_ns: int, peer: Address, health: Health) -> Decisions:
         config = self.config
+        unheard = self._examine_unheard(now_ns, peer, health) if health.is_unheard else []
         if health.is_suspected:
             assert health.doubt is not None
             if now_ns - health.since_ns < config.suspect_repeat_ns:
-                return []
-            return [*self._suspect(now_ns, peer, health.doubt), AskIfAlive(peer)]
+                return unheard
+            return [*unheard, *self._suspect(now_ns, peer, health.doubt), AskIfAlive(peer)]
+        if health.is_unheard:
+            return unheard
         if health.doubt is not None:
             return self._await_answer(now_ns, peer, health, health.doubt)
         if now_ns - health.heard_ns >= config.suspect_after_ns:
@@ -273,10 +352,12 @@ class FailureDetector:
 
     def _await_answer(self, now_ns: int, peer: Address, health: Health, doubt: Reason) -> Decisions:
         if now_ns - health.since_ns >= self.config.verify_ns:
-            return self._suspect(now_ns, peer, doubt)
+            is_heard_by_others = doubt is Reason.SILENT and health.vouched_ns is not None
+            return self._complain(now_ns, peer) if is_heard_by_others else self._suspect(now_ns, peer, doubt)
         if now_ns - health.asked_ns > self.config.verify_ns // 2:
             health.asked_ns = now_ns
-            return [AskIfAlive(peer)]  # The first question may have been lost.
+            again: Decisions = [AskIfAlive(peer)]  # The first question may have been lost.
+            return again + self._ask_others(peer) if doubt is Reason.SILENT else again
         return []
 
     def _examine_progress(self, now_ns: int, peer: Address, health: Health) -> Decisions:
@@ -289,14 +370,15 @@ class FailureDetector:
         return []
 
     def _settle_complaints(self, now_ns: int) -> Decisions:
-        """Both ends of a complaint live: after the stall limit one of them is suspected, until the complaint ends."""
+        """Both ends of a complaint live: if it lasts, one of them is suspected, until the complaint ends."""
         if self._view is None:
             return []
-        culprit = self.complaints.culprit(now_ns, self._view) if len(self.complaints) else None
+        culprits = self.complaints.culprits(now_ns, self._view) if len(self.complaints) else ()
         out: Decisions = []
         for peer, health in self.health.items():
-            if health.doubt is Reason.UNHEARD and peer != culprit:
+            if health.doubt is Reason.UNHEARD and peer not in culprits:
                 out += self._trust(now_ns, peer)
-        if culprit is not None and culprit != self.me and self.health[culprit].doubt is None:
-            out += self._suspect(now_ns, culprit, Reason.UNHEARD)
+        for culprit in culprits:
+            if culprit != self.me and not self.health[culprit].is_suspected:
+                out += self._suspect(now_ns, culprit, Reason.UNHEARD)
         return out

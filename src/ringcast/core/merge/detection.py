@@ -14,7 +14,7 @@ Not here: the merge itself (leader.py), what being excluded leads to (the node, 
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 
 from ringcast.core.chance import Chance
 from ringcast.core.control import Sighted
@@ -31,7 +31,7 @@ from ringcast.core.merge.decisions import (
     SuspectDissenter,
 )
 from ringcast.core.merge.outsiders import Outsiders
-from ringcast.core.merge.parties import choose_leader, parties_of
+from ringcast.core.merge.parties import Party, choose_leader, parties_of
 from ringcast.core.merge.primary import primary_elsewhere
 from ringcast.core.merge.rereading import Rereading
 from ringcast.core.merge.sightings import Dissent, Lag, Sighting, Sightings
@@ -44,9 +44,20 @@ Decisions = list[Detection]
 
 
 class MergeDetector:
-    def __init__(self, me: Address, config: Config, chance: Chance) -> None:
+    def __init__(
+        self,
+        me: Address,
+        config: Config,
+        chance: Chance,
+        *,
+        is_suspected: Callable[[Address], bool] = lambda member: False,
+        is_held: Callable[[int, Address], bool] = lambda now_ns, member: False,
+    ) -> None:
+        """`is_held`: it was excluded for a bad link, and is not to come back yet."""
         self.me = me
         self.config = config
+        self._is_suspected = is_suspected
+        self._is_held = is_held
         self.outsiders = Outsiders(config.known_peers)
         self.sightings = Sightings(config.known_peers)
         self._chance = chance
@@ -106,13 +117,13 @@ class MergeDetector:
         return self._sight(now_ns, peer, Sighting(view_id, coordinator))
 
     def _on_lag(self, peer: Address, lag: Lag) -> Decisions:
-        if lag is Lag.BRING_UP and self._acting() == self.me:
+        if lag is Lag.BRING_UP and self.acting == self.me:
             return [BringUp(peer)]
         return [SuspectDissenter(peer)] if lag is Lag.OVERDUE else []
 
     def on_sighted(self, now_ns: int, by: Address, sighted: Sighted) -> Decisions:
         """A member of ours heard an outsider, and holds us for the one who acts."""
-        if self._view is None or by not in self._view or self._acting() != self.me:
+        if self._view is None or by not in self._view or self.acting != self.me:
             return []
         return self.on_announcement(now_ns, sighted.peer, sighted.view, sighted.coordinator)
 
@@ -127,7 +138,7 @@ class MergeDetector:
         if not self.sightings.note(peer, sighting):
             return []
         self.outsiders.remember(peer.endpoint)
-        acting = self._acting()
+        acting = self.acting
         if acting != self.me and peer != self._view.coordinator:
             return self._pass_on(now_ns, acting, peer, sighting)
         return self._gather(now_ns, sighting.coordinator or peer) if is_news else self._check_soon(now_ns)
@@ -146,11 +157,18 @@ class MergeDetector:
             self._check_ns = now_ns + self.config.merge_gather_ns
         return []
 
-    def _acting(self) -> Address:
-        """The first member that may coordinate and has not gone to another view."""
+    @property
+    def acting(self) -> Address:
+        """The first member that may coordinate, is not suspected and has not gone to another view."""
         assert self._view is not None
         able = (m for m in self._view.members if m not in self._view.observers and m not in self._dissent)
-        return next(able, self.me)
+        return next((m for m in able if not self._is_suspected(m)), self.me)
+
+    @property
+    def coordinator_with_us(self) -> Address:
+        """Who speaks for us in a merge: whoever acts, if it has shown our view; else we speak for ourselves."""
+        acting = self.acting
+        return acting if acting in self._agreed else self.me
 
     def _pass_on(self, now_ns: int, acting: Address, peer: Address, sighting: Sighting) -> Decisions:
         """Once per view and interval: many of us may hear the same outsiders."""
@@ -183,9 +201,9 @@ class MergeDetector:
             asked = [lowest, *(peer for peer in asked if peer in self._view)]
         return [peer for peer in asked if peer != self.me]
 
-    def on_view_answer(self, now_ns: int, peer: Address, view: View) -> Decisions:
+    def on_view_answer(self, now_ns: int, peer: Address, view: View, acting: Address | None = None) -> Decisions:
         rereading, mine = self._rereading, self._view
-        if rereading is None or mine is None or not rereading.on_answer(peer, view):
+        if rereading is None or mine is None or not rereading.on_answer(peer, view, acting):
             return []
         out: Decisions = []
         coordinator = view.coordinator
@@ -216,10 +234,10 @@ class MergeDetector:
             return []
         elsewhere = primary_elsewhere(self.me, mine, split.values())
         if elsewhere is not None:
-            return [GoToPrimary(*elsewhere)] if self._acting() == self.me else []
+            return [GoToPrimary(*elsewhere)] if self.acting == self.me else []
         # Who is primary waits for the others to come; sides that are not merge, also with one that is out of date.
         mergeable = split if mine.mark is None or not mine.is_primary else {}
-        return self._exclusion(mine, split) + self._raise(now_ns, mine, mergeable, rereading.silent)
+        return self._exclusion(mine, split) + self._raise(now_ns, mine, mergeable, rereading)
 
     def _exclusion(self, mine: View, split: dict[Address, View]) -> Decisions:
         """Our coordinator in a later view without us; or, if we coordinate, everybody else in such views."""
@@ -228,9 +246,10 @@ class MergeDetector:
         gone = all(any(member in view for view in without_us) for member in others)
         return [LeftBehind(max(without_us, key=lambda view: view.id))] if without_us and gone else []
 
-    def _raise(self, now_ns: int, mine: View, split: dict[Address, View], silent: tuple[Address, ...]) -> Decisions:
-        if self._acting() != self.me or not split:
+    def _raise(self, now_ns: int, mine: View, split: dict[Address, View], rereading: Rereading) -> Decisions:
+        if self.acting != self.me or not split:
             return []
+        silent = rereading.silent
         views = self._views(mine, split, silent)
         leader = choose_leader(views)
         if leader != self.me and self._is_idle_leader(now_ns, leader):
@@ -238,8 +257,13 @@ class MergeDetector:
             leader = choose_leader(views)
         if leader != self.me:
             return self._nudge(now_ns, leader)
-        parties = tuple(parties_of(views, silent))
+        found = parties_of(views, silent, rereading.acting)
+        parties = tuple(party for party in found if party.via is None and not self._is_kept_out(now_ns, party))
         return [RaiseMerge(parties)] if len(parties) > 1 else []
+
+    def _is_kept_out(self, now_ns: int, party: Party) -> bool:
+        """Nobody of it may come back yet. If anybody may, all of them do: it is a partition, not a bad link."""
+        return all(self._is_held(now_ns, member) for member in party.members)
 
     def _views(self, mine: View, split: dict[Address, View], silent: tuple[Address, ...]) -> dict[Address, View]:
         """Whose view is which: our own, those read, and those announced whose content was read from another."""

@@ -100,7 +100,9 @@ class MergeLeader:
         if attempt is None:
             return []
         if not answer.accepted:
-            return self._fail(now_ns, f"{sender} refused: {answer.why}", [sender])
+            # Who names its coordinator did right: the wrong one was asked.
+            blamed = [sender] if answer.coordinator is None else []
+            return self._fail(now_ns, f"{sender} refused: {answer.why}", blamed)
         del attempt.awaited[sender]
         return [] if attempt.awaited else self._call(now_ns, attempt)
 

@@ -95,10 +95,17 @@ class MergeParticipant:
         return [*yielded, self._event(now_ns, request.merge_id, "accept"), answer]
 
     def on_refused(
-        self, now_ns: int, sender: Address, merge_id: MergeId, why: str, terms: Terms | None = None
+        self,
+        now_ns: int,
+        sender: Address,
+        merge_id: MergeId,
+        why: str,
+        terms: Terms | None = None,
+        coordinator: Address | None = None,
     ) -> Decisions:
         """The view handler rejected it, or there was an objection: the leader learns it at once (X5)."""
-        return [self._event(now_ns, merge_id, "refuse", why=why), Send(sender, MergeRsp(merge_id, False, why, terms))]
+        refusal = MergeRsp(merge_id, False, why, terms, coordinator)
+        return [self._event(now_ns, merge_id, "refuse", why=why), Send(sender, refusal)]
 
     def on_merge_call(self, now_ns: int, sender: Address, call: MergeCall) -> Decisions:
         merge = self._in(call.merge_id, Part.ACCEPTED)

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Collection, Mapping
 from dataclasses import dataclass
+from types import MappingProxyType
 
 from ringcast.model import Address, View, ViewId
 
@@ -20,6 +21,7 @@ class Party:
     coordinator: Address  # who is asked for all of them
     view: View
     members: tuple[Address, ...]  # in the order of the view
+    via: Address | None = None  # the coordinator is silent to us, and this member of its view hears it
 
     def __str__(self) -> str:
         return f"{self.coordinator}:{','.join(map(str, self.members))}"
@@ -45,8 +47,14 @@ def choose_leader(views: Views) -> Address:
     return min(coordinators(views) or creators or spokesmen)
 
 
-def parties_of(views: Views, silent: Collection[Address] = ()) -> list[Party]:
-    """One party for each view, without those that were asked and stayed silent."""
+def parties_of(
+    views: Views, silent: Collection[Address] = (), acting: Mapping[Address, Address] = MappingProxyType({})
+) -> list[Party]:
+    """One party for each view, without those that were asked and stayed silent.
+
+    `acting`: whom those who answered named as their coordinator. One that is silent to us only stays in its party, and
+    speaks for it.
+    """
     remaining = sanitised(views)
     latest: dict[Address, ViewId] = {}
     for view in views.values():
@@ -55,12 +63,18 @@ def parties_of(views: Views, silent: Collection[Address] = ()) -> list[Party]:
     parties: dict[ViewId, Party] = {}
     for holder, view in views.items():
         if view.id not in parties:
-            members = tuple(m for m in remaining[holder] if m in views or (m not in silent and latest[m] == view.id))
-            parties[view.id] = Party(_spokesman(view, members, views), view, members)
+            shared = remaining[holder]
+            first = _first_answered(view, shared, views)
+            named = acting.get(first, first)
+            spokesman = named if named in shared and named in silent else first
+            members = tuple(
+                m for m in shared if m in views or m == spokesman or (m not in silent and latest[m] == view.id)
+            )
+            parties[view.id] = Party(spokesman, view, members, None if spokesman == first else first)
     return list(parties.values())
 
 
-def _spokesman(view: View, members: tuple[Address, ...], views: Views) -> Address:
+def _first_answered(view: View, members: tuple[Address, ...], views: Views) -> Address:
     """The view's coordinator if it answered for it, else the first that did; an observer only if there is no other."""
     answered = [m for m in members if m in views]
     return next((m for m in answered if m not in view.observers), answered[0])

@@ -8,6 +8,7 @@ failures age: after a while it is asked again.
 from __future__ import annotations
 
 from collections.abc import Collection
+from dataclasses import replace
 
 from ringcast.core.merge.parties import Party
 from ringcast.model import Address
@@ -41,4 +42,4 @@ class Patience:
     def _trim(self, me: Address, party: Party) -> Party:
         kept = (me, party.coordinator)
         members = tuple(m for m in party.members if m in kept or not self.has_run_out(m))
-        return Party(party.coordinator, party.view, members)
+        return replace(party, members=members)

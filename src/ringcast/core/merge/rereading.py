@@ -9,6 +9,7 @@ class Rereading:
     def __init__(self, deadline_ns: int) -> None:
         self.deadline_ns = deadline_ns
         self.answers: dict[Address, View] = {}
+        self.acting: dict[Address, Address] = {}  # who answered -> who coordinates its view, as it says
         self._asked: dict[Address, None] = {}
 
     def ask(self, peer: Address) -> bool:
@@ -18,11 +19,13 @@ class Rereading:
         self._asked[peer] = None
         return True
 
-    def on_answer(self, peer: Address, view: View) -> bool:
+    def on_answer(self, peer: Address, view: View, acting: Address | None) -> bool:
         """False if nobody asked for it."""
         if peer not in self._asked or peer not in view:
             return False
         self.answers[peer] = view
+        if acting is not None:
+            self.acting[peer] = acting
         return True
 
     @property

@@ -6,6 +6,7 @@ from random import Random
 
 from ringcast.core import MergeReq, NewView, RollCallId, Warn
 from ringcast.core.control import CancelMerge, MergeId, MergeRsp
+from ringcast.core.failure import Readmission
 from ringcast.core.membership import Membership, Say, StartMerge, Steps
 from ringcast.core.merge import Overlap, Party, RaiseMerge
 from ringcast.core.merging import Merging
@@ -28,7 +29,7 @@ def leading() -> Merging:
     membership = Membership(B, config, Random(1))
     view = NewView(RollCallId(MINE.id, 0, 0), MINE.id, (B,), (), (), 64, 1000, (Entry(0, 0, 0),), ())
     membership.on_adopted(0, view, Streams())  # type: ignore[arg-type]
-    merging = Merging(B, config, Random(1), membership)
+    merging = Merging(B, config, Random(1), membership, Readmission(config.readmit_ns, config.readmit_max_ns))
     merging.on_view(0, MINE)
     raised = RaiseMerge((Party(B, MINE, (B,)), Party(C, OTHER, (C,))))
     (start,) = (step for step in merging._carry(0, [raised]) if isinstance(step, StartMerge))

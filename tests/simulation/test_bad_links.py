@@ -1,0 +1,88 @@
+"""One bad link or direction that lasts: few views, a decision within ten seconds, nobody blocked, one group at the end.
+
+With the shipped runtime and the default limits in the simulated world of the test kit (Y13).
+"""
+
+from __future__ import annotations
+
+import asyncio
+from itertools import permutations
+
+import pytest
+
+from ringcast.model import SECOND, profile
+from ringcast.runtime import Group
+from ringcast.testing import World
+from simulation.views import members_of, views_of
+
+LASTS_SECONDS = 60
+MOST_VIEWS = 6
+DECIDED_SECONDS = 10
+BACK_SECONDS = profile("lan").readmit_max_ns / SECOND + 10
+
+
+class Talking:
+    """Sends two messages a second and reads everything. Counts what it could send."""
+
+    def __init__(self) -> None:
+        self.sent = 0
+
+    async def run(self, group: Group) -> None:
+        self.group = group
+        talking = asyncio.get_running_loop().create_task(self._talk())
+        try:
+            async for _ in group:
+                pass
+        finally:
+            talking.cancel()
+
+    async def _talk(self) -> None:
+        while True:
+            await self.group.send(b"x" * 100)
+            self.sent += 1
+            await asyncio.sleep(0.5)
+
+
+def bad_link(size: int, ends: tuple[int, int], both: bool) -> World:
+    """A bad link between the members at these places of the view, for a minute; then it is good again."""
+    world = World(Talking, size, seed=size, config="lan", bound=BACK_SECONDS)
+    group = world[world.names[0]].group
+    assert group is not None
+    order = [member.name for member in group.members]
+    first, second = (order[place] for place in ends)
+    began_ns = world.clock.now_ns
+    world.fault("one-way", first, second)
+    if both:
+        world.fault("one-way", second, first)
+    world.advance(LASTS_SECONDS)
+    views = views_of(world, began_ns)
+    assert max(map(len, views.values())) <= MOST_VIEWS, {name: len(found) for name, found in views.items()}
+    decided = min(found[0].t_ns for found in views.values())
+    assert decided - began_ns <= DECIDED_SECONDS * SECOND
+    assert all(app.sent > LASTS_SECONDS for app in world.apps.values()), "nobody is blocked for long"
+    return world
+
+
+@pytest.mark.parametrize("ends", list(permutations(range(3), 2)))
+@pytest.mark.parametrize("both", [True, False])
+def test_a_bad_link_among_three_costs_few_views_and_ends_in_one_y13(ends: tuple[int, int], both: bool) -> None:
+    with bad_link(3, ends, both) as world:
+        world.heal()
+        world.agree(BACK_SECONDS)
+
+
+@pytest.mark.parametrize("ends", [(0, 3), (2, 3)])
+@pytest.mark.parametrize("both", [True, False])
+def test_a_bad_link_among_four_leaves_three_together_y13(ends: tuple[int, int], both: bool) -> None:
+    with bad_link(4, ends, both) as world:
+        world.heal()
+        world.agree(BACK_SECONDS)
+
+
+def test_the_coordinator_between_two_that_do_not_hear_each_other_takes_the_excluded_back_later_each_time_y13() -> None:
+    """B and C do not hear each other, A hears both: C comes back after 8 s and after 16 s, and is excluded again."""
+    with bad_link(3, (1, 2), both=True) as world:
+        sizes = [len(members_of(view)) for view in views_of(world)["A"]]
+        assert sizes[-5:] == [2, 3, 2, 3, 2]
+        world.heal()
+        world.agree(BACK_SECONDS)
