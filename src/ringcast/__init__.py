@@ -27,7 +27,20 @@ from ringcast.errors import (
     WaitExpired,
     WindowFull,
 )
-from ringcast.model import Address, Batch, Config, Message, Rejoin, StatesApart, View, ViewChange, ViewId, profile
+from ringcast.model import (
+    Address,
+    Batch,
+    Config,
+    GroupEvent,
+    Message,
+    Notice,
+    Rejoin,
+    StatesApart,
+    View,
+    ViewChange,
+    ViewId,
+    profile,
+)
 from ringcast.order import TOTAL, Order
 
 if TYPE_CHECKING:
@@ -58,12 +71,14 @@ __all__ = [
     "DnsDiscovery",
     "Group",
     "GroupClosed",
+    "GroupEvent",
     "JoinRefused",
     "Joining",
     "Message",
     "MulticastDiscovery",
     "NotMember",
     "NotPrimary",
+    "Notice",
     "Order",
     "PeerError",
     "PlaceLost",

@@ -13,22 +13,25 @@ much as a hundred messages. A MemoryTransport cannot be used here: its members m
 from __future__ import annotations
 
 import asyncio
-import inspect
 import signal
 import sys
 import threading
 from collections import deque
-from collections.abc import AsyncIterator, Awaitable, Callable, Coroutine, Iterable, Iterator, Sequence
+from collections.abc import AsyncIterator, Awaitable, Callable, Coroutine, Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import Future
 from contextlib import suppress
+from inspect import iscoroutinefunction
+from pathlib import Path
 from types import FrameType
-from typing import Any, Literal, TypeVar
+from typing import Any, TypeVar, cast
 
 from ringcast import runtime
 from ringcast.errors import GroupClosed, UsageError, WaitExpired
-from ringcast.model import Address, Batch, Message, Notice, View
+from ringcast.model import Address, Batch, Config, GroupEvent, Message, Notice, View
 from ringcast.order import Order
+from ringcast.runtime import GetState, HostPort, MergeState, Partition, RecordTo, SetState, To, Transport, WhenFull
 
+PlainSetState = Callable[[Iterator[bytes]], None]
 T = TypeVar("T")
 Taken = Message | Batch | Notice | runtime.OpenRun
 
@@ -110,12 +113,38 @@ def _hand_over(task: asyncio.Task[T], answer: Future[T]) -> None:
         answer.set_result(task.result())
 
 
+class Receipt:
+    """Of an ordered message that was queued."""
+
+    def __init__(self, thread: LoopThread, receipt: runtime.Receipt) -> None:
+        self._thread = thread
+        self._receipt = receipt
+
+    @property
+    def stamp(self) -> str | None:
+        """The stamp of the message's place, once it has one."""
+        return self._receipt.stamp
+
+    def wait(self, timeout: float | None = None) -> str:
+        """Wait for the message's place in the one order; gives its stamp. WaitExpired after `timeout` seconds."""
+
+        async def finished() -> str:
+            try:
+                async with asyncio.timeout(timeout):
+                    return await self._receipt
+            except TimeoutError:
+                raise WaitExpired(f"an ordered message got no place within {timeout} s") from None
+
+        return self._thread.call(finished)
+
+
 class Group:
     """A member's place in a group, for threads. Use as `with`; it leaves at the end of the block."""
 
-    def __init__(self, thread: LoopThread, group: runtime.Group) -> None:
+    def __init__(self, thread: LoopThread, group: runtime.Group, leave_on_sigterm: bool = True) -> None:
         self._thread = thread
         self._group = group
+        self._leave_on_sigterm = leave_on_sigterm
         self._reading = threading.Lock()
         self._messages: Iterator[Message] = iter(())  # of the run that is being read
         self._taken: deque[Taken] = deque()  # by the loop
@@ -150,10 +179,10 @@ class Group:
         self,
         payload: bytes,
         *,
-        to: Iterable[Address] | None = None,
+        to: To = None,
         order: Order = Order.FIFO,
         timeout: float | None = None,
-        when_full: Literal["wait", "raise"] | None = None,
+        when_full: WhenFull = None,
     ) -> None:
         """One message to the group, or to some of its members; waits while the window is full."""
         self._thread.call(lambda: self._group.send(payload, to=to, order=order, timeout=timeout, when_full=when_full))
@@ -165,6 +194,24 @@ class Group:
     def flush(self, timeout: float = 60.0) -> None:
         """Wait until everything sent so far has been acked by all who must have it."""
         self._thread.call(lambda: self._group.flush(timeout))
+
+    def queue(
+        self, payload: bytes, *, to: To = None, timeout: float | None = None, when_full: WhenFull = None
+    ) -> Receipt:
+        """Like `send(order=TOTAL)`, but does not wait for the place: `receipt.wait()` does, and gives its stamp."""
+        call = self._thread.call
+        return Receipt(
+            self._thread, call(lambda: self._group.queue(payload, to=to, timeout=timeout, when_full=when_full))
+        )
+
+    def queue_many(
+        self, payloads: Sequence[bytes], *, to: To = None, timeout: float | None = None, when_full: WhenFull = None
+    ) -> Receipt:
+        """Queue a list of messages in the one order; the receipt is that of the last."""
+        call = self._thread.call
+        return Receipt(
+            self._thread, call(lambda: self._group.queue_many(payloads, to=to, timeout=timeout, when_full=when_full))
+        )
 
     def barrier(self, timeout: float = 60.0) -> str:
         """Wait until everything ordered before now was read here; gives the stamp of that place."""
@@ -179,12 +226,12 @@ class Group:
 
     # ---- reading
 
-    def receive(self, timeout: float | None = None) -> Message | Notice:
+    def receive(self, timeout: float | None = None) -> GroupEvent:
         """The next event. WaitExpired after `timeout` seconds, GroupClosed (or what ended it) when there is no more."""
         with self._reading:
             return self._receive(timeout)
 
-    def receive_many(self, limit: int, timeout: float | None = None) -> list[Message | Notice]:
+    def receive_many(self, limit: int, timeout: float | None = None) -> list[GroupEvent]:
         """At least one event, waiting for it as `receive` does, and what else is there, up to the limit."""
         if limit < 1:
             raise UsageError(f"receive_many needs a limit of at least 1, got {limit}")
@@ -205,12 +252,12 @@ class Group:
                 if not isinstance(event, runtime.OpenRun):  # Such a one still lies at the place.
                     return event
 
-    def _receive(self, timeout: float | None) -> Message | Notice:
+    def _receive(self, timeout: float | None) -> GroupEvent:
         while True:
             for message in self._messages:
                 self._count_soon()
                 return message
-            event = self._next(lambda: self._group.receive_run(timeout))
+            event = self._next(lambda: self._group._receive_run(timeout))
             if isinstance(event, Batch):  # Left by a reader that was interrupted.
                 self._messages = runtime.OpenRun(event, None).messages
             elif isinstance(event, runtime.OpenRun):
@@ -235,14 +282,14 @@ class Group:
 
     def _count(self, before: int) -> None:
         """On the loop, and again as long as there is progress."""
-        handed = self._group.count_handed()
+        handed = self._group._count_handed()
         self._is_counting = handed != before
         if self._is_counting:
             self._thread.loop.call_later(COUNT_SECONDS, self._count, handed)
-        elif self._group.count_handed() != handed:
+        elif self._group._count_handed() != handed:
             self._count_soon()
 
-    def __iter__(self) -> Iterator[Message | Notice]:
+    def __iter__(self) -> Iterator[GroupEvent]:
         """Every event, from where reading stopped. Ends and raises as the asynchronous one does."""
         return self._until_closed(self.receive)
 
@@ -255,12 +302,36 @@ class Group:
             try:
                 event = receive()
             except GroupClosed:
-                if self._group.was_lost:
+                if self._group._was_lost:
                     raise
                 return
             yield event
 
+    # ---- waiting for others
+
+    def ready(self, timeout: float | None = None) -> View:
+        """Wait until this member may send (again); gives the view."""
+        return self._thread.call(lambda: self._group.ready(timeout))
+
+    def wait_for(self, members: int, timeout: float | None = None) -> View:
+        """Wait until the group has so many members, this one included; gives the view."""
+        return self._thread.call(lambda: self._group.wait_for(members, timeout))
+
     # ---- words
+
+    @property
+    def drops(self) -> dict[str, int]:
+        """What peers sent that was not used, by reason."""
+        return self._thread.call(lambda: self._on_loop(lambda: self._group.drops))
+
+    @property
+    def retransmitted(self) -> int:
+        """Messages of the group that this member sent again."""
+        return self._thread.call(lambda: self._on_loop(lambda: self._group.retransmitted))
+
+    def inspect(self) -> None:
+        """Let `ringcast status`, `explain` and `top` ask this member."""
+        self._thread.call(self._group.inspect)
 
     def waiting(self) -> list[runtime.Waiting]:
         return self._thread.call(lambda: self._on_loop(self._group.waiting))
@@ -295,7 +366,7 @@ class Group:
             self._thread.end()
 
     def __enter__(self) -> Group:
-        self._former = _exit_on_sigterm()
+        self._former = _exit_on_sigterm() if self._leave_on_sigterm else None
         return self
 
     def __exit__(self, *_: object) -> None:
@@ -304,25 +375,95 @@ class Group:
         self.leave()
 
 
-def join(group: str, **options: Any) -> Group:
+def join(
+    group: str,
+    *,
+    name: str | None = None,
+    bind: HostPort = "127.0.0.1:0",
+    advertise: HostPort | None = None,
+    seeds: HostPort | Iterable[HostPort] = (),
+    discovery: runtime.Discovery | None = None,
+    transport: Transport | str = "udp",
+    config: Config | str = "local",
+    expect: int = 0,
+    observer: bool = False,
+    record: RecordTo | None = None,
+    inspect: bool = True,
+    timeout: float | None = 60.0,
+    on_exclusion: runtime.OnExclusion = "merge",
+    get_state: GetState | None = None,
+    set_state: SetState | PlainSetState | None = None,
+    merge_state: MergeState | None = None,
+    partition: Partition = "all",
+    primary_mark: str | Path | None = None,
+    quorum: int = 0,
+    unencrypted: bool = False,
+    leave_on_sigterm: bool = True,
+) -> Group:
     """As `ringcast.join`, with the same options; returns when the first view (and the state) is there.
 
     `get_state` and `set_state` may be plain functions; `set_state` then gets a plain iterator, in a thread of its own.
     """
-    set_state = options.get("set_state")
-    if set_state is not None and not inspect.iscoroutinefunction(set_state):
-        options["set_state"] = _in_a_thread(set_state)
-    joining = runtime.join(group, **options)
-    thread = LoopThread(group)
+    joining = runtime.join(
+        group,
+        name=name,
+        bind=bind,
+        advertise=advertise,
+        seeds=seeds,
+        discovery=discovery,
+        transport=transport,
+        config=config,
+        expect=expect,
+        observer=observer,
+        record=record,
+        inspect=inspect,
+        timeout=timeout,
+        on_exclusion=on_exclusion,
+        get_state=get_state,
+        set_state=None if set_state is None else _on_a_loop(set_state),
+        merge_state=merge_state,
+        partition=partition,
+        primary_mark=primary_mark,
+        quorum=quorum,
+        unencrypted=unencrypted,
+        leave_on_sigterm=leave_on_sigterm,
+    )
 
     async def enter() -> runtime.Group:
         return await joining
 
+    return _opened(group, enter, leave_on_sigterm)
+
+
+def open_fixed(
+    group: str,
+    me: str,
+    members: Mapping[str, str],
+    *,
+    transport: Transport,
+    config: Config | None = None,
+    record: RecordTo | None = None,
+) -> Group:
+    """As `ringcast.open_fixed`."""
+    return _opened(
+        group, lambda: runtime.open_fixed(group, me, members, transport=transport, config=config, record=record)
+    )
+
+
+def _opened(name: str, enter: Callable[[], Coroutine[Any, Any, runtime.Group]], leave_on_sigterm: bool = True) -> Group:
+    thread = LoopThread(name)
     try:
-        return Group(thread, thread.call(enter))
+        return Group(thread, thread.call(enter), leave_on_sigterm)
     except BaseException:
         thread.end()
         raise
+
+
+def _on_a_loop(set_state: SetState | PlainSetState) -> SetState:
+    """A coroutine function as it is; a plain one in a thread of its own."""
+    if iscoroutinefunction(set_state):
+        return cast(SetState, set_state)
+    return _in_a_thread(cast(PlainSetState, set_state))
 
 
 def _in_a_thread(set_state: Callable[[Iterator[bytes]], None]) -> Callable[[AsyncIterator[bytes]], Awaitable[None]]:

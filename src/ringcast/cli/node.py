@@ -16,7 +16,7 @@ import click
 
 from ringcast.cli.output import json_option, say_progress
 from ringcast.errors import GroupClosed, NotPrimary
-from ringcast.model import Message, Notice, Rejoin, StatesApart
+from ringcast.model import GroupEvent, Message, Rejoin, StatesApart
 from ringcast.runtime import Group, join
 
 PATIENCE_SECONDS = 3.0
@@ -133,7 +133,7 @@ async def _print(group: Group, as_json: bool) -> None:
         click.echo(_as_json(event) if as_json else _in_words(event))
 
 
-def _as_json(event: Message | Notice) -> str:
+def _as_json(event: GroupEvent) -> str:
     if isinstance(event, Message):
         text = event.payload.decode(errors="replace")
         return json.dumps({"from": str(event.sender), "message": text, "private": event.private})
@@ -146,7 +146,7 @@ def _as_json(event: Message | Notice) -> str:
     return json.dumps({"view": str(event.view.id), "members": members, "merged": sides})
 
 
-def _in_words(event: Message | Notice) -> str:
+def _in_words(event: GroupEvent) -> str:
     if isinstance(event, Message):
         return f"{event.sender.name}: {event.payload.decode(errors='replace')}"
     if isinstance(event, Rejoin):

@@ -180,3 +180,4 @@ class Rejoin:
 
 
 Notice = ViewChange | Rejoin | StatesApart  # what the application is told between messages
+GroupEvent = Message | Notice  # what reading a group gives

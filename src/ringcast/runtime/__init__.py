@@ -1,5 +1,6 @@
 """Real members: the asyncio driver of the core and the Group that applications hold."""
 
+from ringcast.runtime.arguments import HostPort, RecordTo, To, WhenFull
 from ringcast.runtime.discovery import (
     DirectoryDiscovery,
     Discovery,
@@ -16,9 +17,13 @@ from ringcast.runtime.joining import Joining, Place, join
 from ringcast.runtime.mark_file import Done, MarkStore
 from ringcast.runtime.reading import OpenRun
 from ringcast.runtime.receipts import Receipt
-from ringcast.runtime.rejoin import OnExclusion
+from ringcast.runtime.rejoin import OnExclusion, Partition
+from ringcast.runtime.reunion import MergeState
+from ringcast.runtime.state_giving import GetState
+from ringcast.runtime.state_loading import SetState
 from ringcast.runtime.watching import as_event
 from ringcast.runtime.words import Waiting, short
+from ringcast.transport import Transport
 
 __all__ = [
     "DirectoryDiscovery",
@@ -26,17 +31,26 @@ __all__ = [
     "DnsDiscovery",
     "Done",
     "Driver",
+    "GetState",
     "Group",
     "Host",
+    "HostPort",
     "Joining",
     "MarkStore",
+    "MergeState",
     "MulticastDiscovery",
     "OnExclusion",
     "OpenRun",
+    "Partition",
     "Place",
     "Receipt",
+    "RecordTo",
+    "SetState",
     "StaticDiscovery",
+    "To",
+    "Transport",
     "Waiting",
+    "WhenFull",
     "as_event",
     "ask",
     "find_members",

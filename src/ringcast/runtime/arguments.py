@@ -6,14 +6,18 @@ One way for each: `order` is an Order (`ringcast.TOTAL`), never its name; an add
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
+from pathlib import Path
 from typing import Any, Literal
 
 from ringcast.errors import ConfigError, UsageError
-from ringcast.model import Config, profile
+from ringcast.model import Address, Config, profile
 from ringcast.order import Order
+from ringcast.trace import RecordingOptions
 from ringcast.transport import split_host_port
 
 WhenFull = Literal["wait", "raise"] | None
+To = Address | Iterable[Address] | None  # one member, some of them, or the whole group
+RecordTo = str | Path | RecordingOptions  # a directory, or `ringcast.record(directory, ...)`
 HostPort = str | tuple[str, int]  # "host:port", or ("host", port)
 
 PAYLOADS = (bytes, bytearray, memoryview)
@@ -27,6 +31,23 @@ def check_order(order: object) -> None:
 def check_when_full(when_full: object) -> None:
     if when_full is not None and when_full != "wait" and when_full != "raise":
         raise UsageError(f"when_full must be 'wait', 'raise' or None (as the config says), got {when_full!r}")
+
+
+def recipients(to: To) -> list[Address] | None:
+    """Each once; None: the whole group. Whether they are members is seen when the message is sent."""
+    if to is None:
+        return None
+    named: object = to
+    if isinstance(named, Address):
+        return [named]
+    if isinstance(named, str | bytes) or not isinstance(named, Iterable):
+        raise UsageError(f"to must be a member's Address or several of them, got {to!r}")
+    peers: list[Address] = []
+    for peer in dict.fromkeys(named):
+        if not isinstance(peer, Address):
+            raise UsageError(f"to must be a member's Address or several of them, got {peer!r} among them")
+        peers.append(peer)
+    return peers
 
 
 def check_payloads(payloads: Sequence[bytes]) -> None:

@@ -8,15 +8,15 @@ from __future__ import annotations
 
 import time
 from collections.abc import Mapping
-from pathlib import Path
 
 from ringcast.core import Node
 from ringcast.errors import ConfigError, RingcastError
 from ringcast.model import Address, Config, View, ViewId, check_name, profile
+from ringcast.runtime.arguments import RecordTo
 from ringcast.runtime.driver import Driver
 from ringcast.runtime.group import Group
 from ringcast.runtime.rejoin import Entry
-from ringcast.trace import Header, RecordingOptions, ThreadedRecorder, host_clock, recording_options
+from ringcast.trace import Header, ThreadedRecorder, host_clock, recording_options
 from ringcast.transport import Transport, resolve
 from ringcast.wire import Codec
 
@@ -30,7 +30,7 @@ async def open_fixed(
     *,
     transport: Transport,
     config: Config | None = None,
-    record: str | Path | RecordingOptions | None = None,
+    record: RecordTo | None = None,
 ) -> Group:
     """Open this process's place, `me`, in the group whose members (name -> endpoint) never change."""
     config = config or profile("local")

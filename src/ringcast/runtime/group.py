@@ -10,16 +10,16 @@ from __future__ import annotations
 
 import asyncio
 from asyncio import get_running_loop
-from collections.abc import Awaitable, Callable, Coroutine, Iterable, Iterator, Sequence
+from collections.abc import Awaitable, Callable, Coroutine, Iterator, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import asdict
 from typing import Any, TypeVar
 
 from ringcast.core import Left
 from ringcast.errors import GroupClosed, PlaceLost, RingcastError, UsageError, WaitExpired
-from ringcast.model import Address, Batch, Message, Notice, Rejoin, View
+from ringcast.model import Address, Batch, GroupEvent, Message, Notice, Rejoin, View
 from ringcast.order import Order
-from ringcast.runtime.arguments import check_order, check_payloads, check_when_full
+from ringcast.runtime.arguments import To, check_order, check_payloads, check_when_full, recipients
 from ringcast.runtime.driver import Driver
 from ringcast.runtime.inspection import Inspection, socket_path
 from ringcast.runtime.loop_guard import LoopGuard
@@ -34,7 +34,7 @@ from ringcast.runtime.state_loading import SetState
 from ringcast.runtime.status import explain, status_of
 from ringcast.runtime.waiting import Waits
 from ringcast.runtime.watching import Watch, as_row, present
-from ringcast.runtime.words import Waiting, short, why_not_left
+from ringcast.runtime.words import Waiting, short, why_not_left, why_not_ready
 
 T = TypeVar("T")
 
@@ -49,19 +49,20 @@ class Group:
         self._home = LoopGuard(f"group {name!r}")
         self._take_over(driver)
         self._config = driver.node.config
-        self.waits = Waits(driver.now_ns, lambda event: self._driver.note(event))
-        self._sending = Sending(lambda: self._driver, self.waits)
-        self._ordered = Ordered(lambda: self._driver, self.waits)
+        self._waits = Waits(driver.now_ns, lambda event: self._driver.note(event))
+        self._sending = Sending(lambda: self._driver, self._waits)
+        self._ordered = Ordered(lambda: self._driver, self._waits)
         self._reading = Reading(lambda: self._driver, self._sending, self._ordered)
         self._closing: RingcastError | None = None
         self._told = Rejoin.__name__  # what the application learns behind the last event of this place
         self._inspection: Inspection | None = None
         self._left: asyncio.Future[None] | None = None
         self._endings: list[Callable[[], Awaitable[None]]] = []
+        self._changed: asyncio.Event | None = None  # set with the next view, and at the end
         self._last_view: View | None = None  # shown until the next incarnation has one
 
     @property
-    def desk(self) -> StateDesk:
+    def _desk(self) -> StateDesk:
         """Where the application's state is given, loaded and merged."""
         return self._reading.desk
 
@@ -75,7 +76,7 @@ class Group:
         driver.on_refused = lambda error: self._end(error, "refused")
         driver.on_unkept = lambda error: self._end(error, "mark not kept")
         driver.on_left = self._on_left
-        driver.on_state = lambda effect: self.desk.on_effect(effect)
+        driver.on_state = lambda effect: self._desk.on_effect(effect)
         driver.on_finished = lambda finished: self._ordered.on_finished(finished)
 
     # ---- who is here
@@ -113,7 +114,7 @@ class Group:
         self,
         payload: bytes,
         *,
-        to: Iterable[Address] | None = None,
+        to: To = None,
         order: Order = Order.FIFO,
         timeout: float | None = None,
         when_full: WhenFull = None,
@@ -135,7 +136,7 @@ class Group:
             return
         sending = self._sending
         if to is not None or type(payload) is not bytes or not sending.put(payload):
-            await sending.send(payload, to, timeout, when_full)
+            await sending.send(payload, recipients(to), timeout, when_full)
         elif sending.is_turn_full:
             await sending.yield_turn()
 
@@ -160,7 +161,7 @@ class Group:
         self,
         payload: bytes,
         *,
-        to: Iterable[Address] | None = None,
+        to: To = None,
         timeout: float | None = None,
         when_full: WhenFull = None,
     ) -> Receipt:
@@ -171,7 +172,8 @@ class Group:
             return receipt
         await self._sending.until_place(timeout)
         payload = self._sending.checked(payload)
-        peers = None if to is None else self._sending.peers(to)
+        named = recipients(to)
+        peers = None if named is None else self._sending.peers(named)
         self._sending.flush_outbox()
         return await self._ordered.queue(payload, peers, timeout, when_full)
 
@@ -179,7 +181,7 @@ class Group:
         self,
         payloads: Sequence[bytes],
         *,
-        to: Iterable[Address] | None = None,
+        to: To = None,
         timeout: float | None = None,
         when_full: WhenFull = None,
     ) -> Receipt:
@@ -193,7 +195,8 @@ class Group:
         if set(map(type, payloads)) != {bytes}:
             payloads = [self._sending.checked(payload) for payload in payloads]
         self._sending.checked(max(payloads, key=len))
-        peers = None if to is None else self._sending.peers(to)
+        named = recipients(to)
+        peers = None if named is None else self._sending.peers(named)
         self._sending.flush_outbox()
         return await self._ordered.queue_many(payloads, peers, timeout, when_full)
 
@@ -234,11 +237,11 @@ class Group:
         self._home.check()
         return Batches(self._reading)
 
-    async def receive(self, timeout: float | None = None) -> Message | Notice:
+    async def receive(self, timeout: float | None = None) -> GroupEvent:
         """The next event. WaitExpired after `timeout` seconds, GroupClosed (or what ended it) when there is no more."""
         return await self._received(self._reading.next_event, timeout)
 
-    async def receive_many(self, limit: int, timeout: float | None = None) -> list[Message | Notice]:
+    async def receive_many(self, limit: int, timeout: float | None = None) -> list[GroupEvent]:
         """At least one event, waiting for it as `receive` does, and what else is there, up to the limit."""
         if limit < 1:
             raise UsageError(f"receive_many needs a limit of at least 1, got {limit}")
@@ -248,16 +251,16 @@ class Group:
         """The next one of `batches`; waits and ends as `receive` does."""
         return await self._received(self._reading.next_batch, timeout)
 
-    async def receive_run(self, timeout: float | None = None) -> OpenRun | Message | Notice:
+    async def _receive_run(self, timeout: float | None = None) -> OpenRun | Message | Notice:
         """For a reader in another thread: a run of several messages stays at the reading place and is read there."""
         return await self._received(self._reading.next_run, timeout)
 
-    def count_handed(self) -> int:
+    def _count_handed(self) -> int:
         """Count what was read of the run that `receive_run` gave; how much that is."""
         return self._reading.count_open()
 
     @property
-    def was_lost(self) -> bool:
+    def _was_lost(self) -> bool:
         """It ended, and this process did not ask for it."""
         return self._reading.error is not None
 
@@ -272,17 +275,58 @@ class Group:
             assert self._closing is not None
             raise self._closing from None
 
+    # ---- waiting for others
+
+    async def ready(self, timeout: float | None = None) -> View:
+        """Wait until this member may send: it has a place in the group, on the primary side if only that may go on.
+
+        For those who got PlaceLost or NotPrimary; gives the view. WaitExpired after `timeout` seconds.
+        """
+        return await self._until(self._may_send, lambda: why_not_ready(self._driver), timeout)
+
+    async def wait_for(self, members: int, timeout: float | None = None) -> View:
+        """Wait until the group has so many members, this one included; gives the view."""
+
+        def lacking() -> str:
+            return f"{len(self.members)} of {members} members are here: {', '.join(m.name for m in self.members)}"
+
+        return await self._until(lambda: self._node.has_group and len(self.members) >= members, lacking, timeout)
+
+    def _may_send(self) -> bool:
+        return self._node.has_group and self._node.view.is_primary
+
+    async def _until(self, is_true: Callable[[], bool], lacking: Callable[[], str], timeout: float | None) -> View:
+        """Until a view, or the end, makes this true."""
+        self._home.check()
+        try:
+            async with asyncio.timeout(timeout):
+                while self._closing is None and not is_true():
+                    self._changed = self._changed or asyncio.Event()
+                    await self._changed.wait()
+        except TimeoutError:
+            raise WaitExpired(f"waited {timeout} s in group {self.name!r}: {lacking()}") from None
+        if self._closing is not None:
+            raise self._closing
+        return self.view
+
+    def _look(self) -> None:
+        """Whoever waits for others looks again."""
+        changed, self._changed = self._changed, None
+        if changed is not None:
+            changed.set()
+
     # ---- progress
 
     def _on_freed(self) -> None:
+        self._look()
         self._sending.look()
         self._ordered.look()
-        self.desk.look()
+        self._desk.look()
 
     def waiting(self) -> list[Waiting]:
         """Who waits, for what, since when, and what would end it."""
         now, found = self._driver.now_ns(), []
-        for wait in self.waits.running():
+        for wait in self._waits.running():
             because, freed_by = wait.why()
             found.append(Waiting(wait.what, because, (now - wait.since_ns) / 1e9, freed_by))
         return found
@@ -301,7 +345,7 @@ class Group:
         self._inspection = Inspection(path, {"status": self.status}, self._be_watched)
         await self._inspection.open()
 
-    async def inspect_no_more(self) -> None:
+    async def _inspect_no_more(self) -> None:
         if self._inspection is not None:
             await self._inspection.close()
 
@@ -332,18 +376,18 @@ class Group:
         finally:
             driver.unwatch(watch.append)
 
-    def merge_states_with(self, hooks: tuple[GetState, SetState, MergeState]) -> None:
+    def _merge_states_with(self, hooks: tuple[GetState, SetState, MergeState]) -> None:
         """After a merge the application makes one state of those of all sides (runtime/reunion.py)."""
-        self.desk.hold_merging(hooks, self._reading.tell, lambda error: self._end(error, "no state"))
+        self._desk.hold_merging(hooks, self._reading.tell, lambda error: self._end(error, "no state"))
 
     # ---- coming back (runtime/rejoin.py)
 
     @property
-    def is_going(self) -> bool:
+    def _is_going(self) -> bool:
         """It was closed, or is on its way out."""
         return self._closing is not None or self._left is not None
 
-    def come_back(self, driver: Driver, why: str) -> None:
+    def _come_back(self, driver: Driver, why: str) -> None:
         """The place is lost: go on as the new incarnation that this driver has.
 
         What was delivered before stays to be read. Whoever waits gets PlaceLost: what a message was built on may count
@@ -355,12 +399,12 @@ class Group:
         self._ordered.expel(error)
         self._last_view = self.view
         self._take_over(driver)
-        self.desk.begin(on_failed=lambda error: self._end(error, "no state"))
+        self._desk.begin(on_failed=lambda error: self._end(error, "no state"))
         self._reading.wake()
 
     # ---- the end
 
-    def at_end(self, close: Callable[[], Awaitable[None]]) -> None:
+    def _at_end(self, close: Callable[[], Awaitable[None]]) -> None:
         """Something else that ends with this group."""
         self._endings.append(close)
 
@@ -387,7 +431,7 @@ class Group:
         own = self._config.leave_ns / 1e9  # by then the node itself goes, whatever the others say
         limit = own + 1.0 if timeout is None else min(timeout, own + 1.0)
         try:
-            with self.waits.during("leave", limit, lambda: why_not_left(self._driver)):
+            with self._waits.during("leave", limit, lambda: why_not_left(self._driver)):
                 async with asyncio.timeout(limit):
                     await left
         except TimeoutError:
@@ -405,7 +449,7 @@ class Group:
         self._home.check()
         self._sending.flush_outbox()
         self._end(GroupClosed(f"the group {self.name!r} was closed"), "ended", is_asked=True)
-        await self.inspect_no_more()
+        await self._inspect_no_more()
         while self._endings:
             await self._endings.pop()()
 
@@ -417,6 +461,7 @@ class Group:
         self._sending.close(error)
         self._ordered.close(error)
         self._reading.close(None if is_asked else error)
+        self._look()
         self._driver.close(how)
 
     async def __aenter__(self) -> Group:

@@ -33,12 +33,11 @@ from ringcast.runtime.reunion import MergeState
 from ringcast.runtime.sigterm import SigtermLeaves
 from ringcast.runtime.state_giving import GetState
 from ringcast.runtime.state_loading import SetState
-from ringcast.runtime.words import Why, why_not_joined
+from ringcast.runtime.words import why_not_joined
 from ringcast.trace import RecordingOptions, recording_options
 from ringcast.transport import Datagrams, TcpTransport, Transport, UdpTransport
 from ringcast.wire import Codec, decode_control, encode_control
 
-STATE_MISSING = Why("set_state has not returned", "the last chunk comes, and set_state returns")
 MTU_CLASS = 1_500  # frames up to this size promise not to be split on the way
 
 
@@ -64,6 +63,7 @@ class Place:
     primary_mark: Path | None = None
     quorum: int = 0
     marks: MarkStore | None = None  # open while this place is held, with `primary_mark`
+    leave_on_sigterm: bool = True
     host: Host = field(default_factory=RealHost)
     entry: Entry = field(default_factory=Entry)
     searching: asyncio.Task[None] | None = field(default=None)
@@ -89,7 +89,8 @@ class Joining:
 
     async def __aenter__(self) -> Group:
         self._group = await self._enter()
-        self._signal.listen()
+        if self._place.leave_on_sigterm:
+            self._signal.listen()
         return self._group
 
     async def __aexit__(self, *_: object) -> None:
@@ -112,7 +113,7 @@ def join(
     config: Config | str = "local",
     expect: int = 0,
     observer: bool = False,
-    record: str | Path | RecordingOptions | None = None,
+    record: arguments.RecordTo | None = None,
     inspect: bool = True,
     timeout: float | None = 60.0,
     on_exclusion: OnExclusion = "merge",
@@ -123,6 +124,7 @@ def join(
     primary_mark: str | Path | None = None,
     quorum: int = 0,
     unencrypted: bool = False,
+    leave_on_sigterm: bool = True,
 ) -> Joining:
     """Join the group of this name, or found it if nobody has it.
 
@@ -149,6 +151,8 @@ def join(
     that is started again votes as before and two sides are never primary, whoever restarts. `quorum` is the other way
     to that: a view is primary if it has at least so many members, always the same number at all of them, more than half
     of all there can ever be.
+    `leave_on_sigterm=False` leaves SIGTERM alone. Otherwise, in the main thread and if nobody else has asked for that
+    signal, it ends the `async with` block: the member leaves, and the process ends with 143.
     """
     if partition not in ("all", "primary"):
         raise ConfigError(f"partition must be 'all' or 'primary', got {partition!r}")
@@ -185,6 +189,7 @@ def join(
             partition,
             None if primary_mark is None else Path(primary_mark),
             quorum,
+            leave_on_sigterm=leave_on_sigterm,
         )
     )
 
@@ -213,10 +218,10 @@ async def enter(place: Place) -> Group:
             place.marks = place.host.marks(place.primary_mark, place.group, place.name or "")
         driver = make_driver(place, place.expect)
         group = Group(place.group, driver)
-        group.desk.hold(place.get_state, place.set_state)
+        group._desk.hold(place.get_state, place.set_state)
         if place.get_state is not None and place.set_state is not None and place.merge_state is not None:
-            group.merge_states_with((place.get_state, place.set_state, place.merge_state))
-        group.desk.begin()
+            group._merge_states_with((place.get_state, place.set_state, place.merge_state))
+        group._desk.begin()
         on_exclusion: OnExclusion = "rejoin" if place.partition == "primary" else place.on_exclusion
         renew = partial(make_driver, place, 0)
         Comeback(group, driver, place.entry, renew, on_exclusion)
@@ -225,8 +230,8 @@ async def enter(place: Place) -> Group:
         await place.discovery.open(place.group, place.transport.local)
         driver.begin()
         place.searching = asyncio.create_task(_search(place))
-        group.at_end(lambda: _stop_searching(place))
-        group.at_end(lambda: _close_marks(place))
+        group._at_end(lambda: _stop_searching(place))
+        group._at_end(lambda: _close_marks(place))
         await _first_view(place, driver, group)
         await _load_state(place, group, began)
     except BaseException:
@@ -237,7 +242,7 @@ async def enter(place: Place) -> Group:
 
 async def _give_up(place: Place, group: Group | None) -> None:
     if group is not None:
-        await group.inspect_no_more()
+        await group._inspect_no_more()
     if place.entry.driver is not None:
         place.entry.driver.close("never joined")
     place.transport.close()
@@ -304,22 +309,21 @@ async def _load_state(place: Place, group: Group, began: float) -> None:
     """Within what is left of the join's limit. Who has no state leaves again."""
     limit = None if place.timeout is None else began + place.timeout
     try:
-        with group.waits.during("state", place.timeout, lambda: STATE_MISSING):
-            async with asyncio.timeout_at(limit):
-                await group.desk.until_loaded()
+        async with asyncio.timeout_at(limit):
+            await group._desk.until_loaded()
     except StateError:
         await group.leave()
         raise
     except TimeoutError:
         await group.leave()
         raise WaitExpired(
-            f"no state of group {place.group!r} within the {place.timeout} s of the join: {STATE_MISSING}"
+            f"no state of group {place.group!r} within the {place.timeout} s of the join: set_state has not returned"
         ) from None
 
 
 async def _first_view(place: Place, driver: Driver, group: Group) -> None:
     try:
-        with group.waits.during("join", place.timeout, lambda: why_not_joined(driver)):
+        with group._waits.during("join", place.timeout, lambda: why_not_joined(driver)):
             async with asyncio.timeout(place.timeout):
                 await driver.until_view()
     except TimeoutError:

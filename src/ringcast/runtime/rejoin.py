@@ -65,14 +65,14 @@ class Comeback:
     def _rejoin(self, why: str, how: str) -> None:
         self._is_due = False
         old = self._driver
-        if self._group.is_going:
+        if self._group._is_going:
             old.on_left(Left(clean=False))  # It wanted to go anyway.
             return
         _log.warning("%s comes back as a new incarnation: %s", old.node.me, why)
         old.retire(how)
         others = [member.endpoint for member in old.node.view.members if member != old.node.me]
         driver = self._renew()
-        self._group.come_back(driver, why)
+        self._group._come_back(driver, why)
         self._watch(driver)
         driver.begin()
         driver.execute(driver.node.on_discovered(driver.now_ns(), others))

@@ -175,6 +175,12 @@ def _why_nobody_answers(driver: Driver, places: list[str], looking: list[Address
     return Why(because, f"a member of the group is heard; else the group is founded here in {left:.1f} s")
 
 
+def why_not_ready(driver: Driver) -> str:
+    """Why this member may not send."""
+    node = driver.node
+    return str(why_not_joined(driver)) if not node.has_group else why_not_primary(node.view)
+
+
 def why_not_left(driver: Driver) -> Why:
     society = driver.node.society
     leader = None if society is None else society.membership.leader

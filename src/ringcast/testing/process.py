@@ -143,7 +143,7 @@ class Process:
         driver, group = self.place.entry.driver, self.group
         if driver is None or group is None or not driver.node.has_group or driver.inbox or group.waiting():
             return False
-        if group.desk.is_busy:
+        if group._desk.is_busy:
             return False
         node = driver.node
         return node.group.is_idle and node.peers.is_idle and node.order.is_idle

@@ -173,11 +173,11 @@ async def test_a_member_that_cannot_load_the_merged_state_is_out_and_the_others_
 
     split = Split(world)
     await split.begin()
-    reunion = split.groups["D"].desk._reunion
+    reunion = split.groups["D"]._desk._reunion
     assert reunion is not None
     reunion._set_state = refuse
     split.cut(False)
-    await until(lambda: split.groups["D"].is_going)
+    await until(lambda: split.groups["D"]._is_going)
     with pytest.raises(StateError, match="set_state failed: OSError: no room"):
         await split.groups["D"].send(b"x")
     await split.merged("ABC")
