@@ -203,10 +203,10 @@ class Node:
         self._wake_by(now_ns)
         return self.group.send(now_ns, payloads, sizes)
 
-    def may_send_large(self, payload: bytes) -> bool:
+    def may_send_large(self, nbytes: int) -> bool:
         """Is there room now for all pieces of a message that does not fit a frame?"""
-        count = self.pieces(len(payload))
-        return self.room() >= count and self.group.outgoing.window.may_add(count, len(payload), together=True)
+        count = self.pieces(nbytes)
+        return self.room() >= count and self.group.outgoing.window.may_add(count, nbytes, together=True)
 
     def pieces(self, nbytes: int) -> int:
         return max(1, -(-nbytes // self.largest_whole))

@@ -32,7 +32,7 @@ from ringcast.runtime.state import StateDesk
 from ringcast.runtime.state_giving import GetState
 from ringcast.runtime.state_loading import SetState
 from ringcast.runtime.status import explain, status_of
-from ringcast.runtime.waiting import Waits
+from ringcast.runtime.waiting import Limit, Waits
 from ringcast.runtime.watching import Watch, as_row, present
 from ringcast.runtime.words import Waiting, short, why_not_left, why_not_ready
 
@@ -121,9 +121,11 @@ class Group:
     ) -> None:
         """Send one message to the group, or reliably and in order to some of its members (`to`).
 
-        Waits while the window is full (`when_full="raise"` raises WindowFull instead; `timeout` in seconds raises
-        WaitExpired). Returns when the message has its place in the order of what this member sends; with
-        `order=TOTAL` when it has its place in the one order of all ordered messages (queueing is finished).
+        Waits while there is no room for it (`when_full="raise"` raises WindowFull instead; `timeout` seconds, for the
+        whole call, raise WaitExpired). Returns when the message has its place in the order of what this member sends;
+        if it raises or is cancelled, the message was not sent. With `order=TOTAL` it returns when the message has its
+        place in the one order of all ordered messages; then what ended a call early says with `error.sent` whether the
+        message is sent, and a cancelled call leaves it open: `queue` gives the receipt to those who must know.
         """
         if get_running_loop() is not self._home.loop:
             self._home.refuse()
@@ -131,19 +133,16 @@ class Group:
             check_when_full(when_full)
         if order is not Order.FIFO:
             check_order(order)
-            receipt = await self.queue(payload, to=to, timeout=timeout, when_full=when_full)
-            await self._ordered.until_finished(receipt, timeout)
-            return
-        sending = self._sending
-        if to is not None or type(payload) is not bytes or not sending.put(payload):
-            await sending.send(payload, recipients(to), timeout, when_full)
-        elif sending.is_turn_full:
-            await sending.yield_turn()
+            limit = Limit(timeout)
+            receipt = await self._queue(payload, to, limit, when_full)
+            await self._ordered.until_finished(receipt, limit)
+        elif to is not None or type(payload) is not bytes or not self._sending.put(payload):
+            await self._sending.send(payload, recipients(to), timeout, when_full)
 
     async def send_many(self, payloads: Sequence[bytes], *, timeout: float | None = None) -> None:
         """Send a list of messages to the group, in order; the fast way. Waits as `send` does.
 
-        If it is cancelled or times out, the messages before some point were sent and those behind it were not.
+        If it raises or is cancelled, the first `error.sent` messages were sent and the others were not.
         """
         self._home.check()
         check_payloads(payloads)
@@ -151,9 +150,13 @@ class Group:
             await self._sending.send_many(list(payloads), timeout)
 
     async def flush(self, timeout: float = FLUSH_SECONDS) -> None:
-        """Wait until everything sent so far has been acked by all who must have it; WaitExpired after the limit."""
+        """Wait until everything sent so far has been acked by all who must have it; WaitExpired after the limit.
+
+        PlaceLost, once, if this member lost its place before that: what was not acked may have arrived or not.
+        """
         self._home.check()
-        await self._sending.flush(timeout)
+        self._ordered.flush_turn()
+        await self._sending.flush(Limit(timeout), lambda: self._ordered.is_queued)
 
     # ---- the one order (runtime/ordered.py)
 
@@ -165,17 +168,22 @@ class Group:
         timeout: float | None = None,
         when_full: WhenFull = None,
     ) -> Receipt:
-        """Like `send(order=TOTAL)`, but does not wait for the place: `await receipt` does, and gives its stamp."""
+        """Like `send(order=TOTAL)`, but does not wait for the place: `await receipt` does, and gives its stamp.
+
+        When it returned the message is sent; if it raises or is cancelled, it was not.
+        """
         self._home.check()
         check_when_full(when_full)
+        return await self._queue(payload, to, Limit(timeout), when_full)
+
+    async def _queue(self, payload: bytes, to: To, limit: Limit, when_full: WhenFull) -> Receipt:
         if to is None and type(payload) is bytes and (receipt := self._ordered.join_turn(payload)) is not None:
             return receipt
-        await self._sending.until_place(timeout)
         payload = self._sending.checked(payload)
-        named = recipients(to)
-        peers = None if named is None else self._sending.peers(named)
+        peers = recipients(to)
+        await self._sending.until_place(limit)
         self._sending.flush_outbox()
-        return await self._ordered.queue(payload, peers, timeout, when_full)
+        return await self._ordered.queue(payload, peers, limit, when_full)
 
     async def queue_many(
         self,
@@ -185,20 +193,23 @@ class Group:
         timeout: float | None = None,
         when_full: WhenFull = None,
     ) -> Receipt:
-        """Queue a list of messages in the one order, in few batches; the fast way. The receipt is that of the last."""
+        """Queue a list of messages in the one order, in few batches; the fast way. The receipt is that of the last.
+
+        If it raises or is cancelled, the first `error.sent` messages were sent and the others were not.
+        """
         self._home.check()
         check_when_full(when_full)
         check_payloads(payloads)
         if not payloads:
             raise UsageError("queue_many needs at least one message")
-        await self._sending.until_place(timeout)
+        limit = Limit(timeout)
         if set(map(type, payloads)) != {bytes}:
             payloads = [self._sending.checked(payload) for payload in payloads]
         self._sending.checked(max(payloads, key=len))
-        named = recipients(to)
-        peers = None if named is None else self._sending.peers(named)
+        peers = recipients(to)
+        await self._sending.until_place(limit)
         self._sending.flush_outbox()
-        return await self._ordered.queue_many(payloads, peers, timeout, when_full)
+        return await self._ordered.queue_many(payloads, peers, limit, when_full)
 
     async def barrier(self, timeout: float = BARRIER_SECONDS) -> str:
         """Wait until this member's application has read every ordered message that was finished anywhere before now.
@@ -207,8 +218,9 @@ class Group:
         must keep reading meanwhile. Gives the stamp of the barrier's own place.
         """
         self._home.check()
-        await self._sending.until_place(timeout)
-        return await self._ordered.barrier(timeout)
+        limit = Limit(timeout)
+        await self._sending.until_place(limit)
+        return await self._ordered.barrier(limit)
 
     def stamp(self) -> str:
         """Up to where this member's application has read in the one order; small, printable, to be carried anywhere."""
@@ -219,7 +231,7 @@ class Group:
         self._home.check()
         if self._closing is not None:
             raise self._closing
-        await self._ordered.after(stamp, timeout)
+        await self._ordered.after(stamp, Limit(timeout))
 
     # ---- reading
 
@@ -321,6 +333,7 @@ class Group:
         self._look()
         self._sending.look()
         self._ordered.look()
+        self._sending.look_at_flushes()
         self._desk.look()
 
     def waiting(self) -> list[Waiting]:
@@ -394,7 +407,7 @@ class Group:
         no more, so the application decides whether to send it again.
         """
         self._reading.keep(Rejoin(self.me, why))
-        error = PlaceLost(f"{self.me} lost its place in group {self.name!r} ({why}); nothing was taken")
+        error = PlaceLost(f"{self.me} lost its place in group {self.name!r} ({why})")
         self._sending.expel(error)
         self._ordered.expel(error)
         self._last_view = self.view
@@ -421,18 +434,19 @@ class Group:
             await self.close()
 
     async def _leave(self, timeout: float | None) -> None:
+        own = self._config.leave_ns / 1e9  # this long after it was asked the node itself goes, whatever the others say
+        seconds = own if timeout is None else min(timeout, own)
+        limit, half = Limit(seconds), Limit(seconds / 2)
         with suppress(WaitExpired):
-            await self._sending.until_left(self._config.leave_ns / 2e9)
-        await self._ordered.drain(self._config.leave_ns / 2e9 if timeout is None else timeout / 2)
+            await self._sending.until_left(half)
+        await self._ordered.drain(half)
         left = self._left = asyncio.get_running_loop().create_future()
         self._driver.execute(self._node.leave(self._driver.now_ns()))
         if self._node.society is None:
             return
-        own = self._config.leave_ns / 1e9  # by then the node itself goes, whatever the others say
-        limit = own + 1.0 if timeout is None else min(timeout, own + 1.0)
         try:
-            with self._waits.during("leave", limit, lambda: why_not_left(self._driver)):
-                async with asyncio.timeout(limit):
+            with self._waits.during("leave", limit.left(), lambda: why_not_left(self._driver)):
+                async with asyncio.timeout_at(limit.at):
                     await left
         except TimeoutError:
             pass

@@ -1,8 +1,9 @@
 """The one order, as the application uses it: queue and get a receipt, barrier, stamp and after.
 
 Messages to the view that are queued in one turn of the loop share a batch, one tick of the counter. What was accepted
-goes out before anything accepted later; a cancelled `queue` has taken nothing, a cancelled wait for a receipt leaves
-the message where it is. `after` looks at what this member's application has read: somebody must keep reading.
+goes out before anything accepted later. Sending has two steps: a `queue` that raised or was cancelled has sent nothing;
+once it returned the message is sent, and a wait for its receipt that ends early leaves it so (G15). `after` looks at
+what this member's application has read: somebody must keep reading.
 """
 
 from __future__ import annotations
@@ -13,12 +14,13 @@ from collections.abc import Callable, Sequence
 from typing import Literal
 
 from ringcast.core import Dequeue, Finished
-from ringcast.errors import NotMember, NotPrimary, RingcastError, UsageError, WaitExpired, WindowFull
+from ringcast.errors import NotMember, NotPrimary, PlaceLost, RingcastError, UsageError, WaitExpired, WindowFull
 from ringcast.model import Address
 from ringcast.order import Stamp
 from ringcast.runtime.driver import Driver
+from ringcast.runtime.lines import GROUP, Lines, Need
 from ringcast.runtime.receipts import Receipt, Receipts
-from ringcast.runtime.waiting import Line, Waits
+from ringcast.runtime.waiting import Limit, Waits
 from ringcast.runtime.words import Why, why_not_placed, why_not_primary
 
 BARRIER_SECONDS = 60.0  # only a send may wait without a limit (G14)
@@ -30,12 +32,13 @@ WhenFull = Literal["wait", "raise"] | None
 
 
 class Ordered:
-    """One member's ordered sending and reading. `driver` gives the incarnation of the day."""
+    """One member's ordered sending and reading. `driver()` returns the current incarnation's driver."""
 
     def __init__(self, driver: Callable[[], Driver], waits: Waits) -> None:
         self._driver = driver
         self._waits = waits
-        self.line = Line(waits, lambda: why_not_placed(driver()))
+        self._line = Lines(waits)  # one for all destinations: a sender's ordered messages have one order
+        self._draining = Lines(waits)
         self._receipts = Receipts()
         self._turn: list[bytes] = []  # messages to the view, of this turn of the loop
         self._turn_receipts: list[Receipt] = []
@@ -47,14 +50,12 @@ class Ordered:
 
     # ---- queueing
 
-    async def queue(
-        self, payload: bytes, peers: list[Address] | None, timeout: float | None, when_full: WhenFull
-    ) -> Receipt:
+    async def queue(self, payload: bytes, peers: list[Address] | None, limit: Limit, when_full: WhenFull) -> Receipt:
         """One message to the view (None) or to these; returns when it is queued."""
         receipt = self.join_turn(payload) if peers is None else None
         if receipt is None:
             receipt = Receipt()
-            await self._queue_some([payload], peers, timeout, when_full, receipt)
+            await self._queue_some([payload], peers, limit, when_full, receipt)
             self._refill()
         return receipt
 
@@ -74,35 +75,45 @@ class Ordered:
         return receipt
 
     async def queue_many(
-        self, payloads: Sequence[bytes], peers: list[Address] | None, timeout: float | None, when_full: WhenFull
+        self, payloads: Sequence[bytes], peers: list[Address] | None, limit: Limit, when_full: WhenFull
     ) -> Receipt:
         """A list of messages, in order, in as few batches as possible; the receipt is that of the last."""
-        receipt = Receipt()
-        at = 0
-        while at < len(payloads):
-            is_last = at + CHUNK >= len(payloads)
-            chunk = list(payloads[at : at + CHUNK])
-            at += await self._queue_some(chunk, peers, timeout, when_full, receipt if is_last else None)
-            if at < len(payloads):
-                await asyncio.sleep(0)  # Let acks and other members' messages in between.
+        receipt, at = Receipt(), 0
+        try:
+            while at < len(payloads):
+                is_last = at + CHUNK >= len(payloads)
+                chunk = list(payloads[at : at + CHUNK])
+                at += await self._queue_some(chunk, peers, limit, when_full, receipt if is_last else None)
+                if at < len(payloads):
+                    await self._let_others_in()
+        except (RingcastError, asyncio.CancelledError) as error:
+            error.sent = at  # type: ignore[union-attr]
+            raise
         return receipt
+
+    async def _let_others_in(self) -> None:
+        """Acks and other members' messages. What is left of a list is not queued under another incarnation."""
+        driver = self._driver()
+        await asyncio.sleep(0)
+        if self._driver() is not driver:
+            raise PlaceLost(f"{driver.node.me} lost its place; the rest was not sent")
 
     async def _queue_some(
         self,
         payloads: list[bytes],
         peers: list[Address] | None,
-        timeout: float | None,
+        limit: Limit,
         when_full: WhenFull,
         receipt: Receipt | None,
     ) -> int:
         """As many of these as share a batch now, at least one. The receipt is for the last of all."""
         sizes = list(map(len, payloads))
-        self._check_size(max(sizes))
         self._flush()
-        if self.line or not self._fit(sizes, peers):
-            await self._wait_for_room(sizes[:1], peers, timeout, when_full)
+        self._raise_refusal(max(sizes), peers)
+        if self._line or not self._fit(sizes, peers):
+            await self._wait_for_room(sizes[0], peers, limit, when_full)
+            self._raise_refusal(max(sizes), peers)
         count = self._fit(sizes, peers)
-        self._check_peers(peers)
         driver = self._driver()
         first, effects = driver.node.queue(driver.now_ns(), payloads[:count], peers)
         if receipt is not None and count == len(payloads):
@@ -114,31 +125,42 @@ class Ordered:
         driver = self._driver()
         if driver.is_busy or self._turn:
             return 0
-        if not driver.node.view.is_carried or any(peer not in driver.node.view for peer in peers or ()):
-            return 1  # No room will come; the caller is told.
-        return driver.node.fit_in_order(sizes, peers)
+        count = driver.node.fit_in_order(sizes, peers)
+        if not count:
+            driver.node.await_room(driver.node.pieces(sizes[0] + BATCH_BYTES))
+        return count
 
-    async def _wait_for_room(
-        self, sizes: list[int], peers: list[Address] | None, timeout: float | None, when_full: WhenFull
-    ) -> None:
+    async def _wait_for_room(self, size: int, peers: list[Address] | None, limit: Limit, when_full: WhenFull) -> None:
+        def why() -> Why:
+            return why_not_placed(self._driver(), size, peers or ())
+
         if (when_full or self._driver().node.config.when_full) == "raise":
-            raise WindowFull(f"no room to queue: {why_not_placed(self._driver())}")
+            raise WindowFull(f"no room to queue: {why()}")
         self._slots = 0  # Nobody overtakes who waits.
-        await self.line.until(lambda: self._fit(sizes, peers) > 0, "send", timeout)
+        need = Need(lambda: self._fit([size], peers) > 0, (GROUP,), lambda: self._refusal(size, peers) is not None)
+        await self._line.until(need, "send", limit, why, sent=False)
 
-    def _check_size(self, size: int) -> None:
+    def _raise_refusal(self, size: int, peers: list[Address] | None) -> None:
+        error = self._refusal(size, peers)
+        if error is not None:
+            raise error
+
+    def _refusal(self, size: int, peers: list[Address] | None) -> RingcastError | None:
+        """Why this cannot be queued in the present view, however long it waits."""
         node = self._driver().node
         largest = node.order.largest_message(node.group.capacity)
         if size > largest:
-            raise UsageError(f"a message of {size} bytes is above the {largest} that fit the window in one order")
-
-    def _check_peers(self, peers: list[Address] | None) -> None:
-        view = self._driver().node.view
-        if not view.is_carried:
-            raise NotPrimary(f"nothing was queued: {why_not_primary(view)}")
-        gone = [peer for peer in peers or () if peer not in view]
+            capacity = node.group.capacity
+            return UsageError(
+                f"an ordered message of {size} bytes needs more packets than the {capacity} of the window "
+                f"in view {node.view.id}, which hold {largest} bytes; nothing was sent"
+            )
+        if not node.view.is_carried:
+            return NotPrimary(f"nothing was queued: {why_not_primary(node.view)}")
+        gone = [peer for peer in peers or () if peer not in node.view]
         if gone:
-            raise NotMember(f"{', '.join(map(str, gone))} not in the view {view}; nothing was queued")
+            return NotMember(f"{', '.join(map(str, gone))} not in the view {node.view}; nothing was queued")
+        return None
 
     # ---- one turn of the loop
 
@@ -154,7 +176,7 @@ class Ordered:
         self._slots = 0
         if self._is_closed or self._is_aside:
             return
-        if not self.line and not self._turn and not driver.is_busy and driver.node.fit_in_order([1], None):
+        if not self._line and not self._turn and not driver.is_busy and driver.node.fit_in_order([1], None):
             ordering = driver.node.order.ordering
             self._slots = min(CHUNK, ordering.capacity - ordering.in_flight.count)
             self._bytes = driver.node.largest_whole - BATCH_BYTES
@@ -180,28 +202,41 @@ class Ordered:
 
     # ---- waiting for the order
 
-    async def until_finished(self, receipt: Receipt, timeout: float | None) -> str:
+    @property
+    def is_queued(self) -> bool:
+        """Everything that was accepted is on its way."""
+        return not self._turn
+
+    def flush_turn(self) -> None:
+        """Queue what was accepted in this turn now, as far as there is room."""
+        if self._turn:
+            self._flush()
+
+    async def until_finished(self, receipt: Receipt, limit: Limit) -> str:
+        """Whatever ends this wait early, the message is sent."""
         if receipt.stamp is not None:
             return receipt.stamp
-        with self._waits.during("send", timeout, lambda: why_not_placed(self._driver())):
+        with self._waits.during("send", limit.left(), lambda: why_not_placed(self._driver()), sent=True):
             try:
-                async with asyncio.timeout(timeout):
+                async with asyncio.timeout_at(limit.at):
                     return await receipt
             except TimeoutError:
-                raise WaitExpired(f"send waited {timeout} s: {why_not_placed(self._driver())}") from None
+                why = why_not_placed(self._driver())
+                error = WaitExpired(f"send waited {limit.seconds} s: {why}; the message is sent, its place is to come")
+                error.sent = True
+                raise error from None
 
-    async def drain(self, limit: float) -> None:
+    async def drain(self, limit: Limit) -> None:
         """Before this member leaves: let what it has queued be finished, as far as that happens within the limit."""
-        if not self._turn and not self._receipts:
-            return
+        need = Need(lambda: not self._turn and not self._receipts)
         with contextlib.suppress(WaitExpired):
-            await self.line.until(lambda: not self._turn and not self._receipts, "leave", limit)
+            await self._draining.until(need, "leave", limit, lambda: why_not_placed(self._driver()))
 
     def stamp(self) -> str:
         """Where this member's application is in the one order."""
         return str(self._driver().node.order.ordering.position)
 
-    async def after(self, stamp: str, timeout: float | None) -> None:
+    async def after(self, stamp: str, limit: Limit) -> None:
         try:
             place = Stamp.parse(stamp)
         except ValueError as error:
@@ -210,12 +245,12 @@ class Ordered:
             return
         waiter = (place, asyncio.get_running_loop().create_future())
         self._after.append(waiter)
-        with self._waits.during("after", timeout, lambda: self._why_not_read(place)):
+        with self._waits.during("after", limit.left(), lambda: self._why_not_read(place)):
             try:
-                async with asyncio.timeout(timeout):
+                async with asyncio.timeout_at(limit.at):
                     await waiter[1]
             except TimeoutError:
-                raise WaitExpired(f"after waited {timeout} s: {self._why_not_read(place)}") from None
+                raise WaitExpired(f"after waited {limit.seconds} s: {self._why_not_read(place)}") from None
             finally:
                 self._after.remove(waiter)
 
@@ -223,12 +258,12 @@ class Ordered:
         here = self._driver().node.order.ordering.position
         return Why(f"this member has read up to {here} in the one order, not {place}", "its application reads on")
 
-    async def barrier(self, timeout: float | None) -> str:
+    async def barrier(self, limit: Limit) -> str:
         """The seed's self-addressed message: a place in the order behind everything finished so far, then `after`."""
         receipt = Receipt()
-        await self._queue_some([b""], [], timeout, "wait", receipt)
-        stamp = await self.until_finished(receipt, timeout)
-        await self.after(stamp, timeout)
+        await self._queue_some([b""], [], limit, "wait", receipt)
+        stamp = await self.until_finished(receipt, limit)
+        await self.after(stamp, limit)
         return stamp
 
     # ---- progress
@@ -247,7 +282,10 @@ class Ordered:
             self._flush()
         elif not self._slots or self._is_aside:
             self._refill()
-        self.line.look()
+        if self._line:
+            self._line.look()
+        if self._draining:
+            self._draining.look()
         self._look_after()
 
     def _look_after(self) -> None:
@@ -259,16 +297,18 @@ class Ordered:
 
     def close(self, error: RingcastError) -> None:
         self._is_closed = True
-        self.line.close(error)
+        self._line.close(error)
+        self._draining.close(error)
         self.expel(error)
 
     def expel(self, error: RingcastError) -> None:
         """The place is lost, or the group is closed: nothing that waits will be finished here."""
-        self.line.expel(error)
-        self._receipts.fail(error)
+        self._line.expel(error.copy("nothing was sent"))
+        self._receipts.fail(error.unknown("whether the message got its place in the order cannot be known"))
         for receipt in self._turn_receipts:
-            receipt.fail(error)
+            receipt.fail(error.copy("the message was not sent"))
         self._turn, self._turn_receipts, self._slots = [], [], 0
         for _, waiter in self._after:
             if not waiter.done():
-                waiter.set_exception(error)
+                waiter.set_exception(error.copy())
+        self._draining.look()

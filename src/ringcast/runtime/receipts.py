@@ -39,7 +39,7 @@ class Receipt:
                 self._done = asyncio.Event()
             await self._done.wait()
         if self._error is not None:
-            raise self._error
+            raise self._error.copy()
         return str(self._stamp)
 
     def finish(self, stamp: Stamp) -> None:

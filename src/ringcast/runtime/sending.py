@@ -3,23 +3,25 @@
 Small messages that are sent in one turn of the loop share packets; the first one of a turn leaves at once, so a single
 message never waits for company (decision 0013). Behind a full turn there is company: the next one collects from its
 first message on.
-Invariant: what was accepted is sent before anything that is accepted later; a cancelled send has taken nothing.
+Invariants: what was accepted is sent before anything for the same destination that is accepted later; nothing is
+awaited between accepting a message and returning, so a send that raised or was cancelled was not sent (G15).
 Not the windows: whether there is room is the node's to say.
 """
 
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Sequence
 from typing import Literal
 
 from ringcast.core import Channel, Deliver, Node
 from ringcast.errors import NotMember, NotPrimary, PlaceLost, RingcastError, UsageError, WindowFull
-from ringcast.model import Address
+from ringcast.model import Address, ViewId
 from ringcast.runtime.driver import Driver
-from ringcast.runtime.waiting import Line, Waits
-from ringcast.runtime.words import why_no_room, why_not_flushed, why_not_primary
-from ringcast.window import largest, lengths_of
+from ringcast.runtime.lines import GROUP, Lines, Need
+from ringcast.runtime.waiting import Limit, Waits
+from ringcast.runtime.words import Why, why_no_room, why_no_room_to, why_not_flushed, why_not_primary
+from ringcast.window import largest, lengths_of, total
 
 WhenFull = Literal["wait", "raise"] | None
 
@@ -31,20 +33,23 @@ LARGE_AT_ONCE = 64  # of those that are cut into pieces
 
 
 class Sending:
-    """One member's sends. `driver` gives the incarnation of the day."""
+    """One member's sends. `driver()` returns the current incarnation's driver; it changes when the member rejoins."""
 
     def __init__(self, driver: Callable[[], Driver], waits: Waits) -> None:
-        self.line = Line(waits, lambda: why_no_room(driver()))
-        self.is_turn_full = False
         self._driver_of = driver
-        self._flushing = Line(waits, lambda: why_not_flushed(driver()))
+        self._lines = Lines(waits)
+        self._flushing = Lines(waits)
         self._outbox: list[bytes] = []
         self._slots = 0  # what may still be put into the outbox without asking the node again
+        self._slots_in_line = 0  # the same for those in line; while somebody is, nobody else has any
         self._bytes = 0
         self._largest = 0  # of a message that needs no question
         self._turn_began = False
+        self._is_turn_full = False
         self._turn_frames = 1  # what one turn may collect
         self._own_private = 0  # private messages to oneself that were not read yet; bounded like any stream
+        self._looked_at: ViewId | None = None  # the view in which those who wait have looked last
+        self._unknown: PlaceLost | None = None  # of messages of a lost place, which no flush has told yet
         self._closing: RingcastError | None = None
 
     @property
@@ -63,31 +68,59 @@ class Sending:
     def look(self) -> None:
         """Something was freed."""
         self.flush_outbox()
-        self.line.look()
-        self._flushing.look()
+        if self._lines:
+            self._look_in_lines()
+
+    def look_at_flushes(self) -> None:
+        """Something was freed, and what could be sent has been."""
+        if self._flushing:
+            self._flushing.look()
+
+    def _look_in_lines(self) -> None:
+        view = self._node.view.id if self._node.has_group else None
+        if view != self._looked_at:
+            self._looked_at = view
+            self._lines.wake_all()
+            return
+        self._lines.look()
+        if self._slots_in_line > 1:
+            self._lines.look_behind(GROUP, self._slots_in_line, self._bytes)
 
     def on_own_read(self) -> None:
         """The application has read a private message to itself."""
         self._own_private -= 1
-        self.line.look()
+        self._lines.look()
 
-    def expel(self, error: RingcastError) -> None:
-        """The place is lost, and with it what had not left."""
-        self.line.expel(error)
-        self._flushing.expel(error)
+    def expel(self, error: PlaceLost) -> None:
+        """The place is lost, and with it what had not left. Called while the driver is still that of the lost place."""
+        self._lines.expel(error.copy("nothing was sent"))
+        unknown = error.unknown("whether what was sent before and not acked reached the others cannot be known")
+        if self._has_unacked:
+            self._unknown = unknown
+        if self._flushing:
+            self._flushing.expel(unknown)
+            self._unknown = None
         self._outbox.clear()
-        self._slots = self._bytes = self._own_private = 0
+        self._slots = self._slots_in_line = self._bytes = self._own_private = 0
+
+    @property
+    def _has_unacked(self) -> bool:
+        node = self._node
+        if self._outbox or (node.has_group and node.group.outgoing.window.occupancy):
+            return True
+        return any(stream.window.occupancy for stream in node.peers.outgoing.values())
 
     def close(self, error: RingcastError) -> None:
         self._closing = error
-        self._slots = self._bytes = 0
-        self.line.close(error)
+        self._outbox.clear()
+        self._slots = self._slots_in_line = self._bytes = 0
+        self._lines.close(error)
         self._flushing.close(error)
 
     # ---- one message
 
     def put(self, payload: bytes) -> bool:
-        """Accept a message into the turn's packet, if that needs no question; the caller yields a turn that is full."""
+        """Accept a message into the turn's packet, if that needs no question and no waiting."""
         size = len(payload)
         if self._slots <= 0 or size > self._bytes or size > self._largest or type(payload) is not bytes:
             return False
@@ -97,170 +130,221 @@ class Sending:
         if not self._turn_began:
             self._begin_turn()
         elif self._slots == 0 or self._bytes < size:
-            self.is_turn_full = True
+            self._fill_turn()
         return True
 
-    async def send_one(self, payload: bytes, timeout: float | None) -> None:
-        """To the group, as quickly as it goes."""
-        if not self.put(payload):
-            await self.send(payload, None, timeout, None)
-        elif self.is_turn_full:
-            await self.yield_turn()
-
-    async def send(
-        self, payload: bytes, to: Iterable[Address] | None, timeout: float | None, when_full: WhenFull
-    ) -> None:
+    async def send(self, payload: bytes, to: list[Address] | None, timeout: float | None, when_full: WhenFull) -> None:
         """The way with all questions: room for one message, of any size, to the group or to some of it."""
-        await self.until_place(timeout)
         payload = self.checked(payload)
-        peers = None if to is None else self.peers(to)
-        if peers is not None:
-            self._check_streams(len(payload))
-        self.flush_outbox()
-
-        def ready() -> bool:
-            return not self._is_primary or bool(peers and self._strangers(peers)) or self._may_send(payload, peers)
-
-        if self.line or not ready():
-            await self._wait_for_room(ready, timeout, when_full)
-        self._check_primary()
-        self._check_members(peers or ())  # Whoever left while we waited will never make room (seed 210).
-        self._send_now(payload, peers)
+        if to is not None:
+            await self._send_to(payload, to, Limit(timeout), when_full)
+        elif not self.put(payload):
+            await self._send_to_group(payload, Limit(timeout), when_full)
 
     def checked(self, payload: bytes) -> bytes:
+        """The payload as bytes, if it is one that this member may send at all."""
         if self._closing is not None:
-            raise self._closing
+            raise self._closing.copy()
         if not isinstance(payload, bytes | bytearray | memoryview):
             raise UsageError(f"a payload must be bytes, got {type(payload).__name__}")
-        self._check_primary()
         payload, most = bytes(payload), self._node.config.max_message_bytes
         if len(payload) > most:
             raise UsageError(f"a message of {len(payload)} bytes is above max_message_bytes {most}")
-        pieces, capacity = self._node.pieces(len(payload)), self._node.group.capacity
-        if pieces > capacity:
-            raise UsageError(f"a message of {len(payload)} bytes needs {pieces} packets, the window has {capacity}")
         return payload
 
     @property
     def _is_primary(self) -> bool:
         return not self._node.has_group or self._node.view.is_carried
 
-    @property
-    def _is_free(self) -> bool:
-        """Nobody waits before, and nothing refuses: a message may go without being asked for more than room."""
-        return not self.line and self._closing is None and self._is_primary
+    def _not_primary(self) -> NotPrimary | None:
+        return None if self._is_primary else NotPrimary(f"nothing was sent: {why_not_primary(self._node.view)}")
 
-    def _check_primary(self) -> None:
-        if not self._is_primary:
-            raise NotPrimary(f"nothing was sent: {why_not_primary(self._node.view)}")
+    # ---- to the group
 
-    def _check_streams(self, nbytes: int) -> None:
-        """A private message needs room for all its packets at once, which a smaller window never has."""
-        pieces, capacity = self._node.pieces(nbytes), self._node.config.stream_capacity
+    async def _send_to_group(self, payload: bytes, limit: Limit, when_full: WhenFull) -> None:
+        size = len(payload)
+        self.flush_outbox()
+        if self.put(payload):
+            return
+        await self._until_room(
+            Need(
+                lambda: self._may_send(size),
+                (GROUP,),
+                lambda: self.refusal(size) is not None,
+                self._node.pieces(size),
+                size + ITEM_BYTES,
+            ),
+            lambda: self.refusal(size),
+            lambda: why_no_room(self._driver, self._node.pieces(size)),
+            limit,
+            when_full,
+        )
+        if not self._put_in_turn(payload):
+            self._send_now(payload)
+
+    def refusal(self, size: int) -> RingcastError | None:
+        """Why a message of this size cannot be sent to the group in its present view, however long it waits."""
+        if not self._node.has_group:
+            return None
+        pieces, capacity = self._node.pieces(size), self._node.group.capacity
         if pieces > capacity:
-            raise UsageError(
-                f"a private message of {nbytes} bytes needs {pieces} packets, stream_capacity is {capacity}"
+            return UsageError(
+                f"a message of {size} bytes needs {pieces} packets, the window has {capacity} "
+                f"in view {self._node.view.id}; nothing was sent"
             )
+        return self._not_primary()
 
-    def peers(self, to: Iterable[Address]) -> list[Address]:
-        peers = list(dict.fromkeys(to))
-        self._check_members(peers)
-        return peers
-
-    def _strangers(self, peers: Sequence[Address]) -> list[Address]:
-        return [peer for peer in peers if peer not in self._node.view]
-
-    def _check_members(self, peers: Sequence[Address]) -> None:
-        strangers = self._strangers(peers)
-        if strangers:
-            raise NotMember(f"{', '.join(map(str, strangers))} not in the view {self._node.view}; nothing was sent")
-
-    def _may_send(self, payload: bytes, peers: list[Address] | None) -> bool:
+    def _may_send(self, size: int) -> bool:
+        """Is there room for it, apart from those who wait before?"""
         node = self._node
-        if self._outbox or self._driver.is_busy:
+        if self._is_turn_full or self._driver.is_busy:
             return False
-        if peers is not None:
-            if node.me in peers and self._own_private >= node.config.stream_capacity:
-                return False
-            return node.may_send_to([peer for peer in peers if peer != node.me], len(payload))
-        if len(payload) > node.largest_whole:
-            return node.may_send_large(payload)
-        return node.fit([len(payload)]) == 1
+        if self._outbox:  # It may go with those that were accepted in this turn.
+            return self._slots_in_line > 0 and size <= self._bytes and size <= self._largest
+        if size <= node.largest_whole:
+            return node.fit([size]) == 1
+        if node.may_send_large(size):
+            return True
+        node.await_room(node.pieces(size))
+        return False
 
-    async def _wait_for_room(self, ready: Callable[[], bool], timeout: float | None, when_full: WhenFull) -> None:
-        if (when_full or self._node.config.when_full) == "raise":
-            raise WindowFull(f"no room to send: {why_no_room(self._driver)}")
-        await self.line.until(ready, "send", timeout)
+    def _put_in_turn(self, payload: bytes) -> bool:
+        """Put a message whose turn in line has come, before those that are still in line."""
+        if not self._outbox:
+            self._refill()
+        self._slots, self._slots_in_line = self._slots + self._slots_in_line, 0
+        is_put = self.put(payload)
+        if self._lines.holds(GROUP):
+            self._slots, self._slots_in_line = 0, self._slots + self._slots_in_line
+        return is_put
 
-    def _send_now(self, payload: bytes, peers: list[Address] | None) -> None:
+    def _send_now(self, payload: bytes) -> None:
         driver, node, now = self._driver, self._node, self._driver.now_ns()
-        if peers is not None:
-            others = [peer for peer in peers if peer != node.me]
-            driver.execute(node.send_to(now, others, payload))
-            if len(others) < len(peers):
-                self._to_self(payload)
-        elif len(payload) > node.largest_whole:
+        self.flush_outbox()
+        if len(payload) > node.largest_whole:
             driver.execute(node.send_large(now, payload))
         else:
             driver.execute(node.send(now, [payload], [len(payload)]))
-            self._refill()
+        self._refill()
 
-    def _to_self(self, payload: bytes) -> None:
-        self._own_private += 1
-        self._driver.inbox.append(Deliver(self._node.me, Channel.PEER, [payload], 0, 0, len(payload)))
-        self._driver.on_inbox()
+    # ---- to some members
+
+    async def _send_to(self, payload: bytes, peers: list[Address], limit: Limit, when_full: WhenFull) -> None:
+        size = len(payload)
+        self.flush_outbox()
+        await self._until_room(
+            Need(lambda: self._may_send_to(size, peers), tuple(peers), lambda: bool(self._refusal_to(size, peers))),
+            lambda: self._refusal_to(size, peers),
+            lambda: self._why_no_room_to(size, peers),
+            limit,
+            when_full,
+        )
+        driver, node = self._driver, self._node
+        others = [peer for peer in peers if peer != node.me]
+        driver.execute(node.send_to(driver.now_ns(), others, payload))
+        if len(others) < len(peers):
+            self._own_private += 1
+            driver.inbox.append(Deliver(node.me, Channel.PEER, [payload], 0, 0, size))
+            driver.on_inbox()
+
+    def _refusal_to(self, size: int, peers: list[Address]) -> RingcastError | None:
+        """The same for a message to some members: who left will never make room (seed 210)."""
+        node = self._node
+        if not node.has_group:
+            return None
+        pieces, capacity = node.pieces(size), node.config.stream_capacity
+        if pieces > capacity:  # It needs room for all its packets at once, which a smaller window never has.
+            return UsageError(
+                f"a private message of {size} bytes needs {pieces} packets, stream_capacity is {capacity}"
+            )
+        return self._not_primary() or self.not_members(peers)
+
+    def not_members(self, peers: Sequence[Address]) -> NotMember | None:
+        view = self._node.view
+        strangers = [peer for peer in peers if peer not in view]
+        if not strangers:
+            return None
+        return NotMember(f"{', '.join(map(str, strangers))} not in the view {view}; nothing was sent")
+
+    def _may_send_to(self, size: int, peers: list[Address]) -> bool:
+        node = self._node
+        if not node.has_group or self._driver.is_busy:
+            return False
+        if self._is_own_full and node.me in peers:
+            return False
+        return node.may_send_to([peer for peer in peers if peer != node.me], size)
+
+    @property
+    def _is_own_full(self) -> bool:
+        return self._own_private >= self._node.config.stream_capacity
+
+    def _why_no_room_to(self, size: int, peers: list[Address]) -> Why:
+        own = self._own_private if self._is_own_full and self._node.me in peers else 0
+        return why_no_room_to(self._driver, peers, size, own)
 
     # ---- many messages
 
     async def send_many(self, payloads: list[bytes], timeout: float | None) -> None:
-        sizes = lengths_of(payloads)
-        await self.until_place(timeout)
-        at, node = 0, self._node
-        is_plain = largest(sizes) <= node.largest_whole and set(map(type, payloads)) == {bytes}
+        """In order. What ends it early says with `sent` how many of them were sent, a cancellation too."""
+        limit, sizes, at = Limit(timeout), lengths_of(payloads), 0
+        try:
+            await self.until_place(limit)
+            is_plain = largest(sizes) <= self._node.largest_whole and set(map(type, payloads)) == {bytes}
+            while at < len(payloads):
+                if is_plain:
+                    at += await self._send_some(payloads[at : at + CHUNK], sizes[at : at + CHUNK], limit)
+                else:
+                    at += await self._send_mixed(payloads[at : at + LARGE_AT_ONCE], limit)
+        except (RingcastError, asyncio.CancelledError) as error:
+            error.sent = at  # type: ignore[union-attr]
+            raise
+
+    async def _send_some(self, payloads: list[bytes], sizes: Sequence[int], limit: Limit) -> int:
+        """As many of these, from the front, as there is room for; at least one."""
+        size = sizes[0]
         self.flush_outbox()
-        while at < len(payloads):
-            if node is not self._node:
-                raise PlaceLost(f"{node.me} lost its place when it had sent {at} of {len(payloads)} messages")
-            if is_plain:
-                at += await self._send_some(payloads[at : at + CHUNK], sizes[at : at + CHUNK], timeout)
-            else:
-                at += await self._send_mixed(payloads[at : at + LARGE_AT_ONCE], timeout)
-
-    async def _send_some(self, payloads: list[bytes], sizes: Sequence[int], timeout: float | None) -> int:
-        one = sizes[:1]
-
-        def ready() -> bool:
-            return not self._is_primary or (not (self._outbox or self._driver.is_busy) and self._node.fit(one) == 1)
-
-        if self.line or not ready():
-            await self._wait_for_room(ready, timeout, None)
-        self._check_primary()
+        await self._until_room(
+            Need(
+                lambda: not self._outbox and self._may_send(size),
+                (GROUP,),
+                lambda: not self._is_primary,
+                len(sizes),
+                total(sizes),
+            ),
+            self._not_primary,
+            lambda: why_no_room(self._driver),
+            limit,
+            None,
+        )
         count = self._node.fit(sizes)
         if count < len(payloads):
             payloads, sizes = payloads[:count], sizes[:count]
         self._driver.execute(self._node.send(self._driver.now_ns(), payloads, sizes))
-        await asyncio.sleep(0)  # Let acks and other members' messages in between.
+        self._fill_turn()  # Let acks and other members' messages in before more is sent.
         return count
 
-    async def _send_mixed(self, payloads: list[bytes], timeout: float | None) -> int:
+    async def _send_mixed(self, payloads: list[bytes], limit: Limit) -> int:
         """The first, of whatever kind, and with it those that follow and must be cut too; how many that were."""
-        await self.send_one(payloads[0], timeout)
-        together = self._send_large_now(payloads[1:])
-        if together:
-            await asyncio.sleep(0)  # Let acks and other members' messages in between.
-        return 1 + together
+        payload = self.checked(payloads[0])
+        if not self.put(payload):
+            await self._send_to_group(payload, limit, None)
+        return 1 + self._send_large_now(payloads[1:])
 
     def _send_large_now(self, payloads: list[bytes]) -> int:
         """How many, from the front, were larger than a frame and had room at once; their packets leave together."""
         node, now, effects, count = self._node, self._driver.now_ns(), [], 0
+        if self._closing is not None or self._lines.holds(GROUP) or not self._is_primary:
+            return 0
+        self.flush_outbox()
         for payload in payloads:
             is_large = type(payload) is bytes and node.largest_whole < len(payload) <= node.config.max_message_bytes
-            if not is_large or not self._is_free or not self._may_send(payload, None):
+            if not is_large or self._outbox or not self._may_send(len(payload)):
                 break
             effects += node.send_large(now, payload)
             count += 1
         if count:
             self._driver.execute(effects)
+            self._fill_turn()  # Let acks and other members' messages in before more is sent.
         return count
 
     # ---- one turn of the loop
@@ -276,16 +360,27 @@ class Sending:
         self._turn_frames = 1
         if self._outbox:
             self.flush_outbox()
+            if self._lines:
+                self._look_in_lines()
 
-    async def yield_turn(self) -> None:
-        """The turn is full. The next one begins with it, so that its first message need not leave alone."""
-        self.is_turn_full = False
+    def _fill_turn(self) -> None:
+        """The turn is full: the next message waits until the loop has turned, before it is accepted."""
+        if self._is_turn_full:
+            return
+        self._is_turn_full = True
+        self.flush_outbox()
+        asyncio.get_running_loop().call_soon(self._next_turn)
+
+    def _next_turn(self) -> None:
+        """Behind a full turn: this one begins with it, so that its first message need not leave alone."""
+        self._is_turn_full = False
+        self._turn_began = True
         self._turn_frames = FULL_FLOW_FRAMES
         self.flush_outbox()
-        await asyncio.sleep(0)
-        if not self._turn_began:
-            self._turn_began = True
-            asyncio.get_running_loop().call_soon(self._end_turn)
+        if self._lines:
+            self._lines.wake_brief()
+            self._look_in_lines()
+        asyncio.get_running_loop().call_soon(self._end_turn)  # Behind those who were woken.
 
     def flush_outbox(self) -> None:
         """Send what may be sent; a roll call that began in this turn holds the rest until its view or its cancel."""
@@ -300,38 +395,86 @@ class Sending:
         self._refill()
 
     def _refill(self) -> None:
-        """What may go through the outbox: a frame's worth or few, and nothing while somebody waits in line."""
+        """What may go through the outbox: a frame's worth or few, for those in line if there are any."""
         node = self._node
-        is_held = bool(self.line or self._outbox) or self._driver.is_busy or not self._is_primary
-        if is_held or self._closing is not None or not node.has_group:
-            self._slots = self._bytes = 0
+        self._slots = self._slots_in_line = self._bytes = 0
+        if self._is_turn_full or self._outbox or self._driver.is_busy or self._closing is not None:
+            return
+        if not node.has_group or not node.view.is_carried:
             return
         window = node.group.outgoing.window
-        self._slots = min(node.room(), TURN_MESSAGES)
         self._largest = node.largest_whole
         self._bytes = min(self._turn_frames * node.largest_whole, window.max_bytes - window.bytes)
+        slots = min(node.room(), TURN_MESSAGES)
+        if self._lines.holds(GROUP):
+            self._slots_in_line = slots
+        else:
+            self._slots = slots
 
     # ---- waiting
 
-    async def until_place(self, timeout: float | None) -> None:
-        """Until this member is in a group, which it is unless it just lost its place; raises when that is over."""
-        if not self._node.has_group:
-            await self.line.until(lambda: self._node.has_group, "send", timeout)
-        if self._closing is not None:
-            raise self._closing
+    async def _until_room(
+        self,
+        need: Need,
+        refusal: Callable[[], RingcastError | None],
+        why: Callable[[], Why],
+        limit: Limit,
+        when_full: WhenFull,
+    ) -> None:
+        """Until what it needs is there and its turn has come; raises what will never let it go."""
+        error = refusal()
+        if error is not None:
+            raise error
+        if need.ready() and not any(map(self._lines.holds, need.to)):
+            return
+        is_raising = (when_full or self._node.config.when_full) == "raise" and self._node.has_group
+        if need.to[:1] == (GROUP,):
+            self._slots, self._slots_in_line = 0, self._slots + self._slots_in_line  # Nobody overtakes who waits.
+        await self._lines.until(
+            need,
+            "send",
+            limit,
+            why,
+            is_brief=lambda: self._is_turn_full,
+            instead=(lambda: WindowFull(f"no room to send: {why()}")) if is_raising else None,
+            sent=False,
+        )
+        error = refusal()
+        if error is not None:
+            raise error
 
-    async def until_left(self, limit: float) -> None:
+    async def until_place(self, limit: Limit) -> None:
+        """Until this member is in a group, which it is unless it just lost its place; raises when that is over."""
+        if self._closing is not None:
+            raise self._closing.copy()
+        if not self._node.has_group:
+            need = Need(lambda: self._node.has_group)
+            await self._lines.until(need, "send", limit, lambda: why_no_room(self._driver), sent=False)
+
+    async def until_left(self, limit: Limit) -> None:
         """Until everything that was accepted has left."""
         self.flush_outbox()
-        if self._outbox:
-            await self.line.until(lambda: not self._outbox, "leave", limit)
+        await self._flushing.until(Need(lambda: not self._outbox), "leave", limit, lambda: why_no_room(self._driver))
 
-    async def flush(self, timeout: float) -> None:
-        """Until everything sent so far has been acked by all who must have it."""
-        await self.until_place(timeout)
+    async def flush(self, limit: Limit, is_queued: Callable[[], bool]) -> None:
+        """Until everything sent so far has been acked by all who must have it. `is_queued`: so is what is ordered.
+
+        Of what was sent before the place was lost, the first flush says that nobody knows.
+        """
+        if self._unknown is not None and self._closing is None:
+            error, self._unknown = self._unknown, None
+            raise error
+        await self.until_place(limit)
         self.flush_outbox()
+        left = Need(lambda: not self._outbox and is_queued())
+        await self._flushing.until(left, "flush", limit, lambda: why_no_room(self._driver))
+        acked = Need(self._all_acked())
+        await self._flushing.until(acked, "flush", limit, lambda: why_not_flushed(self._driver))
+
+    def _all_acked(self) -> Callable[[], bool]:
+        """Whether everything that has left by now is acked; asked again and again."""
         window = self._node.group.outgoing.window
-        high = window.high + len(self._outbox)
+        high = window.high
         streams = self._node.peers.outgoing
         marks = {peer: stream.window.high for peer, stream in streams.items()}
         begun = dict(streams)
@@ -343,8 +486,4 @@ class Sending:
                 return True
             return stream.window.low >= mark if stream is begun[peer] else stream.is_idle
 
-        def ready() -> bool:
-            return window.low >= high and all(has_acked(peer, mark) for peer, mark in marks.items())
-
-        if not ready():
-            await self._flushing.until(ready, "flush", timeout)
+        return lambda: window.low >= high and all(has_acked(peer, mark) for peer, mark in marks.items())

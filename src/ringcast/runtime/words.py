@@ -6,6 +6,7 @@ Written for somebody who does not know the protocols. Reads the node, changes no
 from __future__ import annotations
 
 import re
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import NamedTuple
 
@@ -62,7 +63,8 @@ def slow_members(driver: Driver) -> list[Address]:
 # ---- sending
 
 
-def why_no_room(driver: Driver) -> Why:
+def why_no_room(driver: Driver, slots: int = 1) -> Why:
+    """Why a message in so many packets cannot be sent to the group yet."""
     node = driver.node
     if not node.has_group:
         return Why(f"{node.me} is in no view yet", "this member is let into the group")
@@ -70,16 +72,54 @@ def why_no_room(driver: Driver) -> Why:
         return why_held(driver)
     window = node.group.outgoing.window
     because = [f"window {window.occupancy}/{node.group.capacity} messages, {window.bytes}/{window.max_bytes} bytes"]
+    if slots > 1:
+        because.append(f"the message needs {slots} places at once")
     freed_by = []
     if driver.is_busy:
         because.append("the socket is busy")
         freed_by.append("the kernel has sent what it was given")
-    if node.config.self_delivery and node.group.own_unread >= node.group.capacity:
+    if node.config.self_delivery and node.group.own_unread + slots > node.group.capacity:
         because.append(f"{node.group.own_unread} own messages are not read yet by this member's application")
         freed_by.append("this application reads its own events, too (or opens the group with self_delivery=False)")
     late = _late_members(driver)
     because += [_missing_ack(driver, member) for member in late]
     return Why(", ".join(because), _either([*freed_by, *(_freed_by(driver, member) for member in late)]))
+
+
+def why_no_room_to(driver: Driver, peers: Sequence[Address], size: int, own_unread: int) -> Why:
+    """Why a private message of this size cannot be sent to these yet. `own_unread`: if too many of those to oneself."""
+    node = driver.node
+    if not node.has_group:
+        return why_no_room(driver)
+    because, freed_by = [], []
+    if driver.is_busy:
+        because.append("the socket is busy")
+        freed_by.append("the kernel has sent what it was given")
+    if own_unread:
+        because.append(f"{own_unread} private messages of this member to itself are not read yet by its application")
+        freed_by.append("this application reads on")
+    others = [peer for peer in peers if peer != node.me]
+    for peer in node.peers.full(others, node.pieces(size), size):
+        because.append(_full_stream(driver, peer))
+        freed_by.append(_freed_by(driver, peer))
+    if not because:
+        because.append(f"other messages to {_names(peers)} wait before it")
+        freed_by.append("those were sent")
+    return Why(", ".join(because), _either(freed_by))
+
+
+def _full_stream(driver: Driver, peer: Address) -> str:
+    streams = driver.node.peers
+    stream = streams.outgoing.get(peer)
+    if stream is None:
+        return (
+            f"there are {len(streams.outgoing)} streams to others with unacked messages, and no place for one to {peer}"
+        )
+    window, heard = stream.window, _last_heard(driver, peer)
+    if _is_fresh(driver, peer):
+        heard += ": it lives, and its application has not read the rest"
+    marks = f"{window.occupancy}/{window.bound} messages, {window.bytes}/{window.max_bytes} bytes"
+    return f"the stream to {peer} holds {marks}, acked up to {window.low} of {window.high} ({heard})"
 
 
 def why_not_flushed(driver: Driver) -> Why:
@@ -96,8 +136,8 @@ def why_not_flushed(driver: Driver) -> Why:
     return Why(", ".join(because), _either([_freed_by(driver, member) for member in awaited]))
 
 
-def why_not_placed(driver: Driver) -> Why:
-    """Why an ordered message has no place yet, or cannot be queued."""
+def why_not_placed(driver: Driver, size: int | None = None, peers: Sequence[Address] = ()) -> Why:
+    """Why an ordered message has no place yet; or, of this size to these, cannot be queued."""
     node = driver.node
     if not node.has_group:
         return why_no_room(driver)
@@ -115,10 +155,24 @@ def why_not_placed(driver: Driver) -> Why:
     if ordering.unread >= ordering.capacity:
         because.append(f"{ordering.unread} ordered messages are not read yet by this member's application")
         freed_by.append("this application reads on")
+    if size is not None:
+        _add_streams(driver, size, peers, because, freed_by)
     awaited = ordering.awaited()
     because += [f"{member} has not staged what stands first ({_last_heard(driver, member)})" for member in awaited]
     freed_by += [_freed_by(driver, member) for member in awaited]
     return Why(", ".join(because), _either(freed_by))
+
+
+def _add_streams(driver: Driver, size: int, peers: Sequence[Address], because: list[str], freed_by: list[str]) -> None:
+    """What the streams lack for an ordered message of this size: the multicast, and those to its destinations."""
+    node = driver.node
+    if node.fit_in_order([size], None) == 0:
+        multicast = why_no_room(driver, node.pieces(size))
+        because.append(multicast.because)
+        freed_by.append(multicast.freed_by)
+    for peer in node.peers.full([peer for peer in peers if peer != node.me], node.pieces(size), size):
+        because.append(_full_stream(driver, peer))
+        freed_by.append(_freed_by(driver, peer))
 
 
 def why_held(driver: Driver) -> Why:
@@ -234,7 +288,7 @@ def _either(reasons: list[str]) -> str:
     return "; and when ".join(dict.fromkeys(reason for reason in reasons if reason))
 
 
-def _names(members: list[Address]) -> str:
+def _names(members: Sequence[Address]) -> str:
     return ", ".join(map(str, members))
 
 

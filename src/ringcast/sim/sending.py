@@ -76,7 +76,7 @@ class Sending:
             return self._queue(now_ns, outbound)
         if outbound.to:
             return self._send_private(now_ns, outbound.payload, list(outbound.to))
-        may = self._node.may_send_large(outbound.payload)
+        may = self._node.may_send_large(len(outbound.payload))
         return self._node.send_large(now_ns, outbound.payload) if may else None
 
     def _queue(self, now_ns: int, outbound: Outbound) -> list[Effect] | None:

@@ -191,7 +191,7 @@ class Proc:
             return False
         payload = self.outbox[0]
         if len(payload) > self.node.largest_whole:
-            if not self.node.may_send_large(payload):
+            if not self.node.may_send_large(len(payload)):
                 return False
             self.outbox.popleft()
             self.do(self.node.send_large(self.world.now, payload))

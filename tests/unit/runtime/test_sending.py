@@ -1,0 +1,420 @@
+"""What a send's answer says is true: raised or cancelled is not sent, returned is sent, and nobody waits for others."""
+
+import asyncio
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from pathlib import Path
+from random import Random
+
+import pytest
+
+from ringcast import TOTAL
+from ringcast.errors import GroupClosed, NotMember, RingcastError, UsageError, WaitExpired, WindowFull
+from ringcast.model import Batch, Kind, profile
+from ringcast.runtime import Group, open_fixed
+from ringcast.sim import Link
+from ringcast.testing import World as VirtualWorld
+from ringcast.trace import read_run
+from ringcast.transport import Endpoint, MemoryHub, MemoryTransport
+from unit.runtime.test_group import SMALL, World, in_world, until
+from unit.runtime.test_join import World as JoiningWorld
+from unit.runtime.test_join import in_world as in_joining_world
+from unit.runtime.test_join import three
+
+LARGE = 12_000  # in frames of 2,000 bytes: eight packets
+
+
+@asynccontextmanager
+async def reading(group: Group) -> AsyncIterator[list[bytes]]:
+    """Everything that this member reads, as it comes."""
+    got: list[bytes] = []
+
+    async def read() -> None:
+        async for event in group.batches():
+            if isinstance(event, Batch):
+                got.extend(event.payloads)
+
+    task = asyncio.create_task(read())
+    try:
+        yield got
+    finally:
+        task.cancel()
+
+
+async def waits_in_send(group: Group, count: int = 1) -> None:
+    await until(lambda: [wait.what for wait in group.waiting()].count("send") == count)
+
+
+# ---- cancelling
+
+
+@pytest.mark.parametrize("seed", range(10))
+def test_y03_a_fifo_send_that_was_cancelled_at_any_moment_was_not_sent(seed: int) -> None:
+    """Small turns, small windows, large and private messages among them, a reader that stops now and then."""
+    random = Random(seed)
+
+    @in_world
+    async def story(world: World) -> None:
+        a, b = await world.open("A", "B", **SMALL | {"capacity": 32}, frame_bytes=700, self_delivery=False)
+        async with reading(b) as got:
+            sent: list[bytes] = []
+            for number in range(200):
+                payload = b"%d " % number + b"." * random.choice([3, 100, 300, 2_000])
+                to = random.choice([None, None, None, [b.me]])
+                task = asyncio.create_task(a.send(payload, to=to))
+                for _ in range(random.choice([0, 1, 1, 1, 2, 3])):
+                    await asyncio.sleep(0)
+                task.cancel()
+                try:
+                    await task
+                except asyncio.CancelledError:
+                    continue
+                sent.append(payload)
+            await a.flush()
+            assert sorted(got) == sorted(sent) and 0 < len(sent) < 200
+
+    story()
+
+
+@in_world
+async def test_y03_a_loop_of_sends_that_is_cancelled_while_its_turn_is_full_has_sent_what_returned(
+    world: World,
+) -> None:
+    a, b = await world.open("A", "B", capacity=10_000, window_bytes=1 << 20, frame_bytes=700, self_delivery=False)
+    returned = 0
+
+    async def send() -> None:
+        nonlocal returned
+        while True:
+            await a.send(b"%0100d" % returned)
+            returned += 1
+
+    async with reading(b) as got:
+        for turns in range(100):
+            task = asyncio.create_task(send())
+            for _ in range(turns % 5):
+                await asyncio.sleep(0)
+            task.cancel()
+            await asyncio.wait([task])
+        await a.flush()
+        assert got == [b"%0100d" % number for number in range(returned)]
+
+
+@pytest.mark.parametrize("large", [False, True])
+@pytest.mark.parametrize("seed", range(5))
+def test_y03_a_list_that_was_cancelled_or_expired_says_how_many_were_sent(seed: int, large: bool) -> None:
+    random = Random(f"{seed} {large}")
+
+    @in_world
+    async def story(world: World) -> None:
+        a, b = await world.open("A", "B", **SMALL | {"capacity": 32}, frame_bytes=700, self_delivery=False)
+        wanted: list[bytes] = []
+        async with reading(b) as got:
+            for round_ in range(20):
+                payloads = [b"%d.%d" % (round_, n) + b"." * (n % 3 * 900 if large else n % 7) for n in range(100)]
+                task = asyncio.create_task(a.send_many(payloads))
+                for _ in range(random.randrange(8)):
+                    await asyncio.sleep(0)
+                task.cancel()
+                try:
+                    await task
+                    wanted += payloads
+                except asyncio.CancelledError as error:
+                    wanted += payloads[: getattr(error, "sent", 0)]
+            await a.flush()
+            assert got == wanted
+
+    story()
+
+
+@in_world
+async def test_y03_a_list_that_reaches_its_limit_or_a_close_says_how_many_were_sent(world: World) -> None:
+    a, _ = await world.open("A", "B", **SMALL, self_delivery=False)
+    with pytest.raises(WaitExpired) as expired:
+        await a.send_many([b"x"] * 25, timeout=0.01)
+    assert expired.value.sent == 10
+    waiting = asyncio.create_task(a.send_many([b"x"] * 25))
+    await waits_in_send(a)
+    await a.close()
+    with pytest.raises(GroupClosed) as closed:
+        await waiting
+    assert closed.value.sent == 0
+
+
+def test_y03_a_cancelled_ordered_send_is_not_sent_while_it_waits_for_room_and_sent_afterwards(tmp_path: Path) -> None:
+    """And the recording shows which."""
+    asyncio.run(asyncio.wait_for(_ordered_sends_that_end_early(tmp_path), 60))
+    (recording,) = read_run([tmp_path])
+    events = list(recording.events)
+    ends = [event for event in events if event.kind is Kind.WAIT_END]
+    starts = [event for event in events if event.kind is Kind.QUEUE_START]
+    assert [end.detail for end in ends if end.detail != {"how": "done"}] == [
+        {"how": "cancelled", "sent": True},
+        {"how": "limit", "sent": True},
+        {"how": "cancelled", "sent": False},
+        {"how": "limit", "sent": False},
+    ]
+    assert sum(start.count for start in starts) == 10
+
+
+async def _ordered_sends_that_end_early(record: Path) -> None:
+    hub, members = MemoryHub(), {"A": "mem:A", "B": "mem:B"}
+    transports = {name: MemoryTransport(hub, name) for name in members}
+    config = profile("test", **SMALL)
+    async with (
+        await open_fixed("g", "A", members, transport=transports["A"], config=config) as a,
+        await open_fixed("g", "B", members, transport=transports["B"], config=config, record=record) as b,
+    ):
+        transports["B"].block([Endpoint.in_memory("A")])
+        accepted = asyncio.create_task(b.send(b"0", order=TOTAL))
+        await waits_in_send(b)
+        accepted.cancel()
+        await asyncio.wait([accepted])
+        with pytest.raises(WaitExpired, match="the message is sent") as expired:
+            await b.send(b"1", order=TOTAL, timeout=0.01)
+        assert expired.value.sent is True
+        for number in range(2, 10):
+            await b.queue(b"%d" % number)
+        refused = asyncio.create_task(b.send(b"never", order=TOTAL))
+        await waits_in_send(b)
+        refused.cancel()
+        await asyncio.wait([refused])
+        with pytest.raises(WaitExpired) as expired:
+            await b.send(b"never", order=TOTAL, timeout=0.01)
+        assert expired.value.sent is False
+        async with reading(a) as got, reading(b):
+            transports["B"].unblock()
+            await b.flush()
+            assert got == [b"%d" % number for number in range(10)]
+
+
+# ---- waking
+
+
+@in_world
+async def test_y04_a_message_in_pieces_that_waits_for_own_unread_messages_is_sent_when_they_are_read(
+    world: World,
+) -> None:
+    a, b = await world.open("A", "B", capacity=16)
+    async with reading(b) as got:
+        for _ in range(12):
+            await a.send(b"x")
+        large = asyncio.create_task(a.send(b"L" * LARGE))
+        behind = [asyncio.create_task(a.send(b"behind")) for _ in range(20)]
+        await waits_in_send(a, 21)
+        await a.flush()
+        assert "own messages are not read yet" in a.explain() and "needs 8 places at once" in a.explain()
+        async with reading(a):
+            await asyncio.gather(large, *behind)
+            await a.flush()
+        assert got == [b"x"] * 12 + [b"L" * LARGE] + [b"behind"] * 20
+
+
+@in_world
+async def test_y04_an_ordered_message_in_pieces_is_woken_too(world: World) -> None:
+    a, b = await world.open("A", "B", capacity=16)
+    async with reading(b) as got:
+        for _ in range(12):
+            await a.send(b"x")
+        large = asyncio.create_task(a.send(b"L" * LARGE, order=TOTAL))
+        await waits_in_send(a)
+        await a.flush()
+        async with reading(a):
+            await large
+        await until(lambda: len(got) == 13)
+
+
+@pytest.mark.parametrize("order", ["fifo", "total"])
+@pytest.mark.parametrize("capacity", [4, 10])
+def test_y05_a_large_send_that_waits_when_the_window_shrinks_is_sent_in_it_or_raises(capacity: int, order: str) -> None:
+    """Eight packets do not fit a window of four; in one of ten they do. Nothing behind it is stranded."""
+
+    @in_joining_world
+    async def story(world: JoiningWorld) -> None:
+        a, b = await world.enter("A", "B", config=profile("test", self_delivery=False))
+        options = {"order": TOTAL} if order == "total" else {}
+        for _ in range(a._config.capacity - 4):
+            await a.send(b"x")
+        large = asyncio.create_task(a.send(b"L" * LARGE, **options))  # type: ignore[arg-type]
+        behind = asyncio.create_task(a.send(b"behind", **options))  # type: ignore[arg-type]
+        await waits_in_send(a, 2)
+        (c,) = await world.enter("C", config=profile("test", self_delivery=False, capacity=capacity))
+        await until(lambda: a._node.group.capacity == capacity)
+        if capacity < 8:
+            with pytest.raises(UsageError, match=rf"needs .*packets.* {capacity}.* in view .*nothing was sent"):
+                await large
+        async with reading(b) as got, reading(c):
+            await behind
+            await asyncio.wait([large])
+            await a.flush()
+            await until(lambda: got[-1:] == [b"behind"])
+            assert got == [b"x"] * (a._config.capacity - 4) + [b"L" * LARGE] * (capacity > 8) + [b"behind"]
+
+    story()
+
+
+@in_world
+async def test_senders_that_wait_go_on_together_and_share_packets(world: World) -> None:
+    """A thousand tasks with a message each: the turns of the loop are full, the packets too, the order stays."""
+    a, b = await world.open("A", "B", capacity=2_000, window_bytes=1 << 20, frame_bytes=2_000, self_delivery=False)
+    async with reading(b) as got:
+        await asyncio.gather(*(a.send(b"%0100d" % number) for number in range(1_000)))
+        assert world.transports["A"].counters.frames_out <= 1_000 * 102 // 1_700 + 20
+        await a.flush()
+        assert got == [b"%0100d" % number for number in range(1_000)]
+
+
+@in_world
+async def test_a_turn_of_the_loop_is_no_wait_and_no_reason_to_raise(world: World) -> None:
+    a, _ = await world.open("A", "B", capacity=1_000, window_bytes=1 << 20, frame_bytes=700, self_delivery=False)
+    await asyncio.gather(*(a.send(b"%0100d" % number, when_full="raise", timeout=0) for number in range(900)))
+    assert a._node.group.outgoing.window.high == 900
+
+
+# ---- a line for each destination
+
+
+@in_world
+async def test_y06_a_peer_that_does_not_read_delays_only_what_is_for_it_and_is_named(world: World) -> None:
+    a, b, c, d = await world.open("A", "B", "C", "D", self_delivery=False)
+    async with reading(c) as got, reading(d):
+        for _ in range(a._config.stream_capacity):
+            await a.send(b"to B", to=[b.me])
+        stuck = [asyncio.create_task(a.send(b"%d" % n, to=to)) for n, to in enumerate([[b.me], [b.me, d.me]])]
+        await waits_in_send(a, 2)
+        for _ in range(3 * a._config.stream_capacity):
+            await a.send(b"to C", to=[c.me])
+        await a.send(b"to all")
+        await a.send(b"large " * 1_000)
+        await a.send(b"in order", to=[c.me], order=TOTAL)
+        await until(lambda: len(got) == 3 * a._config.stream_capacity + 3)
+        first, second = a.waiting()
+        assert "the stream to B#0 holds 32/32 messages" in first.because and "B#0 has" not in second.because
+        assert "application of B#0 reads on" in first.freed_by and "B#0" in second.because
+        async with reading(b) as late:
+            await asyncio.gather(*stuck)
+            await until(lambda: len(late) == a._config.stream_capacity + 4)
+    assert [payload for payload in late if payload in (b"0", b"1")] == [b"0", b"1"]
+
+
+@in_world
+async def test_y06_an_ordered_send_to_some_names_the_peer_whose_stream_is_full(world: World) -> None:
+    a, b, c = await world.open("A", "B", "C", self_delivery=False)
+    for _ in range(a._config.stream_capacity):
+        await a.send(b"x", to=[b.me])
+    ordered = asyncio.create_task(a.queue(b"y", to=[b.me, c.me]))
+    await waits_in_send(a)
+    assert "the stream to B holds 32/32 messages" in a.explain() and "stream to C" not in a.explain()
+    async with reading(b), reading(c):
+        await (await ordered)
+
+
+@in_world
+async def test_private_messages_to_oneself_wait_in_a_line_of_their_own(world: World) -> None:
+    a, b = await world.open("A", "B")
+    for _ in range(a._config.stream_capacity):
+        await a.send(b"note", to=[a.me])
+    one_more = asyncio.create_task(a.send(b"note", to=[a.me]))
+    await waits_in_send(a)
+    assert "32 private messages of this member to itself are not read yet" in a.explain()
+    await a.send(b"to B", to=[b.me])
+    await a.send(b"to all")
+    async with reading(a):
+        await one_more
+
+
+@in_joining_world
+async def test_whoever_waits_for_somebody_who_left_is_told_although_others_wait_before_it(world: JoiningWorld) -> None:
+    a, b, c = await three(world)
+    for _ in range(a._config.stream_capacity):
+        await a.send(b"x", to=[b.me])
+    before = asyncio.create_task(a.send(b"x", to=[b.me]))
+    behind = asyncio.create_task(a.send(b"x", to=[b.me, c.me]))
+    await waits_in_send(a, 2)
+    await c.leave()
+    with pytest.raises(NotMember, match=r"C#.* not in the view"):
+        await behind
+    assert not before.done()
+    async with reading(b):
+        await before
+
+
+@in_world
+async def test_the_raise_policy_asks_for_the_destination_only(world: World) -> None:
+    a, b, c = await world.open("A", "B", "C", self_delivery=False)
+    for _ in range(a._config.stream_capacity):
+        await a.send(b"x", to=[b.me])
+    waiting = asyncio.create_task(a.send(b"x", to=[b.me]))
+    await waits_in_send(a)
+    with pytest.raises(WindowFull, match="the stream to B") as full:
+        await a.send(b"x", to=[b.me, c.me], when_full="raise")
+    assert full.value.sent is False
+    await a.send(b"x", to=[c.me], when_full="raise")
+    await a.send(b"x", when_full="raise")
+    waiting.cancel()
+
+
+# ---- one budget of time for a call
+
+
+class Silent:
+    """Joins and reads nothing unless it is told to."""
+
+    async def run(self, group: Group) -> None:
+        self.group = group
+        await asyncio.Event().wait()
+
+
+SLOW = Link(delay_ns=300_000_000)
+FAR = profile(
+    "test",
+    **{name: getattr(profile("wan"), name) for name in ("suspect_after_ns", "verify_ns", "resumer_ns", "merge_ns")},
+    **{name: getattr(profile("wan"), name) for name in ("fill_ns", "roll_call_ns", "merge_ask_ns", "stall_limit_ns")},
+    capacity=2,
+)
+
+
+def test_a_limit_is_for_the_whole_call_of_an_ordered_send_and_of_a_barrier() -> None:
+    """Three ways of 0.3 s for a place in the order, and only two messages may be in flight."""
+    with VirtualWorld(Silent, 2, link=SLOW, config=FAR, bound=60) as world:
+        b = world.apps["B"].group
+
+        async def taken(call: object) -> tuple[float, RingcastError]:
+            began = asyncio.get_running_loop().time()
+            with pytest.raises(WaitExpired) as expired:
+                await call  # type: ignore[misc]
+            return asyncio.get_running_loop().time() - began, expired.value
+
+        async def story() -> None:
+            async with reading(b):
+                before = [await b.queue(b"x") for _ in range(2)]
+                seconds, error = await taken(b.send(b"third", order=TOTAL, timeout=1.0))
+                assert seconds == pytest.approx(1.0, abs=0.001) and error.sent is True
+                assert all([await receipt for receipt in before])
+                await b.barrier()
+            await b.send(b"unread", order=TOTAL)
+            seconds, error = await taken(b.barrier(timeout=1.0))
+            assert seconds == pytest.approx(1.0, abs=0.001) and "has read up to" in str(error)
+
+        async def read_on(group: Group) -> None:
+            async for _ in group.batches():
+                pass
+
+        world.spawn("A", read_on(world.apps["A"].group))
+        world.do("B", story())
+        world.spawn("B", read_on(b))
+
+
+@in_world
+async def test_a_send_behind_a_full_turn_that_finds_no_room_is_a_wait_with_its_limit(world: World) -> None:
+    """The list takes the turn and the whole window: who comes then waits for a turn of the loop first."""
+    a, _ = await world.open("A", "B", **SMALL, self_delivery=False)
+    list_ = asyncio.create_task(a.send_many([b"x"] * 10))
+    single = [asyncio.create_task(a.send(b"y", timeout=0.01)) for _ in range(3)]
+    rest = asyncio.create_task(a.send_many([b"z"] * 10))
+    await list_
+    await waits_in_send(a, 4)
+    for task in single:
+        with pytest.raises(WaitExpired):
+            await task
+    rest.cancel()
