@@ -4,7 +4,7 @@ PYTHON_IN_VENV := .venv/bin/python
 CHECKED := src tests tools setup.py $(wildcard benchmarks examples)
 
 .DEFAULT_GOAL := help
-.PHONY: help setup demo test long seeds order-seeds state-seeds planted bus-kills bus-records bus-model tsan agreement planted-histories judged-by-spark bench-pipeline bench-recorder page-cost merge-costs lint format native lock clean
+.PHONY: help setup demo test long seeds order-seeds state-seeds planted bus-kills bus-records bus-model tsan agreement planted-histories judged-by-spark bench-pipeline bench-recorder page-cost merge-costs pause-runs link-runs lint format native lock clean
 
 help: ## List these targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-11s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -58,6 +58,12 @@ order-seeds: setup ## 2,000 simulated runs with sends in one order to random sub
 
 state-seeds: setup ## 500 simulated runs in which every process joins with the others' state (out/state-seeds.jsonl)
 	@.venv/bin/ringcast simulate --first-seed 1 --seeds $(or $(SEEDS),500) --workload state --resume out/state-seeds.jsonl
+
+pause-runs: setup ## 500 random runs of a crash plus a pause in the simulated world of the test kit (SEEDS=n for others)
+	@RINGCAST_SEEDS=$(or $(SEEDS),500) $(PYTHON_IN_VENV) -m pytest -q tests/simulation/test_bad_links_random.py -k pause
+
+link-runs: setup ## 500 random runs of one bad link or direction for a minute (SEEDS=n for others)
+	@RINGCAST_SEEDS=$(or $(SEEDS),500) $(PYTHON_IN_VENV) -m pytest -q tests/simulation/test_bad_links_random.py -k link
 
 agreement: setup ## Checkers and rules on 320 simulated runs, good and bad: do they say the same?
 	@for first in 0 64 128 192 256; do RINGCAST_AGREEMENT_RUNS=64 RINGCAST_AGREEMENT_FIRST_SEED=$$first \

@@ -16,7 +16,7 @@ from ringcast.runtime import Group
 from ringcast.testing import World
 from simulation.views import members_of, views_of
 
-SEEDS = range(int(os.environ.get("RINGCAST_SEEDS", "6")))
+SEEDS = range(int(os.environ.get("RINGCAST_SEEDS", "3")))
 LINK_SECONDS = 60
 CONFIG = profile("lan", readmit_ns=4 * SECOND, readmit_max_ns=16 * SECOND)
 BACK_SECONDS = CONFIG.readmit_max_ns / SECOND + 5
