@@ -25,6 +25,7 @@ from ringcast.checkers.g11 import LocalOrderChecker
 from ringcast.checkers.g12 import OneOrderChecker
 from ringcast.checkers.g13 import CausalityChecker
 from ringcast.checkers.g14 import LivenessChecker
+from ringcast.checkers.g18 import StateChecker
 from ringcast.checkers.shape import Checker, Finding, Report
 from ringcast.checkers.views import installed
 from ringcast.errors import UsageError
@@ -50,6 +51,7 @@ CHECKERS: dict[str, Callable[[], Checker]] = {
     "G12": OneOrderChecker,
     "G13": CausalityChecker,
     "G14": LivenessChecker,
+    "G18": StateChecker,
 }
 
 

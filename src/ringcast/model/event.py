@@ -54,6 +54,7 @@ class Kind(IntEnum):
     MERGE = 50  # detail.step, detail.merge_id
     DIGEST = 51  # an entry entered a consolidation: peer = whose, detail.origin = who said it
     REUNION = 52  # the states of a MergeView (view) become one: detail.step
+    STATE = 53  # the application's state, cut at view, to or from peer: detail.step, value = bytes, detail.digest (G18)
     # order (seed 002)
     QUEUE_START = 60  # first, count = sender's own numbers; detail.to
     QUEUE_FINISH = 61  # value = seq of the first

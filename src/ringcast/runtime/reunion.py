@@ -21,7 +21,6 @@ from ringcast.core import (
     Install,
     MergedOver,
     MergeStates,
-    ProvideState,
     SideOver,
 )
 from ringcast.errors import StateError, UsageError
@@ -29,6 +28,7 @@ from ringcast.model import Address, StatesApart, ViewId
 from ringcast.runtime.driver import Driver
 from ringcast.runtime.state_giving import GetState, StateGiving, as_chunks
 from ringcast.runtime.state_loading import Chunks, SetState
+from ringcast.runtime.state_record import StateRecord
 
 Sides = Mapping[tuple[Address, ...], bytes]  # the members of each side -> its state
 MergeState = Callable[[Sides], bytes | Awaitable[bytes]]
@@ -130,10 +130,19 @@ class StateReunion:
         self._cancel()
         self._role = role
         givers = [side.giver for side in role.sides] if isinstance(role, MergeStates) else [_source(role)]
-        self._chunks = {giver: Chunks(self._driver(), str(giver), None) for giver in givers}
+        self._chunks = {giver: Chunks(self._driver(), str(giver), None, self._record(role, giver)) for giver in givers}
         self._counts = asyncio.get_running_loop().create_future()
         if self._is_reached:
             self._start()
+
+    def _record(self, role: Role, giver: Address) -> StateRecord:
+        match role:
+            case MergeStates():
+                return StateRecord(self._driver(), giver, role.cut, "side")
+            case AwaitMerged():
+                return StateRecord(self._driver(), giver, role.cut, "merge")
+            case AwaitState():
+                return StateRecord(self._driver(), giver, role.view, "join")
 
     # ---- the reader
 
@@ -180,6 +189,8 @@ class StateReunion:
                 chunks = await as_chunks(self._get_state())
             room = limit - sum(map(len, states.values()))
             states[side.members] = await _whole(chunks, room, side.giver)
+            if not own:
+                self._chunks[side.giver].note("got")
         merged = self._merge_state(states)
         state = await merged if inspect.isawaitable(merged) else merged
         if not isinstance(state, bytes):
@@ -187,18 +198,24 @@ class StateReunion:
         driver = self._driver()
         driver.execute(driver.node.on_states_merged(driver.now_ns()))
         assert self._counts is not None
-        for member in await self._counts:
-            await self._giving.give(member, lambda: state)
+        members = await self._counts
+        record = StateRecord(driver, driver.node.me, role.cut, "merge")
+        record.feed(state)
+        record.note("merged")
+        for member in members:
+            await self._giving.give(member, lambda: state, role.cut, "merge")
         await self._set_state(await as_chunks(state))
+        record.note("loaded")
 
     async def _get(self, role: AwaitMerged | AwaitState) -> None:
         if isinstance(role, AwaitMerged) and role.gives:
-            await self._giving.provide(ProvideState(role.merger, role.cut))
+            await self._giving.give(role.merger, self._get_state, role.cut, "side")
         chunks = self._chunks[_source(role)]
         await chunks.until_any()  # Not before: the state of our side may still be on its way from the old one.
         await self._set_state(chunks)
         async for _ in chunks:  # It wanted no more, but the transfer must end.
             pass
+        chunks.note("loaded")
 
     # ---- the end
 

@@ -15,8 +15,9 @@ from collections.abc import AsyncIterable, AsyncIterator, Awaitable, Callable, I
 
 from ringcast.core import ProvideState, StateOver
 from ringcast.errors import UsageError
-from ringcast.model import Address
+from ringcast.model import Address, ViewId
 from ringcast.runtime.driver import Driver
+from ringcast.runtime.state_record import Purpose, StateRecord
 
 State = bytes | Iterable[bytes] | AsyncIterable[bytes]
 GetState = Callable[[], State | Awaitable[State]]
@@ -45,14 +46,14 @@ class StateGiving:
     async def provide(self, order: ProvideState) -> None:
         """The application has come to the joiner's view; returns when it may go on."""
         assert self._get_state is not None
-        await self.give(order.joiner, self._get_state)
+        await self.give(order.joiner, self._get_state, order.view, "join")
 
-    async def give(self, joiner: Address, get_state: GetState) -> None:
-        """Give this state; returns when it is cut."""
+    async def give(self, joiner: Address, get_state: GetState, view: ViewId, purpose: Purpose) -> None:
+        """Give this state, as of this view; returns when it is cut."""
         old = self._gifts.pop(joiner, None)
         if old is not None:
             old.stop()
-        gift = self._gifts[joiner] = _Gift(self._driver(), joiner)
+        gift = self._gifts[joiner] = _Gift(self._driver(), joiner, StateRecord(self._driver(), joiner, view, purpose))
         await gift.begin(get_state)
 
     def look(self) -> None:
@@ -76,15 +77,17 @@ class StateGiving:
 class _Gift:
     """One transfer."""
 
-    def __init__(self, driver: Driver, joiner: Address) -> None:
+    def __init__(self, driver: Driver, joiner: Address, record: StateRecord) -> None:
         self.freed = asyncio.Event()
         self._driver = driver
         self._joiner = joiner
+        self._record = record
         self._is_over = False
         self._task: asyncio.Task[None] | None = None
 
     async def begin(self, get_state: GetState) -> None:
         """Cut the state: run the application's code up to its first chunk."""
+        self._record.note("cut")
         try:
             chunks = await as_chunks(get_state())
             first = await anext(chunks, None)
@@ -120,6 +123,7 @@ class _Gift:
         for at in range(0, len(chunk), size):
             part = bytes(chunk[at : at + size])
             await self._until_room(len(part))
+            self._record.feed(part)
             self._driver.execute(node.give_state(self._driver.now_ns(), self._joiner, part))
 
     async def _until_room(self, nbytes: int) -> None:
@@ -128,6 +132,8 @@ class _Gift:
             await self.freed.wait()
 
     def _end(self, error: str | None) -> None:
+        if error is None:
+            self._record.note("given")
         self._driver.execute(self._driver.node.end_state(self._driver.now_ns(), self._joiner, error))
 
 

@@ -20,6 +20,7 @@ from ringcast.model import Event, Kind
 from ringcast.runtime.driver import Driver
 from ringcast.runtime.fates import IN_THE_STATE, WITHOUT_STATE, fate
 from ringcast.runtime.spool import Refill, Spool
+from ringcast.runtime.state_record import StateRecord, Step
 
 SetState = Callable[[AsyncIterator[bytes]], Awaitable[None]]
 
@@ -39,7 +40,7 @@ class StateLoading:
         self.done.add_done_callback(_retrieve)
         self.may_begin = asyncio.Event()  # the application has read what stands before the state
         self._task: asyncio.Task[None] | None = None
-        self._chunks = Chunks(driver, "nobody", self._patience)
+        self._chunks = Chunks(driver, "nobody", self._patience, None)
         config = driver.node.config
         self.spool = driver.spool = Spool(config.spool_bytes, config.spool_disk_bytes, self.on_inbox)
         self._is_spooling = False
@@ -55,7 +56,8 @@ class StateLoading:
         """A provider begins; what was delivered before its cut is void."""
         self._stop()
         self.void_inbox()
-        self._chunks = Chunks(self._driver, str(order.provider), self._patience)
+        record = StateRecord(self._driver, order.provider, order.view, "join")
+        self._chunks = Chunks(self._driver, str(order.provider), self._patience, record)
         self._task = asyncio.create_task(self._load(self._chunks))
 
     def void_inbox(self) -> None:
@@ -160,6 +162,7 @@ class StateLoading:
         except Exception as error:
             self._refuse(StateError(f"set_state failed: {type(error).__name__}: {error}"))
         else:
+            chunks.note("loaded")
             self._driver.execute(self._driver.node.on_state_loaded(self._driver.now_ns()))
             self._succeed()
 
@@ -189,8 +192,11 @@ class StateLoading:
 class Chunks:
     """The chunks of one provider, as an asynchronous iterator. Without patience somebody else watches over time."""
 
-    def __init__(self, driver: Driver, provider: str, patience: float | None) -> None:
+    def __init__(
+        self, driver: Driver, provider: str, patience: float | None, record: StateRecord | None = None
+    ) -> None:
         self._driver = driver
+        self._record = record
         self.provider = provider
         self._patience = patience
         self._arrived: deque[Deliver] = deque()
@@ -219,7 +225,15 @@ class Chunks:
                 raise StopAsyncIteration
             else:
                 await self._until_changed()
-        return self._parts.popleft()
+        part = self._parts.popleft()
+        if self._record is not None:
+            self._record.feed(part)
+        return part
+
+    def note(self, step: Step) -> None:
+        """For the recording: all of it was read."""
+        if self._record is not None:
+            self._record.note(step)
 
     async def until_any(self) -> None:
         """The first chunk is here, or there is none."""

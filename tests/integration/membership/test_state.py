@@ -39,7 +39,7 @@ def test_four_join_with_state_while_each_sends_and_all_hold_the_identical_histor
     for state in states.values():
         assert (state["counts"], state["digests"]) == (states["A"]["counts"], states["A"]["digests"])
         assert all(count >= COUNT for count in state["counts"].values()) and set(state["counts"]) == set(NAMES)
-    expect_held(tmp_path, "G1", "G4", "G5")
+    expect_held(tmp_path, "G1", "G4", "G5", "G18")
 
 
 async def large_state(record: Path) -> tuple[dict[str, Any], dict[str, Any], dict[str, Any]]:
@@ -109,4 +109,4 @@ def test_no_send_waits_for_a_set_state_of_six_seconds(tmp_path: Path) -> None:
         assert all(state["digests"] == states["A"]["digests"] for state in states.values())
         assert states["D"]["loads"] == 1
     assert slow["D"]["counts"]["A"] > LOAD_SECONDS * 512
-    expect_held(tmp_path / "slow", "G1", "G3", "G5")
+    expect_held(tmp_path / "slow", "G1", "G3", "G5", "G18")

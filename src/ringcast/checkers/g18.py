@@ -1,0 +1,269 @@
+"""G18, state: what a joiner loads is a provider's state at the cut of its view, whole, and then what is behind the cut.
+
+At a giver: when `get_state` was called, its application had been given everything before the view of the cut and
+nothing behind it. Between giver and receiver: the bytes are the same. At a joiner: nothing was handed over that is part
+of the state, and nothing thrown away that is not. After a merge whose states become one, members that go on together
+loaded the same bytes.
+Messages are counted per sender, those of the one order by their own numbers. A run may end with items that are not for
+the application (they may stand behind the cut), so what lies behind a cut is judged by where a run begins. What a giver
+with a cut recording gave is unknown. Needs STATE, and HANDED, UNREAD and SPOOLED for the messages.
+"""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from dataclasses import dataclass, field
+from typing import NamedTuple
+
+from ringcast.checkers.runs import Runs
+from ringcast.checkers.shape import Closed, Evidence, Finding, Report
+from ringcast.model import Address, Event, Kind, ViewId
+from ringcast.trace import detail_of
+
+Line = tuple[Address, bool]  # a sender, and whether these are its numbers in the one order
+Place = dict[Line, int]
+
+
+class _Moved(NamedTuple):
+    """One state between two members, as one of them saw it."""
+
+    giver: Address
+    taker: Address
+    view: ViewId
+    purpose: str
+
+
+@dataclass(slots=True)
+class _Bytes:
+    digest: str
+    nbytes: int
+    evidence: Evidence
+
+
+@dataclass(slots=True)
+class _Loaded:
+    """A joiner's state, and what must come behind it."""
+
+    view: ViewId
+    evidence: Evidence
+
+
+@dataclass(slots=True)
+class _Member:
+    ready: Place = field(default_factory=dict)  # delivered or dequeued, or where a window begins
+    at_view: dict[ViewId, Place] = field(default_factory=dict)
+    views: list[ViewId] = field(default_factory=list)
+    passed: Place = field(default_factory=dict)  # up to where everything was handed over, or is part of a state
+    begun: Place = field(default_factory=dict)  # where the last run that was handed over begins
+    unreadable: dict[Line, Runs] = field(default_factory=dict)  # not for the application
+    spooled: dict[Line, tuple[int, int]] = field(default_factory=dict)  # where the last run begins and ends
+    first_handed: dict[Line, Evidence] = field(default_factory=dict)  # before any state was loaded
+    void: dict[Line, tuple[int, Evidence]] = field(default_factory=dict)  # the last run thrown away for a state
+    loaded: _Loaded | None = None
+
+
+class StateChecker:
+    guarantee = "G18"
+    kinds = (
+        Kind.VIEW,
+        Kind.OFFSET,
+        Kind.DELIVER,
+        Kind.DEQUEUE,
+        Kind.TAKEN,
+        Kind.HANDED,
+        Kind.UNREAD,
+        Kind.SPOOLED,
+        Kind.STATE,
+    )
+
+    def __init__(self) -> None:
+        self._report = Report(self.guarantee)
+        self._members: dict[Address, _Member] = {}
+        self._given: dict[_Moved, _Bytes] = {}
+        self._got: dict[_Moved, _Bytes] = {}
+        self._merged: defaultdict[ViewId, dict[Address, _Bytes]] = defaultdict(dict)  # loaded behind this MergeView
+        self._on = {
+            Kind.VIEW: self._on_view,
+            Kind.OFFSET: self._on_offset,
+            Kind.DELIVER: self._on_ready,
+            Kind.DEQUEUE: self._on_ready,
+            Kind.TAKEN: self._on_taken,
+            Kind.HANDED: self._on_handed,
+            Kind.UNREAD: self._on_unread,
+            Kind.SPOOLED: self._on_spooled,
+            Kind.STATE: self._on_state,
+        }
+
+    def on_event(self, member: Address, index: int, event: Event) -> None:
+        state = self._members.get(member)
+        if state is None:
+            state = self._members[member] = _Member()
+        self._on[event.kind](member, index, event, state)
+
+    # ---- how far everything has come
+
+    def _on_view(self, member: Address, index: int, event: Event, state: _Member) -> None:
+        if event.view is None:
+            raise ValueError("a VIEW event without an id")
+        state.at_view[event.view] = dict(state.ready)
+        state.views.append(event.view)
+
+    def _on_offset(self, member: Address, index: int, event: Event, state: _Member) -> None:
+        if event.peer is None or event.stream:
+            return
+        line = (event.peer, False)
+        state.ready[line] = max(state.ready.get(line, 0), event.value)
+        state.passed[line] = max(state.passed.get(line, 0), event.value)
+        if event.view in state.at_view:  # It stands behind its view.
+            state.at_view[event.view][line] = state.ready[line]
+
+    def _on_ready(self, member: Address, index: int, event: Event, state: _Member) -> None:
+        if event.stream == 0:
+            _raise(state.ready, _line(event, event.kind is Kind.DEQUEUE), event)
+
+    def _on_taken(self, member: Address, index: int, event: Event, state: _Member) -> None:
+        if event.stream == 0 and event.value:  # Nothing in it is for the application.
+            runs = state.unreadable.setdefault(_line(event, False), Runs())
+            runs.add(event.first, event.first + event.count - 1)
+
+    # ---- what the application got
+
+    def _on_handed(self, member: Address, index: int, event: Event, state: _Member) -> None:
+        if event.stream:
+            return
+        line = _line(event, bool(event.value))
+        _raise(state.passed, line, event)
+        state.begun[line] = event.first
+        here = Evidence.of(member, index, event)
+        if state.loaded is None:
+            state.first_handed.setdefault(line, here)
+        elif event.first <= self._cut_of(state, state.loaded.view).get(line, 0):
+            sentence = f"{member} was handed {event.first} of {line[0]}, which is in the state it had loaded"
+            self._report.violated((member, line[0]), index, sentence, state.loaded.evidence, here)
+
+    def _on_spooled(self, member: Address, index: int, event: Event, state: _Member) -> None:
+        if event.stream == 0:
+            state.spooled[_line(event, bool(event.value))] = (event.first, event.first + event.count - 1)
+
+    def _on_unread(self, member: Address, index: int, event: Event, state: _Member) -> None:
+        if event.stream or detail_of(event.detail).get("told") != "state":
+            return
+        here = Evidence.of(member, index, event)
+        if event.peer is None:  # All of the spool.
+            voided, state.spooled = state.spooled, {}
+        else:
+            voided = {_line(event, bool(event.value)): (event.first, event.first + event.count - 1)}
+        for line, (first, last) in voided.items():
+            state.passed[line] = max(state.passed.get(line, 0), last)
+            state.void[line] = (first, here)
+
+    # ---- states
+
+    def _on_state(self, member: Address, index: int, event: Event, state: _Member) -> None:
+        detail = detail_of(event.detail)
+        step, purpose = detail["step"], detail["purpose"]
+        if event.view is None or event.peer is None:
+            raise ValueError("a STATE event without a view or a peer")
+        here = Evidence.of(member, index, event)
+        if step == "cut":
+            if purpose != "merge":  # The merged state is no longer that of any view.
+                self._check_cut(member, event.view, state, here)
+            return
+        content = _Bytes(detail["digest"], event.value, here)
+        if step == "given":
+            self._given[_Moved(member, event.peer, event.view, purpose)] = content
+            return
+        if step == "loaded" and purpose == "merge":
+            self._merged[event.view][member] = content
+        if event.peer != member:
+            self._got[_Moved(event.peer, member, event.view, purpose)] = content
+        if step == "loaded" and purpose == "join":
+            self._check_before(member, event.view, state, here)
+            state.loaded = _Loaded(event.view, here)
+
+    def _cut_of(self, state: _Member, view: ViewId) -> Place:
+        return state.at_view.get(view, {})
+
+    def _check_cut(self, member: Address, view: ViewId, state: _Member, here: Evidence) -> None:
+        self._report.examined += 1
+        if view not in state.at_view:
+            self._report.violated((member,), here.index, f"{member} cut its state at {view}, which it never had", here)
+            return
+        cut = self._cut_of(state, view)
+        for line in dict.fromkeys([*cut, *state.begun]):
+            before, passed, begun = cut.get(line, 0), state.passed.get(line, 0), state.begun.get(line, 0)
+            unread = state.unreadable.get(line, Runs()).first_missing(passed + 1, before) if passed < before else None
+            if begun > before or unread is not None:
+                what = f"up to {begun if begun > before else passed} of {line[0]}, and the cut of {view} is at {before}"
+                sentence = f"{member} gave its state when its application had been given {what}"
+                self._report.violated((member, line[0]), here.index, sentence, here)
+
+    def _check_before(self, member: Address, view: ViewId, state: _Member, here: Evidence) -> None:
+        """At a joiner: nothing was handed over yet, and nothing thrown away that is behind the cut."""
+        self._report.examined += 1
+        for line, handed in state.first_handed.items():
+            sentence = f"{member} was handed messages of {line[0]} before the state that it joined with was loaded"
+            self._report.violated((member, line[0]), handed.index, sentence, handed, here)
+        cut = self._cut_of(state, view)
+        for line, (first, thrown) in state.void.items():
+            if first > cut.get(line, 0):
+                what = f"{first} of {line[0]} as part of its state, which was cut at {cut.get(line, 0)}"
+                self._report.violated((member, line[0]), thrown.index, f"{member} threw away {what}", thrown, here)
+
+    # ---- the end
+
+    def finish(self, closed: Closed) -> Finding:
+        for moved, got in self._got.items():
+            self._compare(moved, got, closed)
+        for cut, loaded in self._merged.items():
+            self._compare_merged(cut, loaded)
+        return self._report.finding()
+
+    def _compare(self, moved: _Moved, got: _Bytes, closed: Closed) -> None:
+        given = self._given.get(moved)
+        if given is None:
+            if moved.giver not in closed:
+                self._report.lacks_recording_of(moved.giver)
+            elif closed[moved.giver]:
+                sentence = f"{moved.taker} holds a state of {moved.view} that {moved.giver} never gave whole"
+                self._violated(moved, got, sentence)
+            else:
+                self._report.lacks(f"what {moved.giver} gave to {moved.taker} at {moved.view}")
+            return
+        self._report.examined += 1
+        if (given.digest, given.nbytes) != (got.digest, got.nbytes):
+            numbers = f"{got.nbytes} bytes ({got.digest}), it gave {given.nbytes} ({given.digest})"
+            self._violated(moved, got, f"{moved.taker} got another state of {moved.giver} at {moved.view}: {numbers}")
+
+    def _violated(self, moved: _Moved, got: _Bytes, sentence: str) -> None:
+        self._report.violated((moved.taker, moved.giver), got.evidence.index, sentence, got.evidence)
+
+    def _compare_merged(self, cut: ViewId, loaded: dict[Address, _Bytes]) -> None:
+        """Among those who went on together from the MergeView."""
+        companies: defaultdict[ViewId | None, list[Address]] = defaultdict(list)
+        for member in loaded:
+            companies[self._next_view(member, cut)].append(member)
+        for members in companies.values():
+            first = loaded[members[0]]
+            for member in members[1:]:
+                self._report.examined += 1
+                other = loaded[member]
+                if other.digest != first.digest:
+                    pair = f"{member} loaded {other.digest}, {members[0]} {first.digest}"
+                    sentence = f"behind {cut} there is more than one merged state: {pair}"
+                    self._report.violated((member, members[0]), other.evidence.index, sentence, other.evidence)
+
+    def _next_view(self, member: Address, cut: ViewId) -> ViewId | None:
+        views = self._members[member].views
+        behind = views[views.index(cut) + 1 :] if cut in views else []
+        return behind[0] if behind else None
+
+
+def _line(event: Event, is_ordered: bool) -> Line:
+    if event.peer is None:
+        raise ValueError(f"a {event.kind.name} event without a sender")
+    return event.peer, is_ordered
+
+
+def _raise(place: Place, line: Line, event: Event) -> None:
+    place[line] = max(place.get(line, 0), event.first + event.count - 1)
