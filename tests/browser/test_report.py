@@ -14,10 +14,8 @@ pytest.importorskip("pyarrow", reason="the report needs pyarrow: pip install 'ri
 from browser.chromium import Chromium
 from browser.png import colours_in, first_colour, size_of
 from ringcast.lab import Company, Stage
-from ringcast.pipeline.ingest import ingest_here
-from ringcast.pipeline.judge import judge_here
+from ringcast.pipeline import judge_local
 from ringcast.pipeline.report import gather, render
-from ringcast.trace import read_run
 
 pytestmark = pytest.mark.needs("chromium")
 
@@ -27,9 +25,9 @@ def page(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """Three members join, talk, one leaves."""
     root = tmp_path_factory.mktemp("run")
     asyncio.run(_live(root / "recordings"))
-    dataset = ingest_here(read_run([root / "recordings"]), root / "tables")
+    (outcome,) = judge_local([str(root / "recordings")])
     path = root / "report.html"
-    path.write_text(render(gather(None, dataset, judge_here(dataset), "Three members")), encoding="utf-8")
+    path.write_text(render(gather(outcome, "Three members")), encoding="utf-8")
     return path
 
 

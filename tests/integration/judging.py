@@ -23,9 +23,10 @@ def expect_held(record: Path, *guarantees: str) -> dict[str, int]:
     recordings = read_run([record])
     examined = _expect_held("checkers", judge(recordings), guarantees)
     if os.environ.get("RINGCAST_JUDGE") == "spark":
-        from ringcast.pipeline import judge_recordings
+        from ringcast.pipeline import Application, segment_files
 
-        _expect_held("rules on Spark", judge_recordings(_spark(), recordings), guarantees)
+        (judgement,) = Application(segment_files(_spark(), str(record))).judge().values()
+        _expect_held("rules on Spark", judgement, guarantees)
     return examined
 
 

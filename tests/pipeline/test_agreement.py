@@ -8,11 +8,13 @@ from __future__ import annotations
 import os
 from contextlib import nullcontext
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import pytest
 
-from ringcast.pipeline.many import judge_runs
+from ringcast.checkers import Judgement
+from ringcast.pipeline import Application
+from ringcast.pipeline.reading import segment_files
 from ringcast.sim import Outcome, draw, simulate
 from ringcast.sim.planted import CANDIDATES, KNOWN, Planted, plant
 
@@ -40,16 +42,18 @@ def by_checkers(outcome: Outcome) -> dict[str, bool]:
     return {name: bool(outcome.violated.get(name)) for name, n in outcome.examined.items() if n}
 
 
-def by_rules(verdict: dict[str, Any]) -> dict[str, bool]:
-    found = verdict["guarantees"].items()
-    return {name: f["violations"] > 0 for name, f in found if f["examined"]}
+def by_rules(judgement: Judgement) -> dict[str, bool]:
+    return {name: f.violation_count > 0 for name, f in judgement.findings.items() if f.examined}
 
 
 @pytest.mark.needs("spark")
 def test_checkers_and_rules_say_the_same_about_simulated_runs(spark: SparkSession, tmp_path: Path) -> None:
     paths = [tmp_path / f"run-{number}" for number in range(RUNS)]
     outcomes = [run(number, path) for number, path in enumerate(paths)]
-    verdicts = judge_runs(spark, paths)
+    application = Application(segment_files(spark, str(tmp_path)))
+    judged = application.judge()
+    application.close()
+    verdicts = [judged[f"seed {FIRST_SEED + number}"] for number in range(RUNS)]
     differences = []
     broken: dict[str, int] = {}
     for number, (outcome, verdict) in enumerate(zip(outcomes, verdicts, strict=True)):

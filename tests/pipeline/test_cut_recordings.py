@@ -13,8 +13,7 @@ pytest.importorskip("pyarrow", reason="the pipeline needs pyarrow: pip install '
 from ringcast.checkers import judge
 from ringcast.lab import Company, Stage
 from ringcast.model import Kind
-from ringcast.pipeline.ingest import ingest_here
-from ringcast.pipeline.judge import judge_here
+from ringcast.pipeline import judge_local
 from ringcast.trace import read_run
 
 
@@ -37,6 +36,7 @@ def test_a_recording_cut_by_kill_9_is_judged_cleanly_up_to_the_cut(tmp_path: Pat
     cut = [recording for recording in recordings if not recording.closed]
     assert [recording.member.name for recording in cut] == ["c"]
     assert sum(event.kind is Kind.DELIVER for event in cut[0].judgeable()) > 0
-    by_rules = judge_here(ingest_here(recordings, tmp_path / "tables"))
+    (outcome,) = judge_local([str(tmp_path / "recordings")])
+    by_rules = outcome.judgement
     assert by_rules.verdict == judge(recordings).verdict == "held"
     assert all(by_rules.findings[name].examined for name in ("G1", "G2", "G3", "G4", "G5"))

@@ -15,8 +15,9 @@ import pytest
 pytest.importorskip("pyarrow", reason="the pipeline needs pyarrow: pip install 'ringcast[pipeline]'")
 
 from ringcast.checkers import GUARANTEES, Judgement
-from ringcast.pipeline.history import PLANTED, Period, Planted, Shape, make_period, write_dataset
-from ringcast.pipeline.judge import judge_dataset, judge_here
+from ringcast.pipeline import Application, judge_local
+from ringcast.pipeline.history import PLANTED, Period, Planted, Shape, make_period, write_recordings
+from ringcast.pipeline.reading import segment_files
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -39,8 +40,13 @@ def session(request: pytest.FixtureRequest) -> SparkSession | None:
 
 def judged(session: SparkSession | None, root: Path, period: Period, planted: Planted | None) -> Judgement:
     changed = None if planted is None else (TURNS - 1, planted.into(period))
-    dataset = write_dataset(root, period, TURNS, changed)
-    return judge_here(dataset) if session is None else judge_dataset(session, dataset)
+    write_recordings(root, period, TURNS, changed)
+    if session is None:
+        return judge_local([str(root)])[0].judgement
+    application = Application(segment_files(session, str(root)))
+    (judgement,) = application.judge().values()
+    application.close()
+    return judgement
 
 
 def test_a_clean_history_holds_and_everything_was_examined(

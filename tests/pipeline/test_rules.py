@@ -1,77 +1,83 @@
-"""All rules through Spark: many small histories, clean and broken, in one dataset, so that one judgement decides them
-all.
+"""All rules through Spark: many small runs, clean and broken, judged in one application.
 
-Members of different histories have different names, and no rule looks beyond those who share views. Each history is
-judged by the checkers too, and both must say the same.
+Each run is judged by the checkers too, and both must say the same and have looked at as much.
 """
 
 from __future__ import annotations
 
-from collections import defaultdict
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 import pytest
 
-from ringcast.checkers import Judgement, judge
+from ringcast.checkers import GUARANTEES, Judgement, judge
 from ringcast.model import Kind
+from ringcast.pipeline import Application, judge_local
 from ringcast.pipeline.history import PLANTED, Shape, make_period, write_recordings
-from ringcast.pipeline.ingest import ingest_here
-from ringcast.pipeline.judge import judge_dataset, judge_recordings
-from ringcast.trace import FileRecorder, Recording, read_run
+from ringcast.pipeline.reading import segment_files
+from ringcast.trace import FileRecorder, Recording, read_run, read_runs
 from ringcast.trace.story import Story
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
 SHAPE: dict[str, int] = {"deliveries": 6_000, "members": 6}
+NAMES = ["clean", *(planted.name for planted in PLANTED)]
 
 
 @pytest.fixture(scope="module")
-def runs(tmp_path_factory: pytest.TempPathFactory) -> dict[str, list[Recording]]:
-    """A clean history and one for each planted violation, by the name their members have."""
-    made = {}
+def place(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A clean history and one for each planted violation, each a run."""
+    root = tmp_path_factory.mktemp("runs")
     for number, planted in enumerate([None, *PLANTED]):
-        name = f"h{number:02d}x"
-        root = tmp_path_factory.mktemp(name)
-        period = make_period(number, Shape(name=name, **SHAPE))
-        write_recordings(root, period, 2, None if planted is None else (1, planted.into(period)))
-        made[name] = read_run([root])
-    return made
+        period = make_period(number, Shape(name=f"h{number}", **SHAPE))
+        changed = None if planted is None else (1, planted.into(period))
+        write_recordings(root / str(number), period, 2, changed, run=NAMES[number])
+    return root
 
 
 @pytest.fixture(scope="module")
-def found(spark: SparkSession, runs: dict[str, list[Recording]], tmp_path_factory: pytest.TempPathFactory) -> Judgement:
-    dataset = ingest_here([r for run in runs.values() for r in run], tmp_path_factory.mktemp("tables"))
-    return judge_dataset(spark, dataset)
+def by_checkers(place: Path) -> dict[str, Judgement]:
+    return {run: judge(recordings) for run, recordings in read_runs([place]).items()}
 
 
-def by_run(judgement: Judgement) -> dict[str, set[str]]:
-    broken: defaultdict[str, set[str]] = defaultdict(set)
-    for name, finding in judgement.findings.items():
-        for violation in finding.violations:
-            broken[violation.members[0].name[:4]].add(name)
-    return broken
+@pytest.fixture(scope="module")
+def found(spark: SparkSession, place: Path) -> dict[str, Judgement]:
+    return judged(spark, place)
 
 
-def test_every_guarantee_was_examined(found: Judgement) -> None:
-    assert [name for name, finding in found.findings.items() if not finding.examined] == []
+def judged(spark: SparkSession, place: Path) -> dict[str, Judgement]:
+    application = Application(segment_files(spark, str(place)))
+    try:
+        return application.judge()
+    finally:
+        application.close()
 
 
-def test_the_clean_history_is_clean(found: Judgement) -> None:
-    assert by_run(found).get("h00x", set()) == set()
+def test_every_run_is_judged_in_one_application(found: dict[str, Judgement]) -> None:
+    assert sorted(found) == sorted(NAMES)
+    assert found["clean"].verdict == "held"
 
 
-@pytest.mark.parametrize("number", range(len(PLANTED)), ids=[planted.name for planted in PLANTED])
-def test_each_planted_violation_is_found(number: int, found: Judgement) -> None:
-    assert PLANTED[number].guarantee in by_run(found)[f"h{number + 1:02d}x"]
+@pytest.mark.parametrize("planted", PLANTED, ids=[planted.name for planted in PLANTED])
+def test_each_planted_violation_is_found_with_the_events_around_it(
+    planted: object, found: dict[str, Judgement]
+) -> None:
+    finding = found[planted.name].findings[planted.guarantee]  # type: ignore[attr-defined]
+    assert finding.verdict == "violated"
+    assert finding.violations[0].evidence
 
 
-@pytest.mark.parametrize("number", range(len(PLANTED) + 1))
-def test_checkers_and_rules_agree(number: int, found: Judgement, runs: dict[str, list[Recording]]) -> None:
-    name = f"h{number:02d}x"
-    said = {g for g, finding in judge(runs[name]).findings.items() if finding.violation_count}
-    assert said == by_run(found)[name]
+@pytest.mark.parametrize("name", NAMES)
+def test_checkers_and_rules_agree(name: str, found: dict[str, Judgement], by_checkers: dict[str, Judgement]) -> None:
+    for guarantee in GUARANTEES:
+        rules, checkers = found[name].findings[guarantee], by_checkers[name].findings[guarantee]
+        assert (guarantee, bool(rules.violation_count)) == (guarantee, bool(checkers.violation_count))
+        assert (guarantee, rules.examined) == (guarantee, checkers.examined)
+
+
+def test_spark_and_this_process_say_the_same_word_for_word(place: Path, found: dict[str, Judgement]) -> None:
+    assert {outcome.run: outcome.judgement for outcome in judge_local([str(place)])} == found
 
 
 def recorded(root: Path, story: Story, cut: str = "") -> list[Recording]:
@@ -86,20 +92,11 @@ def recorded(root: Path, story: Story, cut: str = "") -> list[Recording]:
     return read_run([root])
 
 
-def test_recordings_are_ingested_by_tasks_and_judged(spark: SparkSession, tmp_path: Path) -> None:
-    story = Story("ab").view("ab").passed("ab", "a", 4).view("ab", 2).passed("ab", "b", 3)
-    judgement = judge_recordings(spark, recorded(tmp_path, story))
-    assert judgement.verdict == "held"
-    expected = judge(read_run([tmp_path]))
-    assert {g: f.examined for g, f in judgement.findings.items()} == {
-        g: f.examined for g, f in expected.findings.items()
-    }
-
-
-def test_a_missing_recording_and_a_cut_one_leave_it_unjudged_and_unblamed(spark: SparkSession, tmp_path: Path) -> None:
+def test_a_missing_recording_and_a_cut_one_leave_it_unjudged_and_unblamed(tmp_path: Path) -> None:
     story = Story("ab").view("abc", at="ab").send("a", 3).deliver("b", "a", 1, 5)
-    judgement = judge_recordings(spark, recorded(tmp_path, story, cut="a"))
-    assert judgement.verdict == "unjudged" and "c#1" in judgement.reasons[0]
+    recorded(tmp_path, story, cut="a")
+    (outcome,) = judge_local([str(tmp_path)])
+    assert outcome.judgement.verdict == "unjudged" and "c#1" in outcome.judgement.reasons[0]
 
 
 def stopped_while_it_left(name: str, then_ns: int = 0) -> Story:
@@ -116,9 +113,10 @@ def stopped_while_it_left(name: str, then_ns: int = 0) -> Story:
 
 @pytest.mark.parametrize(("name", "then_ns", "violations"), [("a", 0, 0), ("b", 0, 1), ("a", 2_000_000_000, 1)])
 def test_a_process_that_was_stopped_ends_its_waits_when_it_runs_again(
-    name: str, then_ns: int, violations: int, spark: SparkSession, tmp_path: Path
+    name: str, then_ns: int, violations: int, tmp_path: Path
 ) -> None:
     """Seed 916, by rule and checker."""
     recordings = recorded(tmp_path, stopped_while_it_left(name, then_ns))
-    for judgement in (judge_recordings(spark, recordings), judge(recordings)):
+    (outcome,) = judge_local([str(tmp_path)])
+    for judgement in (outcome.judgement, judge(recordings)):
         assert len(judgement.findings["G14"].violations) == violations

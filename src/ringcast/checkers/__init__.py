@@ -5,6 +5,7 @@ The same checker judges a simulated run and a recording of real processes. Impor
 
 from ringcast.checkers.judge import CHECKERS, GUARANTEES, Judgement, decide, judge, parse_require
 from ringcast.checkers.shape import Checker, Closed, Evidence, Finding, Report, Violation, describe
+from ringcast.checkers.together import together
 
 __all__ = [
     "CHECKERS",
@@ -20,4 +21,5 @@ __all__ = [
     "describe",
     "judge",
     "parse_require",
+    "together",
 ]

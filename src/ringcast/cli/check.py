@@ -1,66 +1,157 @@
 """`ringcast check`: the verdict over recordings, in words or as JSON.
 
-Judged by the Spark pipeline, on this machine unless `--master` names a cluster. `--checkers` judges in this process
-instead; so does an installation without Spark or Java, which says so. Both use the same words.
+Judged by the rules of the pipeline: in this process if the recordings are small and on this machine, else by Spark, on
+this machine unless `--master` names a cluster. `--checkers` judges by the checkers instead; so does an installation
+without the pipeline's packages, which says so. All use the same words.
 """
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+from dataclasses import dataclass, field, replace
 from importlib.util import find_spec
 from pathlib import Path
+from typing import TYPE_CHECKING, Any
+from urllib.parse import urlparse
 
 import click
 
-from ringcast.checkers import Judgement, judge, parse_require
+from ringcast.checkers import Judgement, judge, parse_require, together
 from ringcast.cli.output import emit_json, json_option, say_progress
 from ringcast.errors import UsageError
-from ringcast.trace import Recording, read_run
+from ringcast.trace import read_runs
+
+if TYPE_CHECKING:
+    from ringcast.pipeline import Request
 
 _EPILOG = """\b
 Examples:
   ringcast check recordings/
   ringcast check recordings/ --require G8,G9 --json
-  ringcast check recordings/ --master spark://host:7077
+  ringcast check 's3a://bucket/soak-*' --master spark://host:7077 --tables s3a://bucket/tables
+  ringcast check recordings/ --tables lake.ringcast --incremental
   ringcast check recordings/ --checkers
 Exit codes: 0 held, 1 violated, 2 unjudged or could not run.
 """
 
 _MARKS = {"held": "held", "violated": "VIOLATED", "unjudged": "unjudged"}
+_SHOWN_RUNS = 50
+
+
+@dataclass(frozen=True, slots=True)
+class Told:
+    """What is said: who judged, and each run."""
+
+    judge: str
+    runs: Mapping[str, Judgement]
+    unread: list[str] = field(default_factory=list)
+
+    def to_json(self) -> dict[str, Any]:
+        told = together(list(self.runs.values())).to_json()
+        names = [{"run": run, "verdict": judgement.verdict} for run, judgement in self.runs.items()]
+        not_judged = [sentence for judgement in self.runs.values() for sentence in _not_judged(judgement)]
+        return {**told, "judge": self.judge, "runs": names, "not_judged": not_judged + self.unread}
 
 
 @click.command(epilog=_EPILOG)
-@click.argument("traces", metavar="TRACE...", nargs=-1, required=True, type=click.Path(path_type=Path))
+@click.argument("uris", metavar="URI...", nargs=-1, required=True)
 @click.option("--require", multiple=True, metavar="G8,G9", help="These must be judged too, or the run is unjudged.")
 @click.option("--master", metavar="M", help="The Spark master (or sc:// address) that judges; default: this machine.")
-@click.option("--checkers", "by_checkers", is_flag=True, help="Judge in this process, without Spark.")
+@click.option("--conf", multiple=True, metavar="K=V", help="A setting of the Spark session.")
+@click.option(
+    "--judge",
+    "judged_by",
+    type=click.Choice(["auto", "spark", "local", "checkers"]),
+    default="auto",
+    show_default=True,
+    help="Who judges. local: the rules in this process; auto: that, if the recordings are small and here, else Spark.",
+)
+@click.option("--checkers", "by_checkers", is_flag=True, help="Short for --judge checkers.")
+@click.option("--tables", metavar="URI", help="Write tables there: a URI, or a catalog name. See `ringcast tables`.")
+@click.option("--incremental", is_flag=True, help="With --tables: only runs with segments that the tables lack.")
+@click.option("--events", "with_events", is_flag=True, help="With --tables: also every single event (large).")
 @json_option
 def command(
-    traces: tuple[Path, ...], require: tuple[str, ...], master: str | None, by_checkers: bool, as_json: bool
+    uris: tuple[str, ...],
+    require: tuple[str, ...],
+    master: str | None,
+    conf: tuple[str, ...],
+    judged_by: str,
+    by_checkers: bool,
+    tables: str | None,
+    incremental: bool,
+    with_events: bool,
+    as_json: bool,
 ) -> int:
-    """Judge the recordings in or below each TRACE directory as one run: did every guarantee hold?"""
-    if by_checkers and master is not None:
-        raise UsageError("--master and --checkers exclude each other")
+    """Judge the recordings in or below each URI, run by run: did every guarantee hold?"""
     parse_require(require)
-    recordings = read_run(traces)
-    lacking = None if by_checkers or master is not None else lacks_spark()
-    if lacking:
+    if by_checkers and judged_by not in ("auto", "checkers"):
+        raise UsageError(f"--checkers and --judge {judged_by} exclude each other")
+    judged_by = "checkers" if by_checkers else judged_by
+    needs_spark = [name for name, given in (("--master", master), ("--conf", conf), ("--tables", tables)) if given]
+    if needs_spark and judged_by in ("local", "checkers"):
+        raise UsageError(
+            f"{needs_spark[0]} and {'--checkers' if by_checkers else '--judge ' + judged_by} exclude each other"
+        )
+    if (incremental or with_events) and tables is None:
+        raise UsageError(f"{'--incremental' if incremental else '--events'} needs --tables")
+    if judged_by == "auto" and not needs_spark and (lacking := _lacks_packages()):
+        say_progress(f"judging by the checkers: {lacking}")
+        judged_by = "checkers"
+    if judged_by == "checkers":
+        told = Told("checkers", judged_by_checkers(uris, require))
+    else:
+        told = _by_rules(uris, require, master, conf, judged_by, tables, incremental, with_events)
+    if not told.runs:
+        emit_json({"judge": told.judge, "runs": []}) if as_json else click.echo("nothing new to judge")
+        return 0
+    emit_json(told.to_json()) if as_json else click.echo(_told_in_words(told))
+    return together(list(told.runs.values())).exit_code
+
+
+def _by_rules(
+    uris: tuple[str, ...],
+    require: tuple[str, ...],
+    master: str | None,
+    conf: tuple[str, ...],
+    judged_by: str,
+    tables: str | None,
+    incremental: bool,
+    with_events: bool,
+) -> Told:
+    from ringcast.pipeline import check
+
+    asked = rules_request(uris, require, master, conf, judged_by)
+    asked = replace(asked, tables=tables, incremental=incremental, with_events=with_events)
+    checked = check(asked, say_progress)
+    return Told(checked.judge, checked.runs, list(checked.unread))
+
+
+def rules_request(
+    uris: tuple[str, ...], require: tuple[str, ...], master: str | None, conf: tuple[str, ...], judged_by: str
+) -> Request:
+    """What is asked of the pipeline; without Java, what can be judged in this process is."""
+    from ringcast.pipeline import Request, settings_of
+
+    if judged_by == "auto" and master is None and not conf and (lacking := lacks_spark()):
         say_progress(f"judging without Spark: {lacking}")
-    if by_checkers or lacking:
-        judgement, judged_by = judge(recordings, require), "checkers"
-    else:
-        judgement, judged_by = by_spark(recordings, require, master), "spark"
-    if as_json:
-        emit_json({**judgement.to_json(), "judge": judged_by})
-    else:
-        click.echo(in_words(judgement))
-    return judgement.exit_code
+        judged_by = "local"
+    return Request(list(uris), tuple(parse_require(require)), judged_by, master, settings_of(conf))
+
+
+def _lacks_packages() -> str | None:
+    for package in ("pyarrow", "numpy"):
+        if find_spec(package) is None:
+            return f"the package {package!r} is not installed (pip install 'ringcast[pipeline]')"
+    return None
 
 
 def lacks_spark() -> str | None:
     """Why Spark cannot be used here, or None if it can."""
-    for package in ("pyspark", "pyarrow", "numpy"):
-        if find_spec(package) is None:
-            return f"the package {package!r} is not installed (pip install 'ringcast[pipeline]')"
+    if lacking := _lacks_packages():
+        return lacking
+    if find_spec("pyspark") is None:
+        return "the package 'pyspark' is not installed (pip install 'ringcast[pipeline]')"
     from ringcast.pipeline import JavaNotFound, find_java_home
 
     try:
@@ -70,11 +161,36 @@ def lacks_spark() -> str | None:
     return None
 
 
-def by_spark(recordings: list[Recording], require: tuple[str, ...], master: str | None) -> Judgement:
-    from ringcast.pipeline import judge_recordings, spark_session
+def judged_by_checkers(uris: tuple[str, ...], require: tuple[str, ...]) -> dict[str, Judgement]:
+    """The judgement of each run by the checkers; the groups of a run are judged apart."""
+    judged = {}
+    for run, recordings in read_runs([_local(uri) for uri in uris]).items():
+        groups: dict[str, list[Any]] = {}
+        for recording in recordings:
+            groups.setdefault(recording.header.group, []).append(recording)
+        judged[run] = together([judge(group, require) for group in groups.values()])
+    return judged
 
-    with spark_session(master) as spark:
-        return judge_recordings(spark, recordings, require)
+
+def _local(uri: str) -> Path:
+    parts = urlparse(uri)
+    if parts.scheme not in ("", "file"):
+        raise UsageError(f"{uri} is not on this machine: the checkers read local recordings only")
+    return Path(parts.path if parts.scheme else uri)
+
+
+def _told_in_words(told: Told) -> str:
+    lines = [f"not read: {sentence}" for sentence in told.unread]
+    if len(told.runs) == 1:
+        return "\n".join([*lines, in_words(next(iter(told.runs.values())))])
+    for run, judgement in list(told.runs.items())[:_SHOWN_RUNS]:
+        why = f": {judgement.reasons[0]}" if judgement.reasons and judgement.verdict != "held" else ""
+        lines.append(f"{_MARKS[judgement.verdict]:<9} {run}{why}")
+    if len(told.runs) > _SHOWN_RUNS:
+        lines.append(f"and {len(told.runs) - _SHOWN_RUNS:,} more runs")
+    verdicts = [judgement.verdict for judgement in told.runs.values()]
+    counts = ", ".join(f"{verdicts.count(v):,} {_MARKS[v]}" for v in _MARKS if v in verdicts)
+    return "\n".join([*lines, in_words(together(list(told.runs.values()))), f"{len(verdicts):,} runs: {counts}"])
 
 
 def in_words(judgement: Judgement) -> str:
@@ -87,9 +203,14 @@ def in_words(judgement: Judgement) -> str:
         lines += [f"      event {v.index}: {v.sentence}" for v in finding.violations[:5]]
         if finding.violation_count > 5:
             lines.append(f"      and {finding.violation_count - 5:,} more")
+    lines += [f"not judged: {sentence}" for sentence in _not_judged(judgement)]
     reasons = "" if judgement.verdict == "violated" else "".join(f"; {reason}" for reason in judgement.reasons)
     lines.append(f"{_MARKS[judgement.verdict]}: {judgement.events:,} events judged{reasons}")
     return "\n".join(lines)
+
+
+def _not_judged(judgement: Judgement) -> list[str]:
+    return list(getattr(judgement, "not_judged", ()))
 
 
 def _why(missing: list[str]) -> str:

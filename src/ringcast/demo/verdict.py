@@ -30,7 +30,7 @@ async def judged_by_checkers(record: Path, steps: Steps) -> Verdict:
 async def judged_by_spark(record: Path, page: Path, steps: Steps) -> Verdict:
     async with steps.step("The recordings are judged by Spark"):
         steps.tell("Spark starts, reads what every member recorded, and applies a rule for each guarantee")
-        command = ["report", str(record), "-o", str(page), "--title", TITLE, "--require", ALL]
+        command = ["report", str(record), "-o", str(page), "--judge", "spark", "--title", TITLE, "--require", ALL]
         return _told(await _run(command, record / "spark.log"), steps)
 
 

@@ -1,4 +1,4 @@
-"""The data pipeline on Spark: recordings into tables, rules, metrics, report. The only room that imports pyspark.
+"""The data pipeline on Spark: recordings judged, measured, as tables and a report. The only room that imports pyspark.
 
 Names are loaded when they are first used: asking why there is no Java must not need pyarrow.
 """
@@ -7,62 +7,62 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from ringcast.pipeline.history import PLANTED, Period, Planted, Shape, make_period, write_dataset, write_recordings
-    from ringcast.pipeline.ingest import ingest_here, ingest_recordings
+    from ringcast.pipeline.checking import Checked, Request, check, judge_local, outcome_of_one
+    from ringcast.pipeline.history import PLANTED, Period, Planted, Shape, make_period, write_recordings
     from ringcast.pipeline.java import JavaNotFound, find_java_home
-    from ringcast.pipeline.judge import judge_dataset, judge_recordings
-    from ringcast.pipeline.many import judge_runs
-    from ringcast.pipeline.metrics import Metrics, measure
-    from ringcast.pipeline.reading import read
+    from ringcast.pipeline.judging import Application, rule_steps
+    from ringcast.pipeline.metrics import Metrics
+    from ringcast.pipeline.reading import read, segment_files
     from ringcast.pipeline.report import Subject, gather, render
     from ringcast.pipeline.report.writing import write_report
-    from ringcast.pipeline.session import spark_session
+    from ringcast.pipeline.segment import decode
+    from ringcast.pipeline.session import settings_of, spark_session
     from ringcast.pipeline.shipping import pack, ship
     from ringcast.pipeline.sweep import run_seeds
-    from ringcast.pipeline.tables import Dataset
 
 _HOMES = {
-    "history": ("PLANTED", "Period", "Planted", "Shape", "make_period", "write_dataset", "write_recordings"),
-    "ingest": ("ingest_here", "ingest_recordings"),
+    "checking": ("Checked", "Request", "check", "judge_local", "outcome_of_one"),
+    "history": ("PLANTED", "Period", "Planted", "Shape", "make_period", "write_recordings"),
     "java": ("JavaNotFound", "find_java_home"),
-    "judge": ("judge_dataset", "judge_recordings"),
-    "many": ("judge_runs",),
-    "metrics": ("Metrics", "measure"),
+    "judging": ("Application", "rule_steps"),
+    "metrics": ("Metrics",),
     "report": ("Subject", "gather", "render"),
     "report.writing": ("write_report",),
-    "reading": ("read",),
-    "session": ("spark_session",),
+    "reading": ("read", "segment_files"),
+    "segment": ("decode",),
+    "session": ("settings_of", "spark_session"),
     "shipping": ("pack", "ship"),
     "sweep": ("run_seeds",),
-    "tables": ("Dataset",),
 }
 _HOME_OF = {name: home for home, names in _HOMES.items() for name in names}
 
 __all__ = [
     "PLANTED",
-    "Dataset",
+    "Application",
+    "Checked",
     "JavaNotFound",
     "Metrics",
     "Period",
     "Planted",
+    "Request",
     "Shape",
     "Subject",
+    "check",
+    "decode",
     "find_java_home",
     "gather",
-    "ingest_here",
-    "ingest_recordings",
-    "judge_dataset",
-    "judge_recordings",
-    "judge_runs",
+    "judge_local",
     "make_period",
-    "measure",
+    "outcome_of_one",
     "pack",
     "read",
     "render",
+    "rule_steps",
     "run_seeds",
+    "segment_files",
+    "settings_of",
     "ship",
     "spark_session",
-    "write_dataset",
     "write_recordings",
     "write_report",
 ]

@@ -6,7 +6,7 @@ from ringcast.trace.errors import TraceError
 from ringcast.trace.fingerprint import run_hash, trace_hash
 from ringcast.trace.header import SIMULATED_CLOCK, Header, SegmentStart, from_frame, host_clock, run_id
 from ringcast.trace.options import RecordingOptions, record, recording_options
-from ringcast.trace.reader import Recording, read_recording, read_run
+from ringcast.trace.reader import Recording, read_recording, read_run, read_runs
 from ringcast.trace.recorder import FileRecorder, MemoryRecorder, Recorder, RecorderLimits, directory_for
 from ringcast.trace.segment import SUFFIX, UNDER_WAY, frames_in, segment_number
 from ringcast.trace.threaded import ThreadedRecorder
@@ -40,6 +40,7 @@ __all__ = [
     "open_block",
     "read_recording",
     "read_run",
+    "read_runs",
     "record",
     "recording_options",
     "run_hash",

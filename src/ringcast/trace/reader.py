@@ -108,6 +108,16 @@ def read_run(paths: Iterable[Path]) -> list[Recording]:
     return list(members.values())
 
 
+def read_runs(paths: Iterable[Path]) -> dict[str, list[Recording]]:
+    """Every recording found in or below these paths, by run; without a name a run is the directory of its members."""
+    runs: dict[str, dict[Path, None]] = {}
+    for path in paths:
+        for directory in _directories(path):
+            run = read_recording(directory).header.run or directory.absolute().parent.as_uri()
+            runs.setdefault(run, {})[directory] = None
+    return {run: read_run(directories) for run, directories in sorted(runs.items())}
+
+
 def _chunks(events: Sequence[Event], size: int = 1 << 13) -> Iterator[Sequence[Event]]:
     return (events[start : start + size] for start in range(0, len(events), size))
 

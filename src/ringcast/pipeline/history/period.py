@@ -55,8 +55,12 @@ class _Narrator:
         everybody = list(range(self.shape.members))
         half = (self.shape.members + 1) // 2 + (self.shape.members > 3)
         sides = [everybody[:half], everybody[half:]]
-        per_stretch = self.shape.deliveries // self.shape.views
         self._change_view([everybody])
+        if not self.shape.views:
+            self._stretch([everybody], self.shape.deliveries)
+            self._settle(everybody)
+            return self._told()
+        per_stretch = self.shape.deliveries // self.shape.views
         for _ in range(self.shape.views - 3):
             self._stretch([everybody], per_stretch)
             self._change_view([everybody])
@@ -68,6 +72,9 @@ class _Narrator:
         self._harness(Kind.HEAL, 5 * STEP_NS, {})
         self._stretch([everybody], per_stretch)
         self._settle(everybody)
+        return self._told()
+
+    def _told(self) -> Period:
         return Period(
             self.shape,
             self.addresses,

@@ -13,7 +13,7 @@ class Shape:
 
     members: int = 8
     deliveries: int = 1_000_000  # in a period
-    views: int = 10  # view changes in a period, the last of which is a merge
+    views: int = 10  # view changes in a period, the last of which is a merge; 0: one view, whatever the turns
     longest_run: int = 29  # FIFO runs have 1 to this many messages
     total_share: float = 0.25  # of the messages
     capacity: int = 4096

@@ -12,10 +12,12 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from ringcast.model import Kind
+from ringcast.pipeline.rules.run import Run
 
 Row = Mapping[str, Any]
-COLUMNS = ["member", "index", "kind", "t_ns", "value", "step", "cause", "purpose", "outcome", "merge_id", "what", "how"]
-COLUMNS += ["asked", "reason", "count"]
+_DETAILS = ("step", "cause", "outcome", "merge_id", "what", "how", "asked")
+_KINDS = (Kind.SUSPEND, Kind.RESUME, Kind.ROLL_CALL, Kind.MERGE, Kind.WAIT_START, Kind.WAIT_END)
+_DURATIONS = {"view change": "views", "merge": "merges", "suspension": "suspensions", "wait": "waits"}
 VIEW_PHASES = ("gathering", "asking", "filling", "installing", "in all")
 MERGE_PHASES = ("asking", "calling", "installing", "in all")
 
@@ -32,12 +34,40 @@ class Changes:
     asked: list[int] = field(default_factory=list)  # members asked, by roll call
     drops: dict[str, int] = field(default_factory=dict)  # messages not used on arrival, by reason
 
+    def place(self, metric: str, label: str | None, value: int) -> None:
+        """One row of the table `metrics`."""
+        what = label or ""
+        if metric in _DURATIONS:
+            getattr(self, _DURATIONS[metric]).setdefault(what, []).append(value)
+        elif metric in ("dropped", "wait unended"):
+            counts = self.drops if metric == "dropped" else self.unended
+            counts[what] = counts.get(what, 0) + value
+        elif metric == "roll call":
+            self.asked.append(value)
+
     def add(self, rows: Iterable[Row]) -> None:
         """The control events of one member, in its order."""
         member = _Member(self)
         for row in rows:
             member.on_row(row)
         member.finish()
+
+
+def changes_by_member(run: Run) -> dict[str, Changes]:
+    """How long things took at each member."""
+    found = {}
+    for member, rows in run.control_by_member(*_KINDS).items():
+        changes = found[member] = Changes()
+        changes.add(
+            {
+                **{name: row.detail.get(name) for name in _DETAILS},
+                "kind": row.kind,
+                "t_ns": row.t_ns,
+                "value": row.value,
+            }
+            for row in rows
+        )
+    return found
 
 
 class _Member:
@@ -56,7 +86,6 @@ class _Member:
             int(Kind.MERGE): self._on_merge,
             int(Kind.WAIT_START): self._on_wait_start,
             int(Kind.WAIT_END): self._on_wait_end,
-            int(Kind.DROP): self._on_drop,
         }
 
     def on_row(self, row: Row) -> None:
@@ -107,10 +136,6 @@ class _Member:
         self._changes.waits.setdefault(what, []).append(row["t_ns"] - begun["t_ns"])
         if row["how"] not in (None, "done"):
             self._changes.unended[what] = self._changes.unended.get(what, 0) + 1
-
-    def _on_drop(self, row: Row) -> None:
-        reason = str(row["reason"] or "no reason given")
-        self._changes.drops[reason] = self._changes.drops.get(reason, 0) + max(1, row["count"] or 0)
 
     def finish(self) -> None:
         for row in self._waits.values():

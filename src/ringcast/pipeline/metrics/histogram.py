@@ -32,11 +32,11 @@ def lower_bound(bucket: int) -> int:
 
 
 def percentile(histogram: Mapping[int, int], share: float) -> int | None:
-    """The value that this share of all lies at or below, to the precision of a bucket."""
+    """The value that this share of all lies at or below; a histogram maps the lower bounds of buckets to counts."""
     total = sum(histogram.values())
     seen = 0
-    for bucket in sorted(histogram):
-        seen += histogram[bucket]
+    for low in sorted(histogram):
+        seen += histogram[low]
         if seen >= share * total:
-            return lower_bound(bucket)
+            return low
     return None

@@ -1,102 +1,99 @@
-"""What is measured in one unit of a run (all members, some consecutive views), as small additive rows.
+"""What is measured in one segment, as facts: counts per kind and over time, and samples of when messages moved.
 
-    latency      member = receiver, peer = sender, bin = histogram bucket of ns from SEND to DELIVER, value = messages
-    pace         peer = time slot of the DELIVER, bin = the same bucket, value = messages, of all pairs
-    delivered    member, bin = time slot, value = messages        sent   likewise
-    occupancy    member, bin = time slot, value = highest occupancy of the send window
-    events       member, bin = kind, value = events
-    messages     member, bin = kind, value = messages in them
+    kinds      columns kind, events, messages
+    slots      columns slot, delivered, sent, occupancy; `value`: a slot is 2**value ns long
+    repair     likewise slot, messages sent again to `peer`
+    sent       columns seqno, t_ns of multicast messages; `value`: only seqnos that 2**value divides
+    delivered  likewise, of those from `peer`
+    dropped    `count` messages that were not used on arrival, `text` = why
 
-Latency is that of the last message of a run, counted for all of it. Only members on one clock are compared (on one
-host all read the same monotonic clock, `Header.clock` names it): a difference of two clocks is not a latency.
+Slots begin at multiples of their width and samples are taken by seqno, so facts of segments that chose different widths
+still fit: the coarser one is a part of the finer one. A segment's facts are bounded: 256 slots, 4096 samples each way.
 """
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from dataclasses import dataclass, field
-from typing import Any
-
 import numpy as np
-import pyarrow as pa
 
 from ringcast.model import Kind
-from ringcast.pipeline.metrics.histogram import bucket_of
-from ringcast.pipeline.rules.member import Array, Batch
+from ringcast.pipeline.rules.fact import Out
+from ringcast.pipeline.rules.packed import pack_columns
+from ringcast.pipeline.rules.piece import Array, Piece
 
-METRICS = pa.schema(
-    [
-        ("metric", pa.string()),
-        ("member", pa.int32()),
-        ("peer", pa.int32()),
-        ("bin", pa.int64()),
-        ("value", pa.int64()),
-    ]
-)
-COLUMNS = ["kind", "t_ns", "epoch", "peer", "stream", "first", "count", "value"]
+GUARANTEE = "metrics"  # the name under which these facts travel
+SLOTS = 256
+SAMPLES = 4096
 
 
-@dataclass(frozen=True, slots=True)
-class TimeSlots:
-    start_ns: int
-    width_ns: int
-
-    def of(self, t_ns: Array) -> Array:
-        slots: Array = (t_ns - self.start_ns) // self.width_ns
-        return slots
-
-
-@dataclass(slots=True)
-class _Rows:
-    rows: list[dict[str, Any]] = field(default_factory=list)
-
-    def sums(self, metric: str, member: int, bins: Array, values: Array, peer: int = -1) -> None:
-        if len(bins):
-            different, place = np.unique(bins, return_inverse=True)
-            self._add(metric, member, peer, different, np.bincount(place, weights=values))
-
-    def highest(self, metric: str, member: int, bins: Array, values: Array) -> None:
-        if len(bins):
-            different, place = np.unique(bins, return_inverse=True)
-            top = np.zeros(len(different), dtype=np.int64)
-            np.maximum.at(top, place, values)
-            self._add(metric, member, -1, different, top)
-
-    def _add(self, metric: str, member: int, peer: int, bins: Array, values: Array) -> None:
-        for place, value in zip(bins.tolist(), values.tolist(), strict=True):
-            row = {"metric": metric, "member": member, "peer": peer, "bin": int(place), "value": int(value)}
-            self.rows.append(row)
-
-
-def measure_unit(members: Sequence[Batch], slots: TimeSlots, clocks: Sequence[str] = ()) -> pa.RecordBatch:
-    out = _Rows()
-    sends = [batch.where((batch.kind == Kind.SEND) & (batch.stream == 0)) for batch in members]
-    for code, batch in enumerate(members):
-        kinds = batch.kind.astype(np.int64)
-        out.sums("events", code, kinds, np.ones(len(kinds)))
-        out.sums("messages", code, kinds, batch.count)
-        delivered = batch.where((batch.kind == Kind.DELIVER) & (batch.stream == 0))
-        out.sums("delivered", code, slots.of(delivered.t_ns), delivered.count)
-        out.sums("sent", code, slots.of(sends[code].t_ns), sends[code].count)
-        out.highest("occupancy", code, slots.of(sends[code].t_ns), sends[code].value)
-        for sender, sent in enumerate(sends):
-            if clocks and clocks[sender] != clocks[code]:
-                continue
-            _latency(out, slots, (sender, code), sent, delivered.where(delivered.peer == sender))
-    return pa.RecordBatch.from_pylist(out.rows, METRICS)
-
-
-def _latency(out: _Rows, slots: TimeSlots, pair: tuple[int, int], sent: Batch, delivered: Batch) -> None:
-    if not len(sent) or not len(delivered):
+def kernel(piece: Piece, out: Out) -> None:
+    if not len(piece):
         return
-    ends = sent.first + sent.count - 1
-    last = delivered.first + delivered.count - 1
-    at = np.searchsorted(ends, last)
-    known = (at < len(ends)) & (last >= sent.first[0])
-    buckets = bucket_of(delivered.t_ns[known] - sent.t_ns[at[known]])
-    counts = delivered.count[known]
-    sender, receiver = pair
-    out.sums("latency", receiver, buckets, counts, sender)
-    when = slots.of(delivered.t_ns[known])
-    for slot in np.unique(when).tolist() if sender != receiver else ():
-        out.sums("pace", -1, buckets[when == slot], counts[when == slot], slot)
+    events = np.bincount(piece.kind)
+    kinds = np.flatnonzero(events)
+    messages = np.bincount(piece.kind, weights=piece.count).astype(np.int64)
+    out.fact("kinds", data=pack_columns(kinds, events[kinds], messages[kinds]))
+    group = piece.stream == 0
+    sent = np.flatnonzero((piece.kind == Kind.SEND) & group)
+    delivered = np.flatnonzero((piece.kind == Kind.DELIVER) & group)
+    width = _width(piece.t_ns)
+    _slots(piece, sent, delivered, width, out)
+    _sampled("sent", piece, sent, "", out)
+    for code in np.unique(piece.peer[delivered]).tolist():
+        _sampled("delivered", piece, delivered[piece.peer[delivered] == code], piece.keys[code], out)
+    repairs = piece.where(Kind.REPAIR)
+    for code in np.unique(piece.peer[repairs]).tolist():
+        mine = repairs[piece.peer[repairs] == code]
+        slots, place = np.unique(piece.t_ns[mine] >> width, return_inverse=True)
+        out.fact(
+            "repair", peer=piece.keys[code], value=width, data=pack_columns(slots, _sums(place, piece.count[mine]))
+        )
+    _dropped(piece, out)
+
+
+def _width(t_ns: Array) -> int:
+    """The smallest power of two that needs at most SLOTS slots."""
+    span = int(t_ns.max()) - int(t_ns.min())
+    return max(0, (span // (SLOTS - 1)).bit_length())
+
+
+def _slots(piece: Piece, sent: Array, delivered: Array, width: int, out: Out) -> None:
+    if not len(sent) and not len(delivered):
+        return
+    slots, place = np.unique(np.r_[piece.t_ns[sent], piece.t_ns[delivered]] >> width, return_inverse=True)
+    of_sent, of_delivered = place[: len(sent)], place[len(sent) :]
+    occupancy = np.zeros(len(slots), dtype=np.int64)
+    np.maximum.at(occupancy, of_sent, piece.value[sent])
+    columns = (
+        slots,
+        _sums(of_delivered, piece.count[delivered], len(slots)),
+        _sums(of_sent, piece.count[sent], len(slots)),
+    )
+    out.fact("slots", value=width, data=pack_columns(*columns, occupancy))
+
+
+def _sums(places: Array, values: Array, size: int = 0) -> Array:
+    sums: Array = np.bincount(places, weights=values, minlength=size).astype(np.int64)
+    return sums
+
+
+def _sampled(what: str, piece: Piece, at: Array, peer: str, out: Out) -> None:
+    """Every so many messages: their seqnos and when they moved."""
+    if not len(at):
+        return
+    first, last = piece.first[at], piece.last[at]
+    step = max(0, (int(piece.count[at].sum()) // SAMPLES).bit_length())
+    begin = (first - 1 >> step) + 1
+    taken = np.maximum(0, (last >> step) - begin + 1)
+    total = int(taken.sum())
+    within = np.arange(total) - np.repeat(np.cumsum(taken) - taken, taken)
+    seqnos = np.repeat(begin, taken) + within << step
+    out.fact(what, peer=peer, value=step, data=pack_columns(seqnos, np.repeat(piece.t_ns[at], taken)))
+
+
+def _dropped(piece: Piece, out: Out) -> None:
+    reasons: dict[str, int] = {}
+    for place in piece.where(Kind.DROP).tolist():
+        reason = str(piece.detail_of(place).get("reason") or "no reason given")
+        reasons[reason] = reasons.get(reason, 0) + max(1, int(piece.count[place]))
+    for reason, count in sorted(reasons.items())[:SLOTS]:
+        out.fact("dropped", text=reason, count=count)

@@ -1,48 +1,206 @@
-"""The metrics of a run: units measured as Spark tasks, their rows added up by Spark."""
+"""The metrics of a run: from the facts of its segments to rows of the table `metrics`, and from rows to figures.
+
+| metric | member | peer | label | t_ns | low_ns | value |
+|---|---|---|---|---|---|---|
+| latency | receiver | sender | | | lower bound of a bucket | messages (sampled) |
+| pace | | | | begin of a slot | lower bound of a bucket | messages (sampled), of all pairs |
+| delivered, sent, occupancy | member | | | begin of a slot | | messages; the most held |
+| repair | member | to whom | | begin of a slot | | messages sent again |
+| events, messages | member | | kind | | | how many |
+| dropped | member | | reason | | | messages not used on arrival |
+| view change, merge | member | | phase | when it ended | | ns |
+| suspension, wait | member | | what | | | ns, one row for each |
+| wait unended | | | what | | | how many |
+| roll call | | | | | | members asked |
+
+Latency is from SEND at the sender to DELIVER at the receiver, only between members on one clock.
+"""
 
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
-from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from itertools import pairwise
+from typing import Any
 
-import pyarrow as pa
-import pyarrow.parquet as pq
+import numpy as np
 
 from ringcast.model import Kind
-from ringcast.pipeline.metrics.histogram import percentile
-from ringcast.pipeline.metrics.kernel import COLUMNS, METRICS, TimeSlots, measure_unit
-from ringcast.pipeline.rules.unit import Span, load_unit, plan_units
-from ringcast.pipeline.scan import slots_of
-from ringcast.pipeline.tables import Dataset
+from ringcast.pipeline.metrics.changes import Changes, changes_by_member
+from ringcast.pipeline.metrics.histogram import bucket_of, lower_bound, percentile
+from ringcast.pipeline.metrics.kernel import GUARANTEE
+from ringcast.pipeline.rules.fact import Fact, name_of
+from ringcast.pipeline.rules.packed import unpack_columns
+from ringcast.pipeline.rules.piece import Array
+from ringcast.pipeline.rules.run import Run
 
-if TYPE_CHECKING:
-    from pyspark.sql import SparkSession
+SLOTS = 128
+Row = dict[str, Any]
+Samples = dict[tuple[str, str], list[tuple[int, Array, Array]]]  # (member, peer) -> step, seqnos, t_ns
 
-SLOTS = 120
+
+def measured(run: Run) -> list[Row]:
+    """The rows of one group of a run."""
+    rows = [*_kinds(run), *_over_time(run), *_latencies(run)]
+    for fact in run.of(GUARANTEE, "dropped"):
+        rows.append(_row("dropped", fact.count, member=fact.member, label=fact.text))
+    return _added(rows) + _changes(run)
+
+
+def _row(metric: str, value: int, member: str = "", peer: str = "", label: str = "", **when: int | None) -> Row:
+    return {
+        "metric": metric,
+        "member": name_of(member) if member else None,
+        "peer": name_of(peer) if peer else None,
+        "label": label or None,
+        "t_ns": when.get("t_ns"),
+        "low_ns": when.get("low_ns"),
+        "value": int(value),
+    }
+
+
+def _added(rows: Iterable[Row]) -> list[Row]:
+    """Rows with equal keys as one; of an occupancy the highest."""
+    found: dict[tuple[Any, ...], Row] = {}
+    for row in rows:
+        key = tuple(value for name, value in row.items() if name != "value")
+        known = found.setdefault(key, row)
+        if known is not row:
+            known["value"] = (max if row["metric"] == "occupancy" else int.__add__)(known["value"], row["value"])
+    return list(found.values())
+
+
+def _kinds(run: Run) -> Iterable[Row]:
+    for fact in run.of(GUARANTEE, "kinds"):
+        for kind, events, messages in zip(*(c.tolist() for c in unpack_columns(fact.data, 3)), strict=True):
+            yield _row("events", events, member=fact.member, label=Kind(kind).name)
+            yield _row("messages", messages, member=fact.member, label=Kind(kind).name)
+
+
+def slot_width(run: Run) -> int:
+    """The exponent of the slots of a run: at least that of every segment, and at most SLOTS of them."""
+    facts = [*run.of(GUARANTEE, "slots"), *run.of(GUARANTEE, "repair")]
+    width = max((fact.value for fact in facts), default=0)
+    starts = [int(unpack_columns(f.data, 4 if f.what == "slots" else 2)[0].min()) << f.value for f in facts]
+    span = max((member.last_ns for member in run), default=0) - min(starts, default=0)
+    return max(width, max(0, span // SLOTS).bit_length())
+
+
+def _over_time(run: Run) -> Iterable[Row]:
+    width = slot_width(run)
+    for fact in run.of(GUARANTEE, "slots"):
+        slots, *columns = unpack_columns(fact.data, 4)
+        begins = (slots << fact.value >> width << width).tolist()
+        for metric, values in zip(("delivered", "sent", "occupancy"), columns, strict=True):
+            for t_ns, value in zip(begins, values.tolist(), strict=True):
+                if value:
+                    yield _row(metric, value, member=fact.member, t_ns=t_ns)
+    for fact in run.of(GUARANTEE, "repair"):
+        slots, counts = unpack_columns(fact.data, 2)
+        for t_ns, value in zip((slots << fact.value >> width << width).tolist(), counts.tolist(), strict=True):
+            yield _row("repair", value, member=fact.member, peer=fact.peer, t_ns=t_ns)
+
+
+def _latencies(run: Run) -> Iterable[Row]:
+    width = slot_width(run)
+    sent = {member: samples for (member, _), samples in _samples(run.of(GUARANTEE, "sent")).items()}
+    for (receiver, sender), samples in _samples(run.of(GUARANTEE, "delivered")).items():
+        if sender not in sent or run.members_by_key[sender].clock != run.members_by_key[receiver].clock:
+            continue
+        seqnos, begun = _together(sent[sender])
+        arrived, t_ns = _together(samples)
+        place = np.minimum(np.searchsorted(seqnos, arrived), len(seqnos) - 1)
+        known = seqnos[place] == arrived
+        buckets = bucket_of(t_ns[known] - begun[place[known]])
+        yield from _histogram("latency", buckets, member=receiver, peer=sender)
+        slots = t_ns[known] >> width << width
+        for slot in np.unique(slots).tolist() if sender != receiver else ():
+            yield from _histogram("pace", buckets[slots == slot], t_ns=slot)
+
+
+def _samples(facts: Iterable[Fact]) -> Samples:
+    found: defaultdict[tuple[str, str], list[tuple[int, Array, Array]]] = defaultdict(list)
+    for fact in facts:
+        if fact.data:
+            seqnos, t_ns = unpack_columns(fact.data, 2)
+            found[fact.member, fact.peer].append((fact.value, seqnos, t_ns))
+    return dict(found)
+
+
+def _together(samples: list[tuple[int, Array, Array]]) -> tuple[Array, Array]:
+    """All samples of a stream by seqno, each once."""
+    seqnos = np.concatenate([part for _, part, _ in samples])
+    t_ns = np.concatenate([part for _, _, part in samples])
+    seqnos, first = np.unique(seqnos, return_index=True)
+    return seqnos, t_ns[first]
+
+
+def _histogram(metric: str, buckets: Array, member: str = "", peer: str = "", t_ns: int | None = None) -> Iterable[Row]:
+    different, counts = np.unique(buckets, return_counts=True)
+    for bucket, count in zip(different.tolist(), counts.tolist(), strict=True):
+        yield _row(metric, count, member=member, peer=peer, t_ns=t_ns, low_ns=lower_bound(bucket))
+
+
+def _changes(run: Run) -> list[Row]:
+    rows = []
+    for member, changes in changes_by_member(run).items():
+        for metric, durations in (("view change", changes.views), ("merge", changes.merges)):
+            rows += [_row(metric, ns, member, label=phase) for phase, took in durations.items() for ns in took]
+        for metric, durations in (("suspension", changes.suspensions), ("wait", changes.waits)):
+            rows += [_row(metric, ns, member, label=what) for what, took in durations.items() for ns in took]
+        rows += [_row("wait unended", count, member, label=what) for what, count in changes.unended.items()]
+        rows += [_row("roll call", asked, member) for asked in changes.asked]
+    return rows
 
 
 @dataclass(slots=True)
 class Metrics:
-    """Figures of a run; times in ns, slots counted from `start_ns` in steps of `slot_ns`."""
+    """Figures of a run; times in ns, slots counted from `start_ns` in steps of `slot_ns`; members by name."""
 
-    start_ns: int
-    slot_ns: int
-    latency: dict[tuple[int, int], dict[int, int]] = field(default_factory=dict)  # (sender, receiver) -> histogram
+    start_ns: int = 0
+    slot_ns: int = 1
+    latency: dict[tuple[str, str], dict[int, int]] = field(default_factory=dict)  # (sender, receiver) -> histogram
     pace: dict[int, dict[int, int]] = field(default_factory=dict)  # slot -> histogram of latencies
-    delivered: dict[int, dict[int, int]] = field(default_factory=dict)  # member -> slot -> messages
-    sent: dict[int, dict[int, int]] = field(default_factory=dict)
-    occupancy: dict[int, dict[int, int]] = field(default_factory=dict)
-    events: dict[int, dict[int, int]] = field(default_factory=dict)  # member -> kind -> events
-    messages: dict[int, dict[int, int]] = field(default_factory=dict)
+    delivered: dict[str, dict[int, int]] = field(default_factory=dict)  # member -> slot -> messages
+    sent: dict[str, dict[int, int]] = field(default_factory=dict)
+    occupancy: dict[str, dict[int, int]] = field(default_factory=dict)
+    events: dict[str, dict[str, int]] = field(default_factory=dict)  # member -> kind -> events
+    messages: dict[str, dict[str, int]] = field(default_factory=dict)
+    changes: Changes = field(default_factory=Changes)
+
+    @classmethod
+    def of(cls, rows: Iterable[Mapping[str, Any]], start_ns: int = 0) -> Metrics:
+        """Figures from rows of the table `metrics` of one run."""
+        rows = list(rows)
+        begins = sorted({row["t_ns"] for row in rows if row["t_ns"] is not None})
+        steps = [after - before for before, after in pairwise(begins)]
+        metrics = cls(begins[0] if begins else start_ns, min(steps, default=1))
+        for row in rows:
+            metrics._place(row)
+        return metrics
+
+    def _place(self, row: Mapping[str, Any]) -> None:
+        metric, value = row["metric"], row["value"]
+        if metric == "latency":
+            self.latency.setdefault((row["peer"], row["member"]), {})[row["low_ns"]] = value
+        elif metric == "pace":
+            self.pace.setdefault(self._slot(row), {})[row["low_ns"]] = value
+        elif metric in ("delivered", "sent", "occupancy"):
+            getattr(self, metric).setdefault(row["member"], {})[self._slot(row)] = value
+        elif metric in ("events", "messages"):
+            getattr(self, metric).setdefault(row["member"], {})[row["label"]] = value
+        else:
+            self.changes.place(metric, row["label"], value)
+
+    def _slot(self, row: Mapping[str, Any]) -> int:
+        return int(row["t_ns"] - self.start_ns) // self.slot_ns
 
     def total(self, kind: Kind) -> int:
-        return sum(by_kind.get(int(kind), 0) for by_kind in self.messages.values())
+        return sum(by_kind.get(kind.name, 0) for by_kind in self.messages.values())
 
     def runs(self, kind: Kind) -> int:
-        return sum(by_kind.get(int(kind), 0) for by_kind in self.events.values())
+        return sum(by_kind.get(kind.name, 0) for by_kind in self.events.values())
 
     @property
     def mean_run(self) -> float:
@@ -57,73 +215,9 @@ class Metrics:
         """Of all pairs; a member's own copies would only hide what the others waited."""
         together: defaultdict[int, int] = defaultdict(int)
         for (sender, receiver), histogram in self.latency.items():
-            for bucket, count in histogram.items() if sender != receiver else ():
-                together[bucket] += count
+            for low, count in histogram.items() if sender != receiver else ():
+                together[low] += count
         return dict(together)
 
     def latency_at(self, share: float) -> int | None:
         return percentile(self.all_latencies(), share)
-
-
-def measure(spark: SparkSession, dataset: Dataset) -> Metrics:
-    from pyspark.sql import functions as F
-    from pyspark.sql.pandas.types import from_arrow_schema
-
-    slots = _slots(dataset)
-    clocks = [row["clock"] for row in dataset.members()]
-    spans = plan_units(dataset, len(clocks), "flow")
-    metrics = Metrics(slots.start_ns, slots.width_ns)
-    if not spans:
-        return metrics
-    tasks = spark.range(0, len(spans), 1, min(len(spans), slots_of(spark)))
-    rows = tasks.mapInArrow(_task(str(dataset.root), clocks, slots, spans), from_arrow_schema(METRICS))
-    merged = F.when(F.col("metric") == "occupancy", F.max("value")).otherwise(F.sum("value"))
-    for row in rows.groupBy("metric", "member", "peer", "bin").agg(merged.alias("value")).collect():
-        _place(metrics, row)
-    return metrics
-
-
-def measure_here(dataset: Dataset) -> Metrics:
-    """The same in this process, without Spark: for what is small."""
-    slots = _slots(dataset)
-    clocks = [row["clock"] for row in dataset.members()]
-    metrics = Metrics(slots.start_ns, slots.width_ns)
-    for span in plan_units(dataset, len(clocks), "flow"):
-        batches = load_unit(dataset, span, len(clocks), COLUMNS, "flow")
-        for row in measure_unit(batches, slots, clocks).to_pylist():
-            _place(metrics, row)
-    return metrics
-
-
-def _place(metrics: Metrics, row: Any) -> None:
-    if row["metric"] == "latency":
-        figures = metrics.latency.setdefault((row["peer"], row["member"]), {})
-    elif row["metric"] == "pace":
-        figures = metrics.pace.setdefault(row["peer"], {})
-    else:
-        figures = getattr(metrics, row["metric"]).setdefault(row["member"], {})
-    before = figures.get(row["bin"], 0)
-    figures[row["bin"]] = max(before, row["value"]) if row["metric"] == "occupancy" else before + row["value"]
-
-
-def _slots(dataset: Dataset) -> TimeSlots:
-    rows = dataset.members()
-    end = max((row["last_ns"] for row in rows), default=0)
-    starts = [_first_ns(dataset.control(row["code"])) for row in rows]
-    start = min((s for s in starts if s is not None), default=0)
-    return TimeSlots(start, max(1, (end - start) // SLOTS + 1))
-
-
-def _first_ns(path: Path) -> int | None:
-    times = pq.read_table(path, columns=["t_ns"])["t_ns"]
-    return times[0].as_py() if len(times) else None
-
-
-def _task(root: str, clocks: Sequence[str], slots: TimeSlots, spans: Sequence[Span]) -> Any:
-    def run(rows: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
-        for batch in rows:
-            for number in batch.column("id").to_pylist():
-                batches = load_unit(Dataset(Path(root)), spans[number], len(clocks), COLUMNS, "flow")
-                yield measure_unit(batches, slots, clocks)
-
-    return run

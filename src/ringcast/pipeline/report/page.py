@@ -50,7 +50,7 @@ def _verdict_in_words(judgement: Judgement) -> tuple[str, list[str]]:
         return "Unjudged: something is missing to say that all went well", judgement.reasons[:3]
     if judgement.unexercised:
         return "Held: every guarantee that this run put to the test", judgement.reasons[:3]
-    return "Held: all fourteen guarantees were put to the test, and all held", []
+    return f"Held: all {len(judgement.findings)} guarantees were put to the test, and all held", []
 
 
 def _reasons(reasons: list[str]) -> str:
@@ -95,5 +95,6 @@ def _foot(subject: Subject) -> str:
         )
     order = "Order at one member is the place in its recording, never time."
     steps = "Latency histograms have sixteen steps in each doubling, so a figure is known to 6 %."
-    judge = f"Judged from the recordings by the ringcast pipeline on Spark. {order} {skew}"
+    where = "on Spark" if subject.judge == "spark" else "in one process"
+    judge = f"Judged from the recordings by the ringcast pipeline {where}. {order} {skew}"
     return f"<footer><p>{judge}</p><p>{steps}</p></footer>"

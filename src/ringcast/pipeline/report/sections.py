@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from html import escape
 
 from ringcast.model import Kind
-from ringcast.pipeline.metrics import lower_bound, percentile
+from ringcast.pipeline.metrics import percentile
 from ringcast.pipeline.report import svg
 from ringcast.pipeline.report.markup import duration, durations, figures, headings, tiles
 from ringcast.pipeline.report.subject import Subject
@@ -16,7 +16,7 @@ KEPT_PAIRS = 64
 
 
 def timeline(subject: Subject) -> str:
-    rows = {subject.short(code): subject.blocks(code) for code in range(len(subject.names))}
+    rows = {subject.short(name): subject.blocks(name) for name in subject.names}
     rows = {name: blocks for name, blocks in rows.items() if blocks}
     if not rows:
         return ""
@@ -60,8 +60,8 @@ def latency(subject: Subject) -> str:
         return ""
     shares = {"median": 0.5, "99 % within": 0.99, "99.9 % within": 0.999}
     shown = {name: duration(percentile(histogram, share) or 0) for name, share in shares.items()}
-    note = "From SEND at the sender to DELIVER at another member, of the last message of each run, to a turn."
-    bars = svg.bars([(duration(lower_bound(b)), count) for b, count in sorted(histogram.items())], "messages")
+    note = "From SEND at the sender to DELIVER at another member, of messages taken at regular seqnos, to a turn."
+    bars = svg.bars([(duration(low), count) for low, count in sorted(histogram.items())], "messages")
     head = f"<tr><th>Sender</th><th>Receiver</th>{headings('messages', 'median', '99 %', '99.9 %')}</tr>"
     rows = "".join(_pair(subject, pair) for pair in sorted(subject.metrics.latency)[:KEPT_PAIRS] if pair[0] != pair[1])
     return (
@@ -80,7 +80,7 @@ def _pace(subject: Subject) -> str:
     return svg.lines(series, *_span(subject), "milliseconds")
 
 
-def _pair(subject: Subject, pair: tuple[int, int]) -> str:
+def _pair(subject: Subject, pair: tuple[str, str]) -> str:
     histogram = subject.metrics.latency[pair]
     cells = [f"{sum(histogram.values()):,}", *(duration(percentile(histogram, s) or 0) for s in (0.5, 0.99, 0.999))]
     return f"<tr><td>{subject.short(pair[0])}</td><td>{subject.short(pair[1])}</td>{figures(*cells)}</tr>"
@@ -128,12 +128,12 @@ def _phases(title: str, what: str, phases: Mapping[str, list[int]]) -> str:
 
 def members(subject: Subject) -> str:
     rows = []
-    for code, name in enumerate(subject.names):
-        messages = subject.metrics.messages.get(code, {})
-        counts = [messages.get(int(kind), 0) for kind in (Kind.SEND, Kind.DELIVER, Kind.REPAIR)]
-        counts.append(sum(subject.metrics.events.get(code, {}).values()))
+    for name in subject.names:
+        messages = subject.metrics.messages.get(name, {})
+        counts = [messages.get(kind.name, 0) for kind in (Kind.SEND, Kind.DELIVER, Kind.REPAIR)]
+        counts.append(sum(subject.metrics.events.get(name, {}).values()))
         cells = figures(*(f"{count:,}" for count in counts))
-        rows.append(f"<tr><td>{escape(name)}</td><td>{escape(subject.endings[code])}</td>{cells}</tr>")
+        rows.append(f"<tr><td>{escape(name)}</td><td>{escape(subject.endings[name])}</td>{cells}</tr>")
     head = f"<tr><th>Member</th><th>Recording</th>{headings('sent', 'delivered', 'sent again', 'events')}</tr>"
     return f"<h2>Members</h2><table>{head}{''.join(rows)}</table>"
 
@@ -147,13 +147,13 @@ def _slots(subject: Subject) -> int:
     return 1 + max(0, subject.end_ns - subject.metrics.start_ns) // max(1, subject.metrics.slot_ns)
 
 
-def _values(subject: Subject, by_member: Mapping[int, Mapping[int, int]]) -> dict[str, list[float]]:
+def _values(subject: Subject, by_member: Mapping[str, Mapping[int, int]]) -> dict[str, list[float]]:
     return {
-        subject.short(code): [float(by_slot.get(slot, 0)) for slot in range(_slots(subject))]
-        for code, by_slot in sorted(by_member.items())[:KEPT_SERIES]
+        subject.short(name): [float(by_slot.get(slot, 0)) for slot in range(_slots(subject))]
+        for name, by_slot in sorted(by_member.items())[:KEPT_SERIES]
     }
 
 
-def _rates(subject: Subject, by_member: Mapping[int, Mapping[int, int]]) -> dict[str, list[float]]:
+def _rates(subject: Subject, by_member: Mapping[str, Mapping[int, int]]) -> dict[str, list[float]]:
     seconds = subject.metrics.slot_ns / 1e9
     return {name: [v / seconds for v in values] for name, values in _values(subject, by_member).items()}

@@ -140,10 +140,10 @@ class Comparison:
 
     def __init__(self, facts: Iterable[Fact], rules: Sequence[ModuleType] = RULES) -> None:
         self.rules = rules
-        self._runs = [Run(part) for part in _by_group(facts)]
+        self.runs = [Run(part) for part in _by_group(facts)]
         self._results: list[Fact] = []
         self.wanted: list[Wanted] = []
-        for run in self._runs:
+        for run in self.runs:
             self._results += [fact for fact in run.facts if fact.what in (VIOLATION, EXAMINED, LACKS, HIDDEN)]
             for rule in rules:
                 out = Out(rule.GUARANTEE)
@@ -161,7 +161,7 @@ class Comparison:
         facts = list(facts)
         self._results += [fact for fact in facts if fact.what in (EVENT, LACKS)]
         found: list[Fact] = []
-        for run in self._runs:
+        for run in self.runs:
             run.add(fact for fact in facts if fact.member in run.members_by_key)
             for rule in self.rules:
                 found += _run(rule, "compare_again", Out(rule.GUARANTEE), run)
@@ -176,8 +176,8 @@ class Comparison:
         return findings_of(self._results)
 
     def judgement(self, require: Iterable[str] = ()) -> Judgement:
-        members = [member for run in self._runs for member in run]
-        absent = [address_of(key) for run in self._runs for key in run.absent]
+        members = [member for run in self.runs for member in run]
+        absent = [address_of(key) for run in self.runs for key in run.absent]
         events, dropped = sum(m.events for m in members), sum(m.dropped for m in members)
         return decide(self.findings(), events, dropped, absent, require)
 

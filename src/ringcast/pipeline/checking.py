@@ -1,0 +1,174 @@
+"""`check` for programs: recordings to judgements, by Spark or in this process, whichever fits.
+
+Small recordings on this machine are judged in this process by the same kernels: starting a JVM would cost many times as
+much. Everything larger, remote, or that is to leave tables behind goes through Spark.
+"""
+
+from __future__ import annotations
+
+import glob
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from urllib.parse import urlparse
+
+from ringcast.checkers import Judgement
+from ringcast.errors import UsageError
+from ringcast.pipeline.judging import Application, judge_files
+from ringcast.pipeline.progress import watched
+from ringcast.pipeline.reading import segment_files
+from ringcast.pipeline.results import Outcome
+from ringcast.pipeline.session import spark_session
+from ringcast.pipeline.writing import TableStore, unseen, write_events, write_tables
+from ringcast.trace import SUFFIX, TraceError
+
+LOCAL_BYTES = 32 << 20  # of recordings; below this `auto` judges in this process (about five million events)
+JUDGES = ("auto", "spark", "local")
+Say = Callable[[str], None]
+
+
+@dataclass(frozen=True, slots=True)
+class Request:
+    """What is to be judged, and how. `tables` is a URI or a catalog name; `judge` is one of JUDGES."""
+
+    uris: Sequence[str]
+    require: tuple[str, ...] = ()
+    judge: str = "auto"
+    master: str | None = None
+    settings: Mapping[str, str] = field(default_factory=dict)
+    tables: str | None = None
+    incremental: bool = False
+    with_events: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Checked:
+    """`judge` says who judged; `unread` names files that are no readable segments."""
+
+    judge: str
+    runs: Mapping[str, Judgement]
+    unread: Sequence[str] = ()
+
+
+def check(request: Request, say: Say = lambda _: None) -> Checked:
+    """Judge every run in these recordings."""
+    uris = [as_uri(uri) for uri in request.uris]
+    judge = request.judge if request.judge != "auto" else _fitting(request, uris)
+    if judge == "local":
+        return _checked("local", judge_local(uris, request.require))
+    with spark_session(request.master, request.settings) as spark, watched(spark, say):
+        return _by_spark(spark, request, uris)
+
+
+def outcome_of_one(request: Request, say: Say = lambda _: None) -> Outcome:
+    """Everything about the one run in these recordings; UsageError if there are several."""
+    uris = [as_uri(uri) for uri in request.uris]
+    judge = request.judge if request.judge != "auto" else _fitting(request, uris)
+    if judge == "local":
+        found = {outcome.run: outcome for outcome in judge_local(uris, request.require)}
+        return found[_only_run(_checked("local", list(found.values())))]
+    with spark_session(request.master, request.settings) as spark, watched(spark, say):
+        application = Application(segment_files(spark, uris), request.require)
+        try:
+            judged = application.judge()
+            run = _only_run(_without_strays(Checked("spark", judged, _unread(application.bad_files()))))
+            return application.outcome(run, judged[run])
+        finally:
+            application.close()
+
+
+def _only_run(checked: Checked) -> str:
+    if len(checked.runs) != 1:
+        names = ", ".join(list(checked.runs)[:3])
+        raise UsageError(f"a report is about one run, and here are {len(checked.runs)} ({names}, …)")
+    return next(iter(checked.runs))
+
+
+def judge_local(uris: Sequence[str], require: Iterable[str] = ()) -> list[Outcome]:
+    """The outcome of every run in these local recordings, in this process."""
+    files = local_segments(uris)
+    if not files:
+        raise TraceError(f"no recording in {', '.join(uris)}")
+    return judge_files(_contents(files), require)
+
+
+def as_uri(given: str) -> str:
+    """A path that is on this machine as a `file:` URI; everything else as it is, for Spark to understand."""
+    if urlparse(given).scheme or not glob.glob(given):
+        return given
+    return "file://" + str(Path(given).absolute())
+
+
+def local_segments(uris: Sequence[str]) -> list[Path]:
+    """The segments in or below these local paths and `file:` URIs; UsageError for other schemes."""
+    found: dict[Path, None] = {}
+    for uri in uris:
+        parts = urlparse(uri)
+        if parts.scheme not in ("", "file"):
+            raise UsageError(f"{uri} is not on this machine: judge it with Spark")
+        places = [Path(place) for place in sorted(glob.glob(uri.removeprefix("file://").removeprefix("file:")))]
+        if not places:
+            raise TraceError(f"there is nothing at {uri}")
+        for place in places:
+            found.update(dict.fromkeys(sorted(place.rglob("*" + SUFFIX)) if place.is_dir() else [place]))
+    return list(found)
+
+
+def _contents(files: Iterable[Path]) -> Iterator[tuple[str, bytes]]:
+    for path in files:
+        try:
+            yield str(path), path.read_bytes()
+        except FileNotFoundError:  # finished, and so renamed, after it was listed
+            finished = path.with_name(path.name.lstrip("_"))
+            yield str(finished), finished.read_bytes()
+        except OSError as error:
+            raise TraceError(f"cannot read {path}: {error.strerror or error}") from None
+
+
+def _fitting(request: Request, uris: Sequence[str]) -> str:
+    wants_spark = request.master or request.settings or request.tables or request.with_events
+    if wants_spark or any(urlparse(uri).scheme not in ("", "file") for uri in uris):
+        return "spark"
+    try:
+        size = sum(path.stat().st_size for path in local_segments(uris))
+    except OSError:
+        return "spark"
+    return "local" if size <= LOCAL_BYTES else "spark"
+
+
+def _by_spark(spark: object, request: Request, uris: Sequence[str]) -> Checked:
+    store = None if request.tables is None else TableStore(spark, request.tables)  # type: ignore[arg-type]
+    files = segment_files(spark, uris)  # type: ignore[arg-type]
+    if store is not None:
+        store.check_version()
+        files = unseen(store, files) if request.incremental else files
+    application = Application(files, request.require)
+    try:
+        judged = application.judge()
+        if store is not None and judged:
+            write_tables(store, application, list(judged))
+            if request.with_events:
+                write_events(store, uris)
+        unread = _unread(application.bad_files()) if judged else []
+    finally:
+        application.close()
+    if not judged and not request.incremental:
+        raise TraceError(f"no recording in {', '.join(uris)}")
+    return _without_strays(Checked("spark", judged, unread))
+
+
+def _checked(judge: str, outcomes: Sequence[Outcome]) -> Checked:
+    bad = [(row["path"], row["reason"]) for o in outcomes for row in o.tables["segments"] if row["reason"]]
+    return _without_strays(Checked(judge, {o.run: o.judgement for o in outcomes}, _unread(bad)))
+
+
+def _unread(bad: Iterable[tuple[str, str]]) -> list[str]:
+    return [f"{path}: {reason}" for path, reason in bad]
+
+
+def _without_strays(checked: Checked) -> Checked:
+    """Files that are no recordings are named, but they are not a run; TraceError if there is nothing else."""
+    runs = {run: judgement for run, judgement in checked.runs.items() if judgement.events}
+    if checked.runs and not runs and checked.unread:
+        raise TraceError(f"no recording could be read: {checked.unread[0]}")
+    return Checked(checked.judge, runs or checked.runs, checked.unread)

@@ -1,0 +1,118 @@
+"""How far a Spark application is, in words, and the common ways in which it does not come forward, in one sentence."""
+
+from __future__ import annotations
+
+import threading
+import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from typing import TYPE_CHECKING, Any
+
+from ringcast.errors import RingcastError, UsageError
+
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
+
+PACE_SECONDS = 2.0
+EXECUTOR_SECONDS = 60.0  # so long a cluster may take to give the first executor that reaches the driver
+_MISSING = "No module named "
+
+
+@contextmanager
+def watched(spark: SparkSession, say: Callable[[str], None], seconds: float = EXECUTOR_SECONDS) -> Iterator[None]:
+    """Say how far the stages are; turn what goes wrong into one sentence."""
+    watch = _Watch(spark, say, seconds)
+    watch.start()
+    try:
+        yield
+    except RingcastError:
+        raise
+    except Exception as error:
+        sentence = watch.stalled or in_a_sentence(error)
+        if sentence is None:
+            raise
+        raise UsageError(sentence) from error
+    finally:
+        watch.stop()
+
+
+def in_a_sentence(error: Exception) -> str | None:
+    """What a failed job means, where that is known."""
+    text = str(error)
+    if _MISSING in text:
+        package = text.partition(_MISSING)[2].split()[0].strip("'\"\\n.,;)")
+        if package.startswith("ringcast"):
+            return (
+                "the workers do not have ringcast: call ringcast.pipeline.ship(spark), or give the file that "
+                "`ringcast pack -o ringcast.zip` writes to spark-submit --py-files"
+            )
+        return f"the Python of the workers lacks {package!r}: they need numpy, pyarrow, pandas and msgspec"
+    if "PYTHON_VERSION_MISMATCH" in text:
+        return "the workers run another Python version than this one: set --conf spark.pyspark.python"
+    if "Cannot run program" in text:
+        program = text.partition("Cannot run program")[2].split('"')[1]
+        return f"the workers cannot start {program}: set --conf spark.pyspark.python to a Python that they have"
+    if "does not exist" in text and "FileNotFoundException" in text:
+        return "the workers cannot read a file that the driver sees: the recordings must be on storage that all share"
+    return None
+
+
+class _Watch:
+    """A thread that looks at the stages of a session; over Connect there is nothing to look at."""
+
+    def __init__(self, spark: SparkSession, say: Callable[[str], None], seconds: float) -> None:
+        self._context: Any = None
+        try:
+            self._context = spark.sparkContext
+        except Exception:  # Connect has no context
+            pass
+        self._say, self._seconds = say, seconds
+        self._told = ""
+        self.stalled: str | None = None
+        self._end = threading.Event()
+        self._thread = threading.Thread(target=self._run, name="spark progress", daemon=True)
+
+    def start(self) -> None:
+        if self._context is not None:
+            self._thread.start()
+
+    def stop(self) -> None:
+        self._end.set()
+        if self._thread.is_alive():
+            self._thread.join()
+
+    def _run(self) -> None:
+        is_local = str(self._context.master).startswith("local")
+        begun = time.monotonic()
+        seen = is_local
+        while not self._end.wait(PACE_SECONDS):
+            try:
+                seen = seen or self._executors() > 0
+                self._tell()
+            except Exception:  # the session is ending
+                return
+            if not seen and time.monotonic() - begun > self._seconds:
+                self._give_up()
+                return
+
+    def _tell(self) -> None:
+        tracker = self._context.statusTracker()
+        stages = [tracker.getStageInfo(stage) for stage in tracker.getActiveStageIds()]
+        words = [f"stage {s.stageId}: {s.numCompletedTasks} of {s.numTasks} tasks" for s in stages if s]
+        told = "; ".join(words)
+        if told and told != self._told:
+            self._told = told
+            self._say(told)
+
+    def _executors(self) -> int:
+        """Executors that have reached the driver; the driver itself is listed too."""
+        return int(self._context._jsc.sc().getExecutorMemoryStatus().size()) - 1
+
+    def _give_up(self) -> None:
+        conf = self._context.getConf()
+        where = f"{conf.get('spark.driver.host')}:{conf.get('spark.driver.port')}"
+        self.stalled = (
+            f"no executor of {self._context.master} reached the driver at {where} within {self._seconds:.0f} s: "
+            "set --conf spark.driver.host to an address of this machine that the workers can reach"
+        )
+        self._context.cancelAllJobs()
