@@ -9,7 +9,7 @@ from random import Random
 import pytest
 
 from ringcast import TOTAL
-from ringcast.errors import GroupClosed, NotMember, RingcastError, UsageError, WaitExpired, WindowFull
+from ringcast.errors import GroupClosed, NotMember, PlaceLost, RingcastError, UsageError, WaitExpired, WindowFull
 from ringcast.model import Batch, Kind, profile
 from ringcast.runtime import Group, open_fixed
 from ringcast.sim import Link
@@ -18,8 +18,8 @@ from ringcast.trace import read_run
 from ringcast.transport import Endpoint, MemoryHub, MemoryTransport
 from unit.runtime.test_group import SMALL, World, in_world, until
 from unit.runtime.test_join import World as JoiningWorld
+from unit.runtime.test_join import exclude, three
 from unit.runtime.test_join import in_world as in_joining_world
-from unit.runtime.test_join import three
 
 LARGE = 12_000  # in frames of 2,000 bytes: eight packets
 
@@ -418,3 +418,154 @@ async def test_a_send_behind_a_full_turn_that_finds_no_room_is_a_wait_with_its_l
         with pytest.raises(WaitExpired):
             await task
     rest.cancel()
+
+
+# ---- losing one's place
+
+
+async def comes_back(group: Group, other: Group) -> None:
+    """This member loses its place and has another one."""
+    was = group.me
+    exclude(group)
+    await until(lambda: group.me != was and group.me in other.members)
+
+
+@in_joining_world
+async def test_what_was_accepted_and_had_not_left_is_never_sent_by_the_next_incarnation_and_flush_says_so(
+    world: JoiningWorld,
+) -> None:
+    a, b, c = await three(world, on_exclusion="rejoin")
+    async with reading(a) as got, reading(b), reading(c):
+        await c.send(b"left at once")
+        await c.send(b"stuck")
+        c._node.order.hold(())  # A roll call begins in this turn of the loop; nothing is sent until a view comes.
+        receipt = await c.queue(b"stuck in order")
+        await asyncio.sleep(0)
+        await comes_back(c, a)
+        with pytest.raises(PlaceLost, match="was not sent") as lost:
+            await receipt
+        assert lost.value.sent is False
+        with pytest.raises(PlaceLost, match="cannot be known") as lost:
+            await c.flush()
+        assert lost.value.sent is None
+        await c.send(b"new")
+        await c.send(b"new in order", order=TOTAL)
+        await c.flush()
+        await until(lambda: b"new in order" in got)
+        assert got == [b"left at once", b"new", b"new in order"]
+
+
+@in_joining_world
+async def test_of_what_all_had_acked_before_the_place_was_lost_flush_has_nothing_to_say(world: JoiningWorld) -> None:
+    a, b, c = await three(world, on_exclusion="rejoin")
+    async with reading(a), reading(b), reading(c):
+        await c.send(b"x")
+        await c.send(b"y", to=[a.me])
+        await c.flush()
+        await comes_back(c, a)
+        await c.flush()
+
+
+@in_joining_world
+async def test_whoever_waits_when_the_place_is_lost_is_told_whether_its_message_was_sent(world: JoiningWorld) -> None:
+    """In every line, in the turn of the loop, in a list and in the order; nothing of it is sent later."""
+    config = profile("test", capacity=16, stream_capacity=4, frame_bytes=700, self_delivery=False)
+    a, b, c = await three(world, on_exclusion="rejoin", config=config)
+    world.transports["C"].block([Endpoint.in_memory("A"), Endpoint.in_memory("B")])
+    in_flight = await c.queue(b"in flight")
+    await asyncio.sleep(0)
+    for _ in range(4):
+        await c.send(b"never acked", to=[a.me])
+    waiting = {
+        "private": asyncio.create_task(c.send(b"private", to=[a.me])),
+        "some": asyncio.create_task(c.send(b"some", to=[b.me, a.me])),
+        "list": asyncio.create_task(c.send_many([b"%d" % number for number in range(40)])),
+        "group": asyncio.create_task(c.send(b"group")),
+        "large": asyncio.create_task(c.send(b"large" * 1_000)),
+        "order": asyncio.create_task(c.send(b"order", order=TOTAL)),
+        "flush": asyncio.create_task(c.flush()),
+    }
+    await until(lambda: len(c.waiting()) == len(waiting))
+    async with reading(a) as got, reading(b):
+        exclude(c)
+        sent = {}
+        for name, task in waiting.items():
+            with pytest.raises(PlaceLost, match="lost its place") as lost:
+                await task
+            sent[name] = lost.value.sent
+        with pytest.raises(PlaceLost, match="cannot be known") as lost:
+            await in_flight
+        assert lost.value.sent is None
+        assert sent == dict.fromkeys(waiting, False) | {"list": 15, "flush": None}
+        world.transports["C"].unblock()
+        await c.send(b"new")
+        await c.flush()
+        assert got == [b"new"]
+
+
+@in_joining_world
+async def test_a_send_that_lets_the_loop_turn_when_the_place_is_lost_was_not_sent(world: JoiningWorld) -> None:
+    config = profile("test", capacity=1_000, frame_bytes=700, self_delivery=False)
+    a, b, c = await three(world, on_exclusion="rejoin", config=config)
+    async with reading(a) as got, reading(b):
+        exclude(c)  # It takes effect at the next turn of the loop.
+        returned = 0
+        with pytest.raises(PlaceLost, match="nothing was sent"):
+            while True:
+                await c.send(b"%0100d" % returned)
+                returned += 1
+        await c.send(b"new")
+        await c.queue_many([b"order"] * 10)
+        await until(lambda: got[-1:] == [b"order"])
+        assert got == [b"%0100d" % number for number in range(returned)] + [b"new"] + [b"order"] * 10
+
+
+@in_world
+async def test_closing_says_of_ordered_messages_whether_they_were_sent(world: World) -> None:
+    _, b = await world.open("A", "B", **SMALL)
+    world.transports["B"].block([world.transports["A"].local])
+    in_flight = [await b.queue(b"x") for _ in range(10)]
+    await asyncio.sleep(0)
+    waiting = asyncio.create_task(b.queue(b"waits"))
+    await waits_in_send(b)
+    await b.close()
+    with pytest.raises(GroupClosed, match="nothing was sent") as closed:
+        await waiting
+    assert closed.value.sent is False
+    for receipt in in_flight:
+        with pytest.raises(GroupClosed, match="cannot be known") as closed:
+            await receipt
+        assert closed.value.sent is None
+
+
+# ---- a member that is no destination
+
+
+@in_world
+async def test_who_is_no_destination_and_reads_nothing_does_not_hold_up_what_is_ordered_for_others(
+    world: World,
+) -> None:
+    """A stub on the multicast counts as taken as soon as it came: there is nothing in it to read."""
+    a, b, c = await world.open("A", "B", "C", **SMALL)
+    async with reading(a), reading(b) as got:
+        for number in range(5 * a._config.capacity):
+            await a.send(b"%d" % number, to=[b.me], order=TOTAL, timeout=30)
+        await until(lambda: len(got) == 5 * a._config.capacity)
+    assert c._node.group.incoming[a.me].window.taken > 0
+
+
+@in_world
+async def test_a_stub_behind_a_plain_message_that_is_not_read_waits_for_it_as_any_multicast_does(world: World) -> None:
+    """Acks are cumulative: a window of stubs fits behind it, then the sender waits, and is told for whom."""
+    a, b, c = await world.open("A", "B", "C", **SMALL, self_delivery=False)
+    async with reading(b) as got:
+        await a.send(b"plain")
+        while a._node.room():
+            await a.queue(b"x", to=[b.me])
+            await asyncio.sleep(0)
+        waiting = asyncio.create_task(a.queue(b"one more", to=[b.me]))
+        await waits_in_send(a)
+        assert "C has acked up to 0 of 10" in a.explain() and "application of C reads on" in a.explain()
+        async with reading(c):
+            await (await waiting)
+        await until(lambda: got[-1:] == [b"one more"])
