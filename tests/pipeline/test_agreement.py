@@ -42,6 +42,9 @@ def by_checkers(outcome: Outcome) -> dict[str, bool]:
     return {name: bool(outcome.violated.get(name)) for name, n in outcome.examined.items() if n}
 
 
+WITHOUT_RULE = {"G15"}  # judged by a checker only, so far
+
+
 def by_rules(judgement: Judgement) -> dict[str, bool]:
     return {name: f.violation_count > 0 for name, f in judgement.findings.items() if f.examined}
 
@@ -58,7 +61,7 @@ def test_checkers_and_rules_say_the_same_about_simulated_runs(spark: SparkSessio
     broken: dict[str, int] = {}
     for number, (outcome, verdict) in enumerate(zip(outcomes, verdicts, strict=True)):
         checkers, rules = by_checkers(outcome), by_rules(verdict)
-        for name in sorted({*checkers, *rules}):
+        for name in sorted({*checkers, *rules} - WITHOUT_RULE):
             if checkers.get(name) != rules.get(name):
                 bug = bug_of(number)
                 where = f"seed {FIRST_SEED + number} ({bug.name if bug else 'good'})"

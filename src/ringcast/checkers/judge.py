@@ -25,6 +25,7 @@ from ringcast.checkers.g11 import LocalOrderChecker
 from ringcast.checkers.g12 import OneOrderChecker
 from ringcast.checkers.g13 import CausalityChecker
 from ringcast.checkers.g14 import LivenessChecker
+from ringcast.checkers.g15 import HandedChecker
 from ringcast.checkers.g18 import StateChecker
 from ringcast.checkers.shape import Checker, Finding, Report
 from ringcast.checkers.views import installed
@@ -51,6 +52,7 @@ CHECKERS: dict[str, Callable[[], Checker]] = {
     "G12": OneOrderChecker,
     "G13": CausalityChecker,
     "G14": LivenessChecker,
+    "G15": HandedChecker,
     "G18": StateChecker,
 }
 

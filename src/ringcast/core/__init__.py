@@ -77,6 +77,7 @@ from ringcast.core.effects import (
     Unicast,
     Warn,
 )
+from ringcast.core.fates import IN_THE_STATE, WITHOUT_STATE, fate
 from ringcast.core.multicast import PeerStreams
 from ringcast.core.node import Node
 from ringcast.core.packets import (
@@ -95,7 +96,9 @@ from ringcast.core.packets import (
 )
 
 __all__ = [
+    "IN_THE_STATE",
     "LARGEST_CONTROL",
+    "WITHOUT_STATE",
     "Ack",
     "Announce",
     "Answer",
@@ -182,4 +185,5 @@ __all__ = [
     "ViewAnswer",
     "ViewRefusal",
     "Warn",
+    "fate",
 ]

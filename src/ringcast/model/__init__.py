@@ -3,7 +3,7 @@
 from ringcast.model.address import MAX_ENDPOINT, MAX_INCARNATION, MAX_NAME, Address, check_name
 from ringcast.model.config import MIB, MS, SECOND, Config, Profile, profile
 from ringcast.model.digest import Digest, Entry
-from ringcast.model.event import SCHEMA_VERSION, Event, Kind
+from ringcast.model.event import SCHEMA_VERSION, STREAMS_PER_EPOCH, Event, Kind
 from ringcast.model.message import Batch, Delivery, GroupEvent, Message, Notice, Rejoin, StatesApart, ViewChange
 from ringcast.model.order import TOTAL, Order
 from ringcast.model.primary import Electorate, Mark, combined, first_mark
@@ -18,6 +18,7 @@ __all__ = [
     "MS",
     "SCHEMA_VERSION",
     "SECOND",
+    "STREAMS_PER_EPOCH",
     "TOTAL",
     "Address",
     "Batch",

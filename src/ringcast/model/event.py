@@ -15,6 +15,7 @@ from typing import Any
 from ringcast.model.address import Address
 from ringcast.model.view import ViewId
 
+STREAMS_PER_EPOCH = 4  # stream number = epoch * this + channel: 1 private messages, 2 control, 3 state; 0 = multicast
 SCHEMA_VERSION = 1
 
 

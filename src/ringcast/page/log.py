@@ -17,7 +17,10 @@ from ringcast.sim import in_words
 MOST_COURSE = 5_000
 MOST_TRAFFIC = 5_000
 
-_EVERYDAY = (Kind.SEND, Kind.DELIVER, Kind.ACK, Kind.PURGE, Kind.TAKEN, Kind.DROP, Kind.WAIT_START, Kind.WAIT_END)
+_EVERYDAY = (
+    *(Kind.SEND, Kind.DELIVER, Kind.ACK, Kind.PURGE, Kind.TAKEN, Kind.HANDED, Kind.UNREAD, Kind.SPOOLED, Kind.DROP),
+    *(Kind.WAIT_START, Kind.WAIT_END),
+)
 _QUIET = (Kind.OFFSET, Kind.WINDOW, Kind.DIGEST, Kind.STREAM, Kind.QUEUE_START, Kind.QUEUE_FINISH, Kind.DEQUEUE)
 TRAFFIC = frozenset((*_EVERYDAY, *_QUIET))
 

@@ -17,11 +17,10 @@ from collections.abc import Callable, Iterator
 from itertools import islice, repeat
 from operator import length_hint
 
-from ringcast.core import Channel, Deliver, Dequeue, Install, ProvideState
+from ringcast.core import IN_THE_STATE, Channel, Deliver, Dequeue, Install, ProvideState, fate
 from ringcast.errors import RingcastError, UsageError
 from ringcast.model import Batch, Delivery, Event, Kind, Message, Notice, Rejoin, View, ViewChange
 from ringcast.runtime.driver import Driver
-from ringcast.runtime.fates import IN_THE_STATE, fate
 from ringcast.runtime.ordered import Ordered
 from ringcast.runtime.reunion import Stop
 from ringcast.runtime.sending import Sending
@@ -277,11 +276,11 @@ class Reading:
         driver = self._driver_of()
         if driver.is_recorded:
             detail = {"why": why, "told": told}
+            if driver.spool is not None and not driver.spool.is_empty:
+                driver.note(Event(Kind.UNREAD, driver.now_ns(), detail=detail))
             for item in driver.inbox:
                 if isinstance(item, Deliver) and item.count:
                     driver.note(fate(Kind.UNREAD, driver.now_ns(), item, detail))
-            if driver.spool is not None and not driver.spool.is_empty:
-                driver.note(Event(Kind.UNREAD, driver.now_ns(), detail=detail))
 
     # ---- waiting
 

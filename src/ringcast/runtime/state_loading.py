@@ -14,11 +14,10 @@ import asyncio
 from collections import deque
 from collections.abc import AsyncIterator, Awaitable, Callable, Mapping
 
-from ringcast.core import AwaitState, Channel, Deliver, Install, StateOver
+from ringcast.core import IN_THE_STATE, WITHOUT_STATE, AwaitState, Channel, Deliver, Install, StateOver, fate
 from ringcast.errors import StateError
 from ringcast.model import Event, Kind
 from ringcast.runtime.driver import Driver
-from ringcast.runtime.fates import IN_THE_STATE, WITHOUT_STATE, fate
 from ringcast.runtime.spool import Refill, Spool
 from ringcast.runtime.state_record import StateRecord, Step
 

@@ -30,6 +30,7 @@ from ringcast.core import (
     Refused,
     Unicast,
     Warn,
+    fate,
 )
 from ringcast.model import SECOND, Address, Event, Kind, ViewId
 from ringcast.sim.application import Application
@@ -131,9 +132,17 @@ class Member:
         self._world.network.detach(self.name)
         if how != "crashed":
             self._note_all(self.waits.end_all(self.now_ns, "closed"))
+            self._note_unread(how)
         self.is_over = True
         self.application.outbox.clear()
         self.recorder.close(self._clock.now_ns, how)
+
+    def _note_unread(self, how: str) -> None:
+        """What was delivered and not read; the application ends by its own will, so it knows (G15)."""
+        void = [] if self.desk is None else self.desk.unread()
+        for item in [*void, *self.application.inbox]:
+            if isinstance(item, Deliver):
+                self._note(fate(Kind.UNREAD, self.now_ns, item, {"why": how, "told": "closed"}))
 
     def freeze(self) -> None:
         self.is_frozen = True

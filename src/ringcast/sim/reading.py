@@ -7,7 +7,8 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-from ringcast.core import Node
+from ringcast.core import Node, fate
+from ringcast.model import Kind
 from ringcast.sim.application import Application
 from ringcast.sim.clock import Clock
 from ringcast.sim.invariants import Checked, check_taken
@@ -39,7 +40,8 @@ class Reading:
         if delivery is None:
             return Checked([], is_far=False)
         effects = self._node.on_taken(now_ns, delivery)
-        return Checked(effects, check_taken(self._node, delivery, effects))
+        is_far = check_taken(self._node, delivery, effects)
+        return Checked([fate(Kind.HANDED, now_ns, delivery), *effects], is_far)
 
     def _may_read(self) -> bool:
         """Is it the time? If so, the next pause begins."""

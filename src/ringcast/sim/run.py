@@ -1,6 +1,6 @@
 """One seed: options are drawn, a safety phase runs under faults, everything heals, a liveness phase follows, a verdict.
 
-What went wrong is told in sentences, each with the word for what failed in front: a guarantee (G1…G14, by its checker);
+What went wrong is told in sentences, each with the word for what failed in front: a guarantee (G1…G18, by its checker);
 `check`, an invariant broke or something raised; `contents`, an application read what was not sent, or not all of it;
 `state`, an application got or has a state that cannot be true, or none without a true reason;
 `liveness`, something waits although nothing is wrong; `lost`, a sender broke its promise; `storm`, too many repairs.

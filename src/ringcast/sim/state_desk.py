@@ -13,8 +13,19 @@ from collections.abc import Callable
 from random import Random
 from typing import Protocol
 
-from ringcast.core import AwaitState, Channel, Deliver, Effect, Install, Node, ProvideState, StateOver
-from ringcast.model import SECOND
+from ringcast.core import (
+    IN_THE_STATE,
+    AwaitState,
+    Channel,
+    Deliver,
+    Effect,
+    Install,
+    Node,
+    ProvideState,
+    StateOver,
+    fate,
+)
+from ringcast.model import SECOND, Kind
 from ringcast.sim.application import Application
 from ringcast.sim.clock import Clock
 from ringcast.sim.invariants import Checked
@@ -108,6 +119,10 @@ class StateDesk:
             self.loading.on_over(over)
             self._note_end()
 
+    def unread(self) -> list[Deliver]:
+        """What was voided and not counted yet."""
+        return list(self._void)
+
     # ---- what there is to do besides reading events
 
     def next(self, now_ns: int) -> Checked | None:
@@ -123,7 +138,8 @@ class StateDesk:
             said, self._said = self._said, []
             return said
         if self._void:
-            return self.node.on_taken(now_ns, self._void.popleft())
+            void = self._void.popleft()
+            return [fate(Kind.UNREAD, now_ns, void, IN_THE_STATE), *self.node.on_taken(now_ns, void)]
         if self.loading.is_complete:
             return self._finish(now_ns)
         if self._is_given_up():

@@ -13,7 +13,10 @@ from ringcast.checkers import describe
 from ringcast.model import SECOND, Address, Event, Kind
 from ringcast.trace import Recording
 
-_EVERYDAY = (Kind.SEND, Kind.DELIVER, Kind.ACK, Kind.PURGE, Kind.TAKEN, Kind.DROP, Kind.WAIT_START, Kind.WAIT_END)
+_EVERYDAY = (
+    *(Kind.SEND, Kind.DELIVER, Kind.ACK, Kind.PURGE, Kind.TAKEN, Kind.HANDED, Kind.UNREAD, Kind.DROP),
+    *(Kind.WAIT_START, Kind.WAIT_END),
+)
 _ORDER = (Kind.QUEUE_START, Kind.QUEUE_FINISH, Kind.DEQUEUE)
 _QUIET = (*_EVERYDAY, *_ORDER, Kind.START, Kind.OFFSET, Kind.WINDOW, Kind.DIGEST, Kind.STREAM)
 
@@ -72,7 +75,9 @@ def _fault(event: Event) -> str:
 _WORDS: dict[Kind, Callable[[Event], str]] = {
     Kind.SEND: lambda e: f"sends {_run(e)}{f' to {e.peer}' if e.peer else ''}{_stream(e)}, window holds {e.value}",
     Kind.DELIVER: lambda e: f"delivers {_run(e)} of {e.peer}{_stream(e)}",
-    Kind.TAKEN: lambda e: f"has read {_run(e)} of {e.peer}{_stream(e)}",
+    Kind.TAKEN: lambda e: f"counts {_run(e)} of {e.peer}{_stream(e)} as taken",
+    Kind.HANDED: lambda e: f"has read {_run(e)} of {e.peer}{_stream(e)}",
+    Kind.UNREAD: lambda e: f"will not read {_run(e)} of {e.peer}{_stream(e)}: {(e.detail or {}).get('why')}",
     Kind.ACK: lambda e: f"hears that {e.peer} has {e.value}{_stream(e)}",
     Kind.PURGE: lambda e: f"purges up to {e.value}{_stream(e)}",
     Kind.REQUEST: lambda e: f"asks {e.peer} for {_run(e)}{_stream(e)}",

@@ -4,15 +4,20 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Awaitable, Callable
-from contextlib import aclosing, suppress
+from contextlib import AsyncExitStack, aclosing, suppress
+from pathlib import Path
 from typing import Any
 
 import pytest
 
+from ringcast.checkers import judge
 from ringcast.core import Lost
 from ringcast.errors import GroupClosed, StateError, UsageError, WaitExpired
-from ringcast.model import TOTAL, Message, Order, Rejoin, ViewChange, profile
-from ringcast.runtime import Group
+from ringcast.model import TOTAL, Kind, Message, Order, Rejoin, ViewChange, profile
+from ringcast.runtime import Group, OpenRun, join
+from ringcast.runtime.reading import Reading
+from ringcast.trace import read_run
+from ringcast.transport import MemoryHub, MemoryTransport
 from unit.runtime.test_group import World, in_world, read, until
 from unit.runtime.test_join import World as JoiningWorld
 from unit.runtime.test_join import in_world as in_joining_world
@@ -340,3 +345,61 @@ async def test_reading_costs_no_more_calls_than_runs(world: World) -> None:
     await read(b, 100)
     await asyncio.sleep(0)
     assert sum(counted) == 100 and len(counted) <= 2, counted
+
+
+# ---- the recording
+
+
+async def half_read_run(directory: Path) -> None:
+    """A sends a hundred, B reads ten and goes; everything is recorded."""
+    hub = MemoryHub()
+    config = profile("test", **WIDE)
+    async with AsyncExitStack() as stack:
+        groups = [
+            await stack.enter_async_context(
+                join(
+                    "g",
+                    name=name,
+                    transport=MemoryTransport(hub, name),
+                    seeds=("mem:A",),
+                    config=config,
+                    inspect=False,
+                    record=directory,
+                )
+            )
+            for name in "AB"
+        ]
+        a, b = groups
+        await until(lambda: len(a.members) == 2)
+        await a.send_many(HUNDRED)
+        await a.queue_many(HUNDRED)
+        found = [event async for event in first(b, 110)]
+        assert len(found) == 110
+        await asyncio.sleep(0.1)
+
+
+def test_a_recording_says_what_was_handed_over_and_what_was_not(tmp_path: Path) -> None:
+    """G15 is judged from what real members recorded: a hundred and ten of two hundred were read, the rest is named."""
+    asyncio.run(asyncio.wait_for(half_read_run(tmp_path), 60))
+    recordings = list(read_run([tmp_path]))
+    finding = judge(recordings).findings["G15"]
+    assert finding.verdict == "held" and finding.examined >= 110, finding  # an item of the order may stand behind
+    (at_b,) = [recording for recording in recordings if recording.member.name == "B"]
+    unread = [event for event in at_b.events if event.kind is Kind.UNREAD]
+    assert sum(event.count for event in unread) == 90
+    assert {(event.detail or {})["told"] for event in unread} == {"closed"}
+
+
+def test_a_reading_place_that_counts_too_much_is_found(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The fault that this place mends: a whole run is counted as soon as it is opened."""
+
+    def counts_at_once(self: Reading, run: OpenRun) -> None:
+        if run.delivered is not None and not run.counted:
+            self._driver_of().execute(self._driver_of().node.on_taken(0, run.delivered))
+            run.counted = len(run.batch.payloads)
+        self.messages = run.messages
+
+    monkeypatch.setattr(Reading, "_go_on", counts_at_once)
+    asyncio.run(asyncio.wait_for(half_read_run(tmp_path), 60))
+    finding = judge(read_run([tmp_path])).findings["G15"]
+    assert finding.verdict == "violated", finding

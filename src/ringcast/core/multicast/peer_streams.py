@@ -19,10 +19,10 @@ from ringcast.core.multicast.incoming import Incoming
 from ringcast.core.multicast.outgoing import Outgoing
 from ringcast.core.multicast.packing import ranges_budget
 from ringcast.core.packets import Ack, Channel, Highest, Request, Reset, Run, Unrepairable
-from ringcast.model import Address, Config, Event, Kind
+from ringcast.model import STREAMS_PER_EPOCH, Address, Config, Event, Kind
 
 MAX_PEERS = 1024
-_CHANNELS = len(Channel)
+assert len(Channel) == STREAMS_PER_EPOCH, "stream numbers of recordings would change"
 
 
 class PeerStreams:
@@ -113,7 +113,7 @@ class PeerStreams:
     def _stream_id(self, stream: Outgoing | Incoming) -> int:
         """Stream numbers in the recording: the epoch and the channel; 0 is the multicast."""
         assert isinstance(stream.tag, int)
-        return stream.tag * _CHANNELS + self.channel
+        return stream.tag * STREAMS_PER_EPOCH + self.channel
 
     # ---- receiving
 

@@ -12,9 +12,10 @@ from ringcast.sim.planted.merge import MERGE
 from ringcast.sim.planted.multicast import MULTICAST
 from ringcast.sim.planted.ordering import ORDERING
 from ringcast.sim.planted.planting import Planted
+from ringcast.sim.planted.reading import READING
 from ringcast.sim.planted.state import STATE
 
-KNOWN = (*MULTICAST, *MEMBERSHIP, *MERGE, *ORDERING, *STATE)
+KNOWN = (*MULTICAST, *MEMBERSHIP, *MERGE, *ORDERING, *STATE, *READING)
 
 
 def known(name: str) -> Planted:
