@@ -228,8 +228,8 @@ class Merging:
         out = self._carry(now_ns, self.leader.on_cancelled(now_ns, merge_id, str(decision.cause)))
         return out + self._carry(now_ns, self.participant.on_released(now_ns, merge_id))
 
-    def on_view(self, now_ns: int, view: View) -> Steps:
-        self.detection.on_view(now_ns, view)
+    def on_view(self, now_ns: int, view: View, left: Iterable[Address] = ()) -> Steps:
+        self.detection.on_view(now_ns, view, left)
         out = self._carry(now_ns, self.leader.on_view(now_ns, view))
         return out + self._carry(now_ns, self.participant.on_view(now_ns, view))
 

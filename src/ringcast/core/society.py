@@ -301,7 +301,8 @@ class Society:
         out += self.carry_out(now_ns, self.vigilance.on_view(now_ns, view))
         suspects = self.vigilance.detector.suspects
         out += self.carry_out(now_ns, self.membership.on_adopted(now_ns, message, self._body.order, suspects))
-        return out + self.carry_out(now_ns, self.merging.on_view(now_ns, view)) + self.carry_out(now_ns, said)
+        out += self.carry_out(now_ns, self.merging.on_view(now_ns, view, message.left))
+        return out + self.carry_out(now_ns, said)
 
     def _pass_on(self, now_ns: int, step: Effect) -> list[Effect]:
         return [step]

@@ -80,7 +80,7 @@ class Vigilance:
     def on_view(self, now_ns: int, view: View) -> Steps:
         self.pulse.view = view.id
         for member in () if self._view is None else self._view.members:
-            if member not in view and member in self.detector.complaints:
+            if member not in view and self.detector.complaints.has_lasted(member):
                 self.readmission.on_excluded(now_ns, member)
         self._view = view
         return self._carry(now_ns, self.detector.on_view(now_ns, view))

@@ -103,6 +103,7 @@ class NewView:
     transfers: tuple[Transfer, ...] = ()
     reunion: Reunion | None = None
     mark: Mark | None = None
+    left: tuple[Address, ...] = ()  # went of their own accord: nobody looks for them
 
     @property
     def digest(self) -> dict[Address, Entry]:

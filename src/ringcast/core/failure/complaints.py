@@ -1,6 +1,6 @@
 """Members that do not hear each other although others hear both: one of each pair has to go, or the group stands.
 
-A complaint (by, about) lives as long as it is repeated. One that has lasted for the limit names a culprit: the member
+A complaint (by, about) lives as long as it is repeated. One that was repeated for the limit names a culprit: the member
 that appears in most living complaints, as who cannot hear or as who is not heard; of equals an observer, then the later
 in the view. Without it the rest is judged again, so that one view settles several bad links. Everybody who knows the
 same complaints finds the same culprits, the culprit included: a coordinator counts what is said about itself.
@@ -24,6 +24,12 @@ class Complaints:
         """Does somebody not hear it, or does it not hear somebody?"""
         return any(member in pair for pair in self._spans)
 
+    def has_lasted(self, member: Address) -> bool:
+        """Was a complaint with it repeated? One alone may be of a member that then heard nobody any more."""
+        return any(
+            member in pair and 2 * (last - first) >= self.limit_ns for pair, (first, last) in self._spans.items()
+        )
+
     def on_complaint(self, now_ns: int, by: Address, about: Address) -> None:
         first, _ = self._spans.get((by, about), (now_ns, now_ns))
         self._spans[by, about] = (first, now_ns)
@@ -41,7 +47,7 @@ class Complaints:
         self.forget(now_ns, view)
         found: list[Address] = []
         spans = self._spans
-        while any(now_ns - first >= self.limit_ns for first, _ in spans.values()):
+        while any(last - first >= self.limit_ns for first, last in spans.values()):
             counts = dict.fromkeys(view.members, 0)
             for by, about in spans:
                 counts[by] += 1

@@ -75,6 +75,7 @@ class ViewChange:
             transfers=transfers,
             reunion=reunion,
             mark=self._mark(complete.mark, members, observers),
+            left=tuple(m for m in self.roll_call.leaving if m not in members),
         )
 
     def _mark(self, mark: Mark | None, members: tuple[Address, ...], observers: list[Address]) -> Mark | None:

@@ -96,7 +96,7 @@ class MergeDetector:
         """Discovery knows of these places."""
         for endpoint in endpoints:
             if endpoint != self.me.endpoint:
-                self.outsiders.remember(endpoint)
+                self.outsiders.find(endpoint)
 
     def on_announcement(
         self, now_ns: int, peer: Address, view_id: ViewId, coordinator: Address | None = None

@@ -206,9 +206,15 @@ def test_of_two_that_do_not_hear_each_other_the_later_goes_if_it_lasts_y13() -> 
     for _ in range(4):
         clock.detector.on_told(clock.now_ns, B, [C])
         suspected += clock.run(1 * SECOND, B, C)
-    assert suspected[0] == (2 * SECOND, Suspect(C, Reason.UNHEARD, ()))
+    assert suspected[0] == (2100 * MS, Suspect(C, Reason.UNHEARD, ()))
     cleared = [d for _, d in clock.run(5 * SECOND, B, C)]  # B hears C again: no more complaints.
     assert cleared[-1] == Unsuspect(C)
+
+
+def test_a_complaint_that_is_not_repeated_leads_to_nothing() -> None:
+    clock = Clock(A, A, B, C)
+    clock.detector.on_told(clock.now_ns, B, [C])
+    assert clock.run(5 * SECOND, B, C) == []
 
 
 def test_a_member_that_hears_nobody_goes_itself() -> None:

@@ -1,0 +1,39 @@
+"""A member left: nothing is sent to it any more once the limit of control streams has passed (Y19)."""
+
+from __future__ import annotations
+
+from ringcast.core import Packet
+from ringcast.model import SECOND, profile
+from ringcast.runtime import Group
+from ringcast.testing import World
+
+
+async def read(group: Group) -> None:
+    async for _ in group:
+        pass
+
+
+def test_no_packet_goes_to_a_member_that_left_y19() -> None:
+    with World(read, 4, seed=3, config="lan") as world:
+        left = world.names[1]
+        world.leave(left)
+        world.advance(profile("lan").resumer_ns / SECOND)
+        sent: list[tuple[str, float]] = []
+
+        def note(sender: str, to: str, packet: Packet) -> bool:
+            if to == left:
+                sent.append((sender, world.now))
+            return False
+
+        world.network.snares.append(note)
+        world.advance(30)
+        assert sent == []
+
+
+def test_a_process_that_starts_where_a_member_left_joins_y19() -> None:
+    with World(read, 3, seed=4, config="lan") as world:
+        world.leave(world.names[1])
+        world.advance(15)
+        world.start(world.names[1])
+        world.advance(0.1)
+        world.agree(10)
