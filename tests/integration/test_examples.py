@@ -1,6 +1,9 @@
-"""Every example runs, as a user would run it."""
+"""Every example runs, by exactly the command that its docstring prints."""
 
+import ast
 import json
+import os
+import re
 import subprocess
 import sys
 from collections.abc import Iterator
@@ -11,7 +14,65 @@ import pytest
 
 from ringcast.lab import free_ports
 
-EXAMPLES = Path(__file__).resolve().parents[2] / "examples"
+ROOT = Path(__file__).resolve().parents[2]
+EXAMPLES = ROOT / "examples"
+PATH = f"{Path(sys.executable).parent}{os.pathsep}{os.environ['PATH']}"  # `python` and `pytest` are this one's
+COMMAND = re.compile(r" *((?:python|pytest) examples/\S+(?: \S+)*)")  # two spaces end it: then comes what it does
+PRINTED = {
+    "bus_workers.py": ["python examples/bus_workers.py", "python examples/bus_workers.py 5 2000"],
+    "merging_counter.py": ["python examples/merging_counter.py"],
+    "replicated_store.py": [],  # it is run by its test
+    "shared_dict.py": [
+        "python examples/shared_dict.py 127.0.0.1:7001",
+        "python examples/shared_dict.py 127.0.0.1:7002 127.0.0.1:7001",
+    ],
+    "test_replicated_store.py": ["pytest examples/test_replicated_store.py --ringcast-seeds 20"],
+}
+DIALOGUES = ("shared_dict.py",)  # they read what is typed
+
+
+def printed(example: Path) -> list[str]:
+    """The commands in the docstring of an example."""
+    lines = (ast.get_docstring(ast.parse(example.read_text()), clean=False) or "").splitlines()
+    return [found[1] for line in lines if (found := COMMAND.match(line))]
+
+
+def started(command: str) -> subprocess.Popen[str]:
+    """By a shell, in the root of the repository, as a user would."""
+    return subprocess.Popen(
+        ["sh", "-c", f"exec {command}"],
+        stdin=subprocess.PIPE,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.STDOUT,
+        text=True,
+        cwd=ROOT,
+        env=os.environ | {"PATH": PATH},
+    )
+
+
+def test_every_example_prints_how_it_is_run() -> None:
+    examples = {path.name: printed(path) for path in sorted(EXAMPLES.glob("*.py"))}
+    assert examples == PRINTED
+
+
+@pytest.mark.needs("native")
+@pytest.mark.parametrize(
+    "command", [each for name, commands in PRINTED.items() if name not in DIALOGUES for each in commands]
+)
+def test_each_command_runs_as_it_is_printed(command: str) -> None:
+    child = started(command)
+    said, _ = child.communicate(timeout=300)
+    assert child.returncode == 0, said
+
+
+def test_the_dialogue_runs_as_it_is_printed() -> None:
+    with ExitStack() as stack:
+        first, second = (started(command) for command in PRINTED["shared_dict.py"])
+        for child in (first, second):
+            stack.callback(child.kill)
+            assert child.stdin is not None
+        assert first.communicate("colour=green\n\n", timeout=60)[1] is None and first.returncode == 0
+        assert second.communicate("\n", timeout=60)[1] is None and second.returncode == 0
 
 
 class Dialogue:

@@ -6,8 +6,9 @@ An error names the field, the value and the allowed range. Not a place for addre
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass, field, fields, replace
-from typing import Any, Literal
+from typing import Any, Literal, Protocol, runtime_checkable
 
 from ringcast.errors import ConfigError
 
@@ -102,12 +103,44 @@ class Config:
         return self.ack_every or max(1, self.capacity // 4)
 
     def with_changes(self, **changes: Any) -> Config:
-        """This config with some fields changed; an unknown field is an error that names the known ones."""
-        known = {spec.name for spec in fields(self)}
-        for name in changes:
-            if name not in known:
-                raise ConfigError(f"unknown config field {name!r}; known are {', '.join(sorted(known))}")
-        return replace(self, **changes)
+        """This config with some fields changed; an unknown field is an error that names the known ones.
+
+        Times are given in seconds, as a number or a timedelta, without the `_ns` that the field's name ends with:
+        `suspect_after=2.5` is `suspect_after_ns=2_500_000_000`.
+        """
+        return replace(self, **_in_fields(changes))
+
+
+def _in_fields(changes: dict[str, Any]) -> dict[str, Any]:
+    """Changes as people write them, by the names of the fields."""
+    found: dict[str, Any] = {}
+    specs = {spec.name: spec for spec in fields(Config)}
+    for name, value in changes.items():
+        is_time = f"{name}_ns" in specs
+        target = f"{name}_ns" if is_time else name
+        if target not in specs:
+            known = ", ".join(sorted(each.removesuffix("_ns") for each in specs))
+            raise ConfigError(f"unknown config field {name!r}; known are {known}")
+        if target in found:
+            raise ConfigError(f"{name!r} and its other unit are given both; give it once")
+        found[target] = _in_ns(name, value, specs[target].metadata) if is_time else value
+    return found
+
+
+@runtime_checkable
+class Duration(Protocol):
+    """A `datetime.timedelta`; this room imports no clock."""
+
+    def total_seconds(self) -> float: ...
+
+
+def _in_ns(name: str, value: object, bounds: Mapping[str, Any]) -> int:
+    seconds = value.total_seconds() if isinstance(value, Duration) else value
+    low, high = bounds["low"] / SECOND, bounds["high"] / SECOND
+    is_number = isinstance(seconds, int | float) and not isinstance(seconds, bool)
+    if not is_number or not low <= seconds <= high:
+        raise ConfigError(f"{name} must be from {low:g} to {high:g} seconds, or a timedelta, got {value!r}")
+    return round(seconds * SECOND)  # type: ignore[operator]
 
 
 def _check_range(name: str, value: object, low: int, high: int) -> None:
@@ -200,7 +233,7 @@ _PROFILES: dict[str, Config] = {
 
 
 def profile(name: Profile | str, **changes: Any) -> Config:
-    """The config of a profile (local, lan, wan or test), with some fields changed."""
+    """The config of a profile (local, lan, wan or test), with some fields changed as by `with_changes`."""
     if name not in _PROFILES:
         raise ConfigError(f"unknown profile {name!r}; known are {', '.join(_PROFILES)}")
     return _PROFILES[name].with_changes(**changes)

@@ -50,6 +50,7 @@ from ringcast.model import Address, Event, Kind
 from ringcast.runtime.chronicle import Chronicle
 from ringcast.runtime.coalescing import coalescer
 from ringcast.runtime.drops import Drops
+from ringcast.runtime.event_log import EventLog
 from ringcast.runtime.heartbeats import Audience, Heartbeats, Receiver
 from ringcast.runtime.mark_file import MarkStore
 from ringcast.runtime.spool import Spool
@@ -85,6 +86,7 @@ class Driver:
         self.drops = Drops()
         self.heard: dict[Address, int] = {}
         self.chronicle = Chronicle(node.me, self.heard)
+        self._event_log = EventLog(node.me, codec.group)
         self.inbox: deque[object] = deque()  # what the application reads, and where it stops on its way
         self.spool: Spool | None = None  # of a member that joins with state
         self.on_inbox: Callable[[], None] = _nothing
@@ -318,6 +320,7 @@ class Driver:
         self.transport.set_peers(self._others)
         windows = {member: incoming.window for member, incoming in self.node.group.incoming.items()}
         self.chronicle.on_view(self.now_ns(), effect.view, windows)
+        self._event_log.on_view(effect.view, self.chronicle)
         self.inbox.append(effect)
         self._freed = True
         if self._first_view is not None and not self._first_view.done():
@@ -326,6 +329,7 @@ class Driver:
     def _event(self, event: Event) -> None:
         if _OF_MEMBERSHIP <= event.kind < _OF_ORDER:
             self.chronicle.on_event(event)
+            self._event_log.on_event(event)
         self._record(event)
 
     def _note_freed(self, effect: Freed) -> None:

@@ -7,7 +7,7 @@ from ringcast.sim.application import Application
 from ringcast.sim.batch import Asked, Sweeper, Task, run_all
 from ringcast.sim.clock import Clock, LocalClock
 from ringcast.sim.cluster import HARNESS, Cluster, names_of
-from ringcast.sim.faults import Fault, Faults
+from ringcast.sim.faults import LINK_CHANGES, PARTITIONS, Fault, Faults
 from ringcast.sim.kept import Kept
 from ringcast.sim.member import Member
 from ringcast.sim.network import Catch, Link, Network
@@ -24,6 +24,8 @@ from ringcast.sim.workload import Load
 __all__ = [
     "HARNESS",
     "KNOWN",
+    "LINK_CHANGES",
+    "PARTITIONS",
     "WORKLOADS",
     "Application",
     "Asked",

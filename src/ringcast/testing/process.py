@@ -143,9 +143,9 @@ class Process:
         driver, group = self.place.entry.driver, self.group
         if driver is None or group is None or not driver.node.has_group or driver.inbox or group.waiting():
             return False
-        if group._desk.is_busy:
-            return False
         node = driver.node
+        if group._desk.is_busy or (node.society is not None and node.society.custody.reunion.reunion is not None):
+            return False
         return node.group.is_idle and node.peers.is_idle and node.order.is_idle
 
     def check(self) -> None:

@@ -11,8 +11,9 @@ from functools import partial
 from random import Random
 from typing import Protocol
 
+from ringcast.errors import UsageError
 from ringcast.model import SECOND
-from ringcast.sim import Clock, Fault
+from ringcast.sim import LINK_CHANGES, PARTITIONS, Clock, Fault
 from ringcast.testing.harness import Harness
 
 Act = Callable[[], None]
@@ -42,6 +43,28 @@ class Troubled(Protocol):
     def thaw(self, name: str) -> None: ...
 
     def crash(self, name: str) -> None: ...
+
+
+MEANT = {  # faults that are acts of the world
+    "crash": "crash(name)",
+    "death": "crash(name)",
+    "leave": "leave(name)",
+    "freeze": "freeze(name)",
+}
+NEEDS = {"one-way": 2, "deaf": 1, "mute": 1, "isolate": 1, "split": 1, "bridge": 2, "flap": 1}  # members to be named
+
+
+def check_fault(kind: str, members: tuple[str, ...]) -> None:
+    """UsageError for a fault that a world of real groups cannot do, or that names too few members."""
+    if kind in MEANT:
+        raise UsageError(f"{kind!r} is done with world.{MEANT[kind]}")
+    if kind not in LINK_CHANGES and kind not in PARTITIONS:
+        known = ", ".join(sorted([*LINK_CHANGES, *PARTITIONS]))
+        raise UsageError(f"a world cannot do the fault {kind!r}; it can do {known}")
+    if len(members) < NEEDS.get(kind, 0):
+        raise UsageError(f"the fault {kind!r} needs {NEEDS[kind]} members, {len(members)} were named")
+    if kind in LINK_CHANGES and len(members) > 2:
+        raise UsageError(f"the fault {kind!r} is for all links, those of one member, or one from a member to another")
 
 
 def draw_trouble(world: Troubled, seed: str, seconds: float, count: int, crashes: bool) -> Iterator[tuple[int, Act]]:

@@ -20,7 +20,7 @@ from ringcast.sim import Clock, Fault, Link, Network, names_of, tell
 from ringcast.testing.harness import Harness
 from ringcast.testing.passing import Passing
 from ringcast.testing.process import MakeApp, Partition, Process
-from ringcast.testing.trouble import draw_trouble
+from ringcast.testing.trouble import check_fault, draw_trouble
 from ringcast.testing.verdict import Diverged, Unsettled, Violated, differences, violations
 from ringcast.trace import MemoryRecorder, Recording, run_hash
 
@@ -116,8 +116,9 @@ class World:
         self._until(self._share_a_view, limit, "one view of all")
 
     def settle(self, limit: float = 30.0) -> None:
-        """Let time pass until there is one view, and nothing waits to be sent, acked or read."""
-        self._until(self._is_settled, limit, "everything sent, acked and read in one view")
+        """Let time pass until there is one view, nothing waits to be sent, acked or read, and the states of a merge's
+        sides are one everywhere."""
+        self._until(self._is_settled, limit, "everything sent, acked and read in one view, with one state")
 
     def do(self, name: str, work: Coroutine[Any, Any, T], limit: float = 60.0) -> T:
         """Run this coroutine in that process, let time pass until it is done, and give what it gives."""
@@ -146,9 +147,14 @@ class World:
         self.fault("isolate", name)
 
     def fault(self, kind: str, *members: str, amount: float = 0.0) -> None:
-        """Any fault of links or partitions that `ringcast.sim` has: loss, delay, one-way, deaf, bridge, …"""
+        """Any fault of links or partitions that `ringcast.sim` has: loss, delay, one-way, deaf, bridge, …
+
+        UsageError for what cannot be done here: faults of members, which are methods of the world, and cuts by kind of
+        packet, for frames of real drivers are only bytes.
+        """
         for name in members:
             self[name]
+        check_fault(kind, members)
         self.harness.faults.begin(Fault(kind, 0, sys.maxsize, members, amount))
 
     def heal(self) -> None:

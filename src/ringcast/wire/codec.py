@@ -51,6 +51,7 @@ class Codec:
 
     def __init__(self, group: str, me: Address) -> None:
         self.me = me
+        self.group = group
         self._group = group_tag(group)
         self._my_tag = address_tag(me)
         self._heads = {kind: pack_head(number, self._group, me) for kind, number in _KINDS.items()}

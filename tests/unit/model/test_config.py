@@ -1,11 +1,13 @@
 """The config: checked at construction, with errors that name the field, the value and the range."""
 
 from dataclasses import FrozenInstanceError
+from datetime import timedelta
+from typing import Any
 
 import pytest
 
 from ringcast.errors import ConfigError
-from ringcast.model import Config, profile
+from ringcast.model import MS, SECOND, Config, profile
 
 
 @pytest.mark.parametrize("name", ["local", "lan", "wan", "test"])
@@ -54,3 +56,25 @@ def test_acks_come_after_a_quarter_of_the_window_unless_told() -> None:
     assert profile("local", capacity=100).ack_after == 25
     assert profile("local", capacity=2).ack_after == 1
     assert profile("local", ack_every=7).ack_after == 7
+
+
+def test_times_are_written_in_seconds_or_as_a_timedelta() -> None:
+    config = profile("lan", suspect_after=2.5, stall_limit=timedelta(minutes=1), heartbeat=1, capacity=64)
+    assert (config.suspect_after_ns, config.stall_limit_ns, config.heartbeat_ns) == (2_500 * MS, 60 * SECOND, SECOND)
+    assert config.with_changes(suspect_after=timedelta(seconds=3)).suspect_after_ns == 3 * SECOND
+    assert profile("lan", suspect_after_ns=3 * SECOND) == profile("lan", suspect_after=3)
+
+
+@pytest.mark.parametrize(
+    ("changes", "words"),
+    [
+        ({"suspect_after": 5_000}, r"suspect_after must be from 0\.002 to 3600 seconds, or a timedelta, got 5000"),
+        ({"suspect_after": "2 s"}, "suspect_after must be from .* seconds, or a timedelta, got '2 s'"),
+        ({"suspect_after": True}, "suspect_after must be from"),
+        ({"suspect_after": 2, "suspect_after_ns": 2 * SECOND}, "given both"),
+        ({"capacity_ns": 2}, "unknown config field 'capacity_ns'; known are ack_every, announce, "),
+    ],
+)
+def test_times_that_cannot_be_meant_are_refused(changes: dict[str, Any], words: str) -> None:
+    with pytest.raises(ConfigError, match=words):
+        profile("lan", **changes)

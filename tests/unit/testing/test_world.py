@@ -3,6 +3,7 @@
 import asyncio
 import subprocess
 import sys
+from collections.abc import AsyncIterator
 from pathlib import Path
 
 import pytest
@@ -253,3 +254,49 @@ def test_a_run_depends_on_nothing_but_its_seed(hash_seed: str) -> None:
     env = {"PYTHONHASHSEED": hash_seed, "PYTHONPATH": f"{root}:{root.parent / 'src'}"}
     said = subprocess.run([sys.executable, "-c", code], env=env, capture_output=True, text=True, check=True)
     assert said.stdout.strip() == run_with_trouble(3)
+
+
+@pytest.mark.parametrize(
+    ("kind", "members", "words"),
+    [
+        ("clock", ("A",), "a world cannot do the fault 'clock'; it can do bridge, damage, "),
+        ("stop-reading", ("A",), "a world cannot do the fault 'stop-reading'"),
+        ("no-acks", (), "a world cannot do the fault 'no-acks'"),
+        ("earthquake", (), "a world cannot do the fault 'earthquake'"),
+        ("freeze", ("A",), r"'freeze' is done with world\.freeze\(name\)"),
+        ("crash", ("A",), r"'crash' is done with world\.crash\(name\)"),
+        ("death", ("A",), r"'death' is done with world\.crash\(name\)"),
+        ("one-way", ("A",), "the fault 'one-way' needs 2 members, 1 were named"),
+        ("isolate", (), "the fault 'isolate' needs 1 members, 0 were named"),
+        ("loss", ("A", "B", "C"), "the fault 'loss' is for all links"),
+    ],
+)
+def test_a_fault_that_a_world_cannot_do_is_refused_and_not_recorded(
+    kind: str, members: tuple[str, ...], words: str
+) -> None:
+    with World(Log, 3) as world:
+        before = world.trace_hash()
+        with pytest.raises(UsageError, match=words):
+            world.fault(kind, *members)
+        assert world.trace_hash() == before
+        world.abandon()
+
+
+class SlowWords(Words):
+    """Takes its time to load the state that a merge made."""
+
+    async def set_state(self, chunks: AsyncIterator[bytes]) -> None:
+        await asyncio.sleep(0.7)
+        await super().set_state(chunks)
+
+
+@pytest.mark.parametrize("seed", range(5))
+def test_what_is_settled_has_one_state_after_a_merge(seed: int) -> None:
+    with World(SlowWords, 4, seed=seed) as world:
+        world.partition("AB")
+        world.advance(5)
+        world.do("A", world.apps["A"].say("left"))
+        world.do("C", world.apps["C"].say("right"))
+        world.heal()
+        world.settle()
+        assert world.same(lambda app: app.words) == ["left", "right"]

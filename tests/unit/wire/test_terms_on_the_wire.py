@@ -15,17 +15,19 @@ JOIN = "a86f62736572766572c3aa776974685f7374617465c2a8636170616369747940ac77696e
 REQ = (
     "a86d657267655f69649293a14101a56d656d3a4102a476696577920393a14101a56d656d3a41a76d656d626572739193a14101a56d656d3a41"
 )
-TOLD = (
+OLD_TERMS = (
     "a57465726d7384ad6d6573736167655f6279746573cd05dc"
     "ae63617061636974795f666c6f6f7201a77072696d617279c3a87265756e69746573c2"
 )
+TOLD_TERMS = OLD_TERMS.replace("6d7384", "6d7385") + "a671756f72756d00"  # with the quorum
+NO_MARK = "a46d61726bc0"
 
 
 @pytest.mark.parametrize(
     ("recorded", "message"),
     [
-        ("0485" + JOIN + TOLD, Join(True, False, 64, 1_000, TERMS)),
-        ("2384" + REQ + TOLD, MergeReq(MERGE, V, (A,), TERMS)),
+        ("0486" + JOIN + TOLD_TERMS + NO_MARK, Join(True, False, 64, 1_000, TERMS)),
+        ("2384" + REQ + TOLD_TERMS, MergeReq(MERGE, V, (A,), TERMS)),
         ("0e81a3776879a178", JoinRefused("x")),
     ],
 )
@@ -36,7 +38,12 @@ def test_messages_are_written_as_recorded(recorded: str, message: Control) -> No
 
 @pytest.mark.parametrize(
     ("recorded", "message"),
-    [("0484" + JOIN, Join(True, False, 64, 1_000)), ("2383" + REQ, MergeReq(MERGE, V, (A,)))],
+    [
+        ("0484" + JOIN, Join(True, False, 64, 1_000)),
+        ("0485" + JOIN + OLD_TERMS, Join(True, False, 64, 1_000, TERMS)),
+        ("2383" + REQ, MergeReq(MERGE, V, (A,))),
+        ("2384" + REQ + OLD_TERMS, MergeReq(MERGE, V, (A,), TERMS)),
+    ],
 )
 def test_messages_from_before_there_were_terms_are_still_read(recorded: str, message: Control) -> None:
     assert decode_control(bytes.fromhex(recorded)) == message
