@@ -49,7 +49,7 @@ class ViewChecker:
 
 def content(view: Installed) -> tuple[object, ...]:
     """What must be equal wherever this id is installed. The previous view differs: members come from different ones."""
-    return view.members, view.observers, view.subgroups, view.capacity
+    return view.members, view.observers, view.subgroups, view.capacity, view.primary, view.votes
 
 
 def _names(view: Installed) -> str:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from dataclasses import dataclass, field
 
 from ringcast.model import Address, Digest, Event, ViewId
@@ -21,6 +22,9 @@ class Installed:
     digest: Digest = field(default_factory=Digest)
     synchrony: bool = True
     merge_id: str | None = None
+    primary: bool | None = None  # None: recorded without the primary policy
+    quorum: int = 0
+    votes: tuple[Address, ...] = ()  # as whom its members vote, observers left out
 
     @property
     def is_merge(self) -> bool:
@@ -49,4 +53,14 @@ def installed(event: Event) -> Installed:
         as_digest(detail.get("digest")),
         bool(detail.get("synchrony", True)),
         None if merge_id is None else str(merge_id),
+        None if detail.get("primary") is None else bool(detail["primary"]),
+        int(detail.get("quorum") or 0),
+        _votes(members, as_addresses(detail.get("observers")), detail.get("votes") or ()),
     )
+
+
+def _votes(
+    members: tuple[Address, ...], observers: tuple[Address, ...], votes: Iterable[Iterable[object]]
+) -> tuple[Address, ...]:
+    as_whom = {pair[0]: pair[1] for pair in map(as_addresses, votes)}
+    return tuple(dict.fromkeys(as_whom.get(member, member) for member in members if member not in observers))
