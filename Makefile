@@ -65,6 +65,12 @@ pause-runs: setup ## 500 random runs of a crash plus a pause in the simulated wo
 link-runs: setup ## 500 random runs of one bad link or direction for a minute (SEEDS=n for others)
 	@RINGCAST_SEEDS=$(or $(SEEDS),500) $(PYTHON_IN_VENV) -m pytest -q tests/simulation/test_bad_links_random.py -k link
 
+primary-runs: setup ## 500 random runs of the primary policy with pauses, cuts and restarts (mark file)
+	@RINGCAST_SEEDS=$(or $(SEEDS),500) $(PYTHON_IN_VENV) -m pytest -q -n 2 --timeout 3600 tests/simulation/test_primary_random.py
+
+observer-runs: setup ## 500 random runs of groups with observers, with pauses, cuts and restarts
+	@RINGCAST_SEEDS=$(or $(SEEDS),500) $(PYTHON_IN_VENV) -m pytest -q -n 2 --timeout 3600 tests/simulation/test_observers_random.py
+
 agreement: setup ## Checkers and rules on 320 simulated runs, good and bad: do they say the same?
 	@for first in 0 64 128 192 256; do RINGCAST_AGREEMENT_RUNS=64 RINGCAST_AGREEMENT_FIRST_SEED=$$first \
 		$(PYTHON_IN_VENV) -m pytest -q -s --timeout 1800 tests/pipeline/test_agreement.py || exit 1; done

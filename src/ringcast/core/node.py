@@ -134,6 +134,14 @@ class Node:
         """What this member knows of primary views; None without that policy."""
         return None if self.society is None else self.society.membership.primacy.mark
 
+    @property
+    def may_go_on(self) -> bool:
+        """False: this side is not primary, or only observers are left in it; nothing new is taken."""
+        if self._group is None:
+            return True
+        is_led = self.society is None or not self.society.membership.is_leaderless
+        return is_led and self._group.view.is_carried
+
     def begin(self, now_ns: int) -> list[Effect]:
         return self.group.begin(now_ns) if self.society is None else self.society.begin(now_ns)
 

@@ -63,10 +63,10 @@ class Company:
 
     # ---- being there
 
-    async def until_view(self, names: Iterable[str], at: Iterable[str] | None = None) -> Answers:
-        """Until these (or those named by `at`) have the view of exactly these names."""
+    async def until_view(self, names: Iterable[str], at: Iterable[str] | None = None, primary: bool = False) -> Answers:
+        """Until these (or those named by `at`) have the view of exactly these names; `primary`: which is primary."""
         names = list(names)
-        return await self.ask(names if at is None else at, "until_view", names=names)
+        return await self.ask(names if at is None else at, "until_view", names=names, primary=primary)
 
     async def ask(self, names: Iterable[str], do: str, /, **order: Any) -> Answers:
         names = list(names)

@@ -109,11 +109,13 @@ class PuppetProcess:
         return {}
 
     async def until_view(self, order: Answer) -> Answer:
-        """Wait until the view has exactly these members (names)."""
+        """Wait until the view has exactly these members (names); with `primary`: and is primary."""
         wanted = sorted(order["names"])
 
         def is_here() -> bool:
-            return sorted(member.name for member in self._group().members) == wanted
+            view = self._group().view
+            is_wanted = view.is_primary or not order.get("primary", False)
+            return is_wanted and sorted(member.name for member in view.members) == wanted
 
         async with self._changed:
             await self._changed.wait_for(is_here)

@@ -1,6 +1,7 @@
 """Real processes of which only the primary side goes on: cut in two and healed; all have the larger side's state."""
 
 import asyncio
+import signal
 from pathlib import Path
 from typing import Any
 
@@ -44,3 +45,38 @@ def test_the_smaller_side_is_refused_and_comes_back_with_the_state_of_the_larger
     assert one["counts"]["B"] >= WHILE_SPLIT + 100
     assert [len(told["histories"][name]["rejoins"]) for name in NAMES] == [0, 0, 0, 1, 1]
     expect_held(tmp_path, "G1", "G4", "G5")
+
+
+PAUSE_SECONDS = 9.0
+LIMIT_SECONDS = 10.0  # from the end of the pause to the primary view
+
+
+async def pause_one(record: Path, names: list[str], paused: str, killed: str | None = None) -> None:
+    """The group is primary, one is killed and another stopped for a while; then the live ones are primary again."""
+    async with Stage() as stage:
+        company = Company(stage, record, profile="lan", partition="primary")
+        await company.form(names)
+        await company.until_view(names, primary=True)
+        if killed is not None:
+            await company[killed].kill()
+        company[paused].signal(signal.SIGSTOP)
+        await asyncio.sleep(PAUSE_SECONDS)
+        company[paused].signal(signal.SIGCONT)
+        live = [name for name in names if name != killed]
+        async with asyncio.timeout(LIMIT_SECONDS):
+            await company.until_view(live, primary=True)
+        await company.ask(live, "send", count=10, size=100)
+        await company.ask(live, "leave")
+
+
+def test_y10_three_of_four_are_primary_after_the_coordinator_died_and_one_was_paused(tmp_path: Path) -> None:
+    """Y10: the two that went on were half of the last primary view, without its first member."""
+    asyncio.run(pause_one(tmp_path, list("ABCD"), paused="C", killed="A"))
+    expect_held(tmp_path, "G4", "G5")
+
+
+@pytest.mark.parametrize("paused", ["A", "B"])
+def test_y11_two_are_primary_again_after_one_was_paused(tmp_path: Path, paused: str) -> None:
+    """Y11: whichever of the two it was."""
+    asyncio.run(pause_one(tmp_path, list("AB"), paused=paused))
+    expect_held(tmp_path, "G4", "G5")

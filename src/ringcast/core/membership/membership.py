@@ -35,7 +35,7 @@ from ringcast.core.control import (
     ViewAck,
 )
 from ringcast.core.deadlines import earliest
-from ringcast.core.effects import Drop, Excluded, Left, Refused, Warn
+from ringcast.core.effects import Drop, Excluded, Freed, Left, Refused, Warn
 from ringcast.core.membership.follower import Follower, Streams
 from ringcast.core.membership.joining import Joiner
 from ringcast.core.membership.leading import Leading
@@ -92,6 +92,7 @@ class Membership:
         self.leading: Leading | None = None
         self.leaver: Leaver | None = None
         self.is_over = False
+        self.is_leaderless = False  # only observers are left in our view, as far as we know: nobody can change it
         self._excluded = False
         self._gone_to: ViewId | None = None  # a later view without us that a member of ours is in
         self._raise_ns: int | None = None  # suspicion is level-triggered: raised again until a view
@@ -256,8 +257,12 @@ class Membership:
         if view is None or leading is None or member not in view:
             return []
         out: Steps = []
-        if self.suspicions.add(member, why, final=final) and final:
+        is_new = self.suspicions.add(member, why, final=final)
+        if is_new and final:
             out.append(Event(Kind.SUSPECT, now_ns, view.id, member, detail={"why": why}))
+        if is_new and self.leader is None:  # Only observers are left: whoever waits is told.
+            self.is_leaderless = True
+            out.append(Freed())
         out += self._left_alone(view)
         self._raise_ns = now_ns + self.config.suspect_repeat_ns
         return out + leading.on_suspects(now_ns) if leading.is_mine else out
@@ -271,6 +276,7 @@ class Membership:
     def withdraw(self, member: Address) -> None:
         """It was heard again."""
         self.suspicions.withdraw(member)
+        self.is_leaderless = self.view is not None and self.leader is None
 
     def _on_stranger(self, now_ns: int, sender: Address, stranger: Stranger) -> Steps:
         """It goes on in a later view without us; if it led us, we lead ourselves."""
@@ -283,7 +289,11 @@ class Membership:
         out: Steps = []
         if sender == self.leader:
             out += self._exclude(stranger.view)
-        return out + self.suspect(now_ns, sender, f"is in {stranger.view}, without this member")
+        return out + self._suspect_departed(now_ns, sender, stranger.view)
+
+    def _suspect_departed(self, now_ns: int, member: Address, view: ViewId) -> Steps:
+        """It lives, in a later view without us: a merge that it leads goes on, and brings us together again."""
+        return self._suspect_member(now_ns, member, f"is in {view}, without this member", final=True)
 
     def _left_alone(self, view: View) -> Steps:
         """Nobody leads a coordinator: it is excluded when nobody is left to it, and somebody is known to go on."""
@@ -305,7 +315,7 @@ class Membership:
         out = self._exclude(view.id)
         for member in () if self.view is None else self.view.members:
             if member in view and member != self.me:
-                out += self.suspect(now_ns, member, f"is in {view.id}, without this member")
+                out += self._suspect_departed(now_ns, member, view.id)
         return out
 
     # ---- roll calls and views, at a member
@@ -370,6 +380,7 @@ class Membership:
         self.suspicions.on_view(view, suspected)
         self._excluded = False
         self._gone_to = None
+        self.is_leaderless = self.leader is None
         out = self.primacy.on_view(view) + self.leading.on_view(now_ns, message) + self._want_primary(now_ns)
         return out + ([] if self.leaver is None else self.leave(now_ns))
 

@@ -9,7 +9,7 @@ from dataclasses import dataclass, field
 from typing import NamedTuple
 
 from ringcast.core.control import NOTHING_TO_SETTLE, Control, MergeId, NewView, Settlement, Source, Standing
-from ringcast.core.effects import Beat, Drop, Excluded, KeepMark, Left, Refused, Warn
+from ringcast.core.effects import Beat, Drop, Excluded, Freed, KeepMark, Left, Refused, Warn
 from ringcast.core.membership.decisions import Decision
 from ringcast.model import Address, Entry, Mark
 
@@ -119,6 +119,7 @@ Step = (
     | Warn
     | Beat
     | KeepMark
+    | Freed
     | Left
     | Refused
     | Excluded

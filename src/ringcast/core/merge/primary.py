@@ -1,8 +1,8 @@
 """Whether another side that was found proves that the primary side went on without us.
 
-A place is given up only on proof of a later primary view without us: the other side is in it, or knows that it came
-about. A primary view that is not later than what we know is no such proof: its members were cut off or paused, and did
-not notice yet. A pure function of the real views.
+A place is given up only on proof of a later primary view without us: the other side is in it, or some of it were and
+know that it came about. A primary view that we were in ourselves, or an older one, is no such proof: who still is in it
+was cut off or paused, and did not notice yet. A pure function of the real views.
 """
 
 from __future__ import annotations
@@ -25,12 +25,15 @@ def primary_elsewhere(me: Address, mine: View, others: Iterable[View]) -> tuple[
 
 
 def _is_proof(me: Address, mine: View, known: Mark, view: View, theirs: Mark) -> bool:
-    if known.votes_of([me])[0] in theirs.last.voters:
-        return False  # It was to be ours too, and never reached us.
+    last = theirs.last
+    if last.expect or known.votes_of([me])[0] in last.voters:
+        return False  # Nothing came about yet; or it was to be ours too, and never reached us.
     if view.is_primary and _is_other_chain(mine, known, theirs):
         return True
-    is_later = theirs.last.view > known.last.view and not theirs.last.expect
-    return is_later and (view.is_primary or not mine.is_primary)
+    if last.view < known.last.view:
+        return False
+    is_spoken_for = view.is_primary or any(vote in last.voters for vote in theirs.votes_of(view.voters))
+    return is_spoken_for and (view.is_primary or not mine.is_primary)
 
 
 def _is_other_chain(mine: View, known: Mark, theirs: Mark) -> bool:

@@ -1,0 +1,50 @@
+"""Observers are members like any other but never coordinate: cut off they come back; alone, their sends end."""
+
+from __future__ import annotations
+
+import pytest
+
+from ringcast.runtime import Group
+from ringcast.testing import World
+
+
+async def idle(group: Group) -> None:
+    async for _ in group:
+        pass
+
+
+def group_of(world: World, name: str) -> Group:
+    group = world[name].group
+    assert group is not None
+    return group
+
+
+@pytest.mark.parametrize("seed", range(6))
+@pytest.mark.parametrize("seconds", [2.0, 5.0])
+def test_y17_an_observer_that_was_cut_off_comes_back_after_the_heal(seed: int, seconds: float) -> None:
+    """Y17: alone it may not make a view; it stays in the old one, suspects the others, and is taken back by a merge."""
+    with World(idle, list("ABCO"), seed=seed, observers="O") as world:
+        world.isolate("O")
+        world.advance(seconds)
+        assert len(group_of(world, "A").members) == 3
+        world.heal()
+        world.agree(limit=8)
+        assert sorted(member.name for member in group_of(world, "O").members) == list("ABCO")
+
+
+@pytest.mark.parametrize("seed", range(4))
+def test_y17_two_observers_that_were_cut_off_together_come_back(seed: int) -> None:
+    with World(idle, list("ABOP"), seed=seed, observers="OP") as world:
+        world.partition("AB", "OP")
+        world.advance(4)
+        world.heal()
+        world.agree(limit=8)
+
+
+@pytest.mark.parametrize("seed", range(4))
+def test_y17_a_paused_observer_comes_back(seed: int) -> None:
+    with World(idle, list("ABO"), seed=seed, observers="O") as world:
+        world.freeze("O")
+        world.advance(9)
+        world.thaw("O")
+        world.agree(limit=8)

@@ -1,0 +1,62 @@
+"""When another side proves that the primary side went on without us."""
+
+from ringcast.core.merge.primary import primary_elsewhere
+from ringcast.model import Address, Electorate, Mark, View, ViewId
+
+A, B, C, D, E = (Address(name, 1, f"mem:{name}") for name in "ABCDE")
+
+
+def primary(number: int, *members: Address) -> View:
+    view_id = ViewId(number, members[0])
+    return View(view_id, members, mark=Mark(Electorate(view_id, members), (), True))
+
+
+def aside(number: int, last: View, *members: Address) -> View:
+    """A view that is not primary, of members that know this last primary view."""
+    assert last.mark is not None
+    return View(ViewId(number, members[0]), members, mark=last.mark._replace(is_primary=False))
+
+
+FIRST, SECOND = primary(1, A, B, C, D), primary(5, A, B)
+
+
+def test_a_later_primary_view_without_us_is_proof() -> None:
+    assert primary_elsewhere(C, aside(2, FIRST, C, D), [SECOND]) == (SECOND, SECOND.mark.last)  # type: ignore[union-attr]
+    assert primary_elsewhere(C, FIRST, [SECOND]) is not None  # We are in a primary view that is out of date.
+
+
+def test_a_stale_primary_view_that_we_were_in_ourselves_is_none() -> None:
+    """Y10: B and C went on without D, which was paused and still is in the first view."""
+    assert primary_elsewhere(B, aside(2, FIRST, B, C), [FIRST]) is None
+
+
+def test_a_later_view_that_is_not_primary_excludes_nobody() -> None:
+    assert primary_elsewhere(D, FIRST, [aside(2, FIRST, B, C)]) is None
+
+
+def test_a_primary_view_that_we_know_of_and_are_not_in_is_proof() -> None:
+    """Somebody who joined us knew it."""
+    assert primary_elsewhere(C, aside(9, SECOND, C, D), [SECOND]) is not None
+
+
+def test_who_was_in_a_later_primary_view_proves_it_even_if_none_is_primary_now() -> None:
+    assert primary_elsewhere(C, aside(2, FIRST, C, D), [aside(6, SECOND, B)]) is not None
+    assert primary_elsewhere(C, aside(2, FIRST, C, D), [aside(6, SECOND, E)]) is None  # hearsay
+
+
+def test_a_view_that_was_to_be_ours_too_is_none() -> None:
+    assert primary_elsewhere(B, aside(2, FIRST, B), [aside(6, SECOND, A)]) is None
+
+
+def test_with_a_quorum_a_primary_side_of_another_chain_is_proof_whatever_its_numbers() -> None:
+    known = aside(9, primary(7, A, B), A, B)
+    fresh = primary(2, *(member._replace(incarnation=2) for member in (C, D, E)))
+    assert known.mark is not None and fresh.mark is not None
+    mine = View(known.id, known.members, mark=known.mark._replace(quorum=3, root=ViewId(0, A)))
+    theirs = View(fresh.id, fresh.members, mark=fresh.mark._replace(quorum=3, root=ViewId(0, C)))
+    assert primary_elsewhere(A, mine, [theirs]) is not None
+    assert primary_elsewhere(A, known, [fresh]) is None
+
+
+def test_without_the_policy_nobody_gives_up_its_place() -> None:
+    assert primary_elsewhere(A, View(ViewId(1, A), (A,)), [View(ViewId(2, B), (B,))]) is None
