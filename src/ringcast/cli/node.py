@@ -16,7 +16,7 @@ import click
 
 from ringcast.cli.output import json_option, say_progress
 from ringcast.errors import GroupClosed, NotPrimary
-from ringcast.model import GroupEvent, Message, Rejoin, StatesApart
+from ringcast.model import GroupEvent, Message, Rejoin, StatesApart, Undelivered
 from ringcast.runtime import Group, join
 
 PATIENCE_SECONDS = 3.0
@@ -141,6 +141,8 @@ def _as_json(event: GroupEvent) -> str:
         return json.dumps({"rejoin": str(event)})
     if isinstance(event, StatesApart):
         return json.dumps({"states_apart": event.why})
+    if isinstance(event, Undelivered):
+        return json.dumps({"undelivered": {"to": str(event.to), "first": event.first, "count": event.count}})
     sides = [[str(member) for member in side] for side in event.view.subgroups]
     members = [str(member) for member in event.view.members]
     return json.dumps({"view": str(event.view.id), "members": members, "merged": sides})
@@ -153,6 +155,8 @@ def _in_words(event: GroupEvent) -> str:
         return "-- this member was excluded; it comes back as a new one"
     if isinstance(event, StatesApart):
         return f"-- the states of the sides did not become one: {event.why}"
+    if isinstance(event, Undelivered):
+        return f"-- {event.to.name} left before it had acked the last {event.count} messages to it"
     if event.view.is_merge:
         sides = " with ".join(", ".join(member.name for member in side) for side in event.view.subgroups)
         return f"-- view {event.view.id.number}, merged: {sides}; what each side sent while apart stayed there"

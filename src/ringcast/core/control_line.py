@@ -55,8 +55,8 @@ class ControlLine:
                 out.append(effect)
         return out, messages
 
-    def on_view(self, previous: View | None, view: View) -> None:
-        self._forsaken.on_view(previous, view)
+    def on_view(self, now_ns: int, previous: View | None, view: View) -> list[Effect]:
+        return self._forsaken.on_view(now_ns, previous, view)
 
     def on_interval(self, now_ns: int, view: View | None) -> list[Effect]:
         return self._forsaken.on_interval(now_ns, view) + self.streams.on_interval(now_ns)

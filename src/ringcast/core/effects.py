@@ -11,7 +11,7 @@ from typing import NamedTuple
 
 from ringcast.core.control import Side
 from ringcast.core.packets import Channel, Packet
-from ringcast.model import Address, Event, Mark, View, ViewId
+from ringcast.model import Address, Event, Mark, Undelivered, View, ViewId
 from ringcast.order import Stamp
 
 
@@ -243,5 +243,6 @@ Effect = (
     | Beat
     | Left
     | Excluded
+    | Undelivered
     | Event
 )

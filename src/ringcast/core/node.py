@@ -172,6 +172,7 @@ class Node:
         """
         self._wake_by(now_ns)
         settled = self.order.settle(now_ns, settlement)
+        previous = None if self._group is None else self._group.view
         if self._group is not None:
             told = self._group.on_view(now_ns, view, offsets, notes)
         else:
@@ -181,7 +182,7 @@ class Node:
             sender, run = self._early.popleft()
             told += self._group.on_run(now_ns, sender, run)
         self.order.on_view(view)
-        return settled + self.order.sift(now_ns, told)
+        return settled + self.order.sift(now_ns, told) + self._forsaken.on_view(now_ns, previous, view)
 
     # ---- the application sends
 
@@ -232,6 +233,8 @@ class Node:
         """One message to some peers, on the stream of each; `may_send_to` said yes."""
         self._wake_by(now_ns)
         whole = len(payload) <= self.largest_whole
+        for peer in peers:
+            self.peers.sent[peer] = self.peers.sent.get(peer, 0) + 1
         return self.peers.send(now_ns, peers, [payload] if whole else pieces_of(payload, self._budget))
 
     def fit_in_order(self, sizes: list[int], to: list[Address] | None) -> int:

@@ -298,8 +298,7 @@ class Society:
         behind_view = next(at for at, effect in enumerate(out, 1) if isinstance(effect, Install))
         states, said = self.custody.on_view(now_ns, message)
         out[behind_view:behind_view] = states
-        self.line.on_view(previous, view)
-        self.state.on_departed(previous, view)
+        out += self.line.on_view(now_ns, previous, view) + self.state.on_departed(now_ns, previous, view)
         out += self.carry_out(now_ns, self.vigilance.on_view(now_ns, view))
         suspects = self.vigilance.detector.suspects
         out += self.carry_out(now_ns, self.membership.on_adopted(now_ns, message, self._body.order, suspects))

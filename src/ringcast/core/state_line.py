@@ -61,11 +61,11 @@ class StateLine:
         self._number = message.id.number
         return out + self._unprovided(message) + self._on_reunion(now_ns, message) + self._on_early(now_ns)
 
-    def on_departed(self, previous: View | None, view: View) -> None:
+    def on_departed(self, now_ns: int, previous: View | None, view: View) -> list[Effect]:
         """Nothing is kept for those whom this view removed, or of what they gave."""
-        self._forsaken.on_view(previous, view)
         gone = () if previous is None else [member for member in previous.members if member not in view]
         self._early = [delivery for delivery in self._early if delivery.origin not in gone]
+        return self._forsaken.on_view(now_ns, previous, view)
 
     def _on_reunion(self, now_ns: int, message: NewView) -> list[Effect]:
         out, source = self.reunion.on_view(now_ns, message)

@@ -4,7 +4,17 @@ from ringcast.model.address import MAX_ENDPOINT, MAX_INCARNATION, MAX_NAME, Addr
 from ringcast.model.config import MIB, MS, SECOND, Config, Profile, profile
 from ringcast.model.digest import Digest, Entry
 from ringcast.model.event import SCHEMA_VERSION, STREAMS_PER_EPOCH, Event, Kind
-from ringcast.model.message import Batch, Delivery, GroupEvent, Message, Notice, Rejoin, StatesApart, ViewChange
+from ringcast.model.message import (
+    Batch,
+    Delivery,
+    GroupEvent,
+    Message,
+    Notice,
+    Rejoin,
+    StatesApart,
+    Undelivered,
+    ViewChange,
+)
 from ringcast.model.order import TOTAL, Order
 from ringcast.model.primary import Electorate, Mark, combined, first_mark
 from ringcast.model.terms import Terms
@@ -38,6 +48,7 @@ __all__ = [
     "Rejoin",
     "StatesApart",
     "Terms",
+    "Undelivered",
     "View",
     "ViewChange",
     "ViewId",

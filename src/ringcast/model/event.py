@@ -37,6 +37,7 @@ class Kind(IntEnum):
     OFFSET = 18  # a window for peer starts (or is reset forward) at value; detail.cause = join | merge | view
     WINDOW = 19  # occupancy of peer's receive window: value = held, other = capacity
     STREAM = 20  # a stream to or from peer begins: stream = its id, detail.epoch
+    UNDELIVERED = 24  # first, count were not acked by peer when it left: given up; value = messages it is told of
     # what the application gets (G15)
     HANDED = 21  # given to the application's code: peer = sender, first, count; value = 1: numbers of the one order
     UNREAD = 22  # delivered and not given to it: as HANDED; detail.why, detail.told = the error it gets, or "closed"

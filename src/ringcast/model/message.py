@@ -179,5 +179,18 @@ class Rejoin:
     why: str
 
 
-Notice = ViewChange | Rejoin | StatesApart  # what the application is told between messages
+@dataclass(frozen=True, slots=True)
+class Undelivered:
+    """`to` left before it had acked these private messages of this member: it may not have got them (G16).
+
+    `first` is the number of the first among those sent to it since it came, counted from 1. It stands behind the view
+    without that member.
+    """
+
+    to: Address
+    first: int
+    count: int
+
+
+Notice = ViewChange | Rejoin | StatesApart | Undelivered  # what the application is told between messages
 GroupEvent = Message | Notice  # what reading a group gives

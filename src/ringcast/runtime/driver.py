@@ -46,7 +46,7 @@ from ringcast.core import (
     Warn,
 )
 from ringcast.errors import JoinRefused, RingcastError, TransportError
-from ringcast.model import Address, Event, Kind
+from ringcast.model import Address, Event, Kind, Undelivered
 from ringcast.runtime.chronicle import Chronicle
 from ringcast.runtime.coalescing import coalescer
 from ringcast.runtime.drops import Drops
@@ -144,6 +144,7 @@ class Driver:
             SideOver: self._state,
             GiveMerged: self._state,
             MergedOver: self._state,
+            Undelivered: self._tell,
             Event: self._event,
         }
 
@@ -306,6 +307,9 @@ class Driver:
             self.on_state(effect)
         else:
             self.inbox.append(effect)
+
+    def _tell(self, notice: Undelivered) -> None:
+        self.inbox.append(notice)
 
     def _state(self, effect: Effect) -> None:
         self.on_state(effect)

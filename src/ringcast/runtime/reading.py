@@ -19,7 +19,7 @@ from operator import length_hint
 
 from ringcast.core import IN_THE_STATE, Channel, Deliver, Dequeue, Install, ProvideState, fate
 from ringcast.errors import RingcastError, UsageError
-from ringcast.model import Batch, Delivery, Event, Kind, Message, Notice, Rejoin, View, ViewChange
+from ringcast.model import Batch, Delivery, Event, Kind, Message, Notice, Rejoin, Undelivered, View, ViewChange
 from ringcast.runtime.driver import Driver
 from ringcast.runtime.ordered import Ordered
 from ringcast.runtime.reunion import Stop
@@ -105,6 +105,8 @@ class Reading:
             elif isinstance(item, Install):
                 view = item.view
                 self._past.append(ViewChange(view))
+            elif isinstance(item, Undelivered):
+                self._past.append(item)
         self._past.append(ended)
         inbox.clear()
 
@@ -188,6 +190,8 @@ class Reading:
             if type(delivered) is Install:
                 self._view = delivered.view
                 return ViewChange(delivered.view)
+            if type(delivered) is Undelivered:
+                return delivered
             if type(delivered) is Stop:
                 self.desk.reunite(delivered)
             elif type(delivered) is Refill:

@@ -32,7 +32,7 @@ from ringcast.core import (
     Warn,
     fate,
 )
-from ringcast.model import SECOND, Address, Event, Kind, ViewId
+from ringcast.model import SECOND, Address, Event, Kind, Undelivered, ViewId
 from ringcast.sim.application import Application
 from ringcast.sim.clock import LocalClock
 from ringcast.sim.invariants import TickCheck, check_packet
@@ -94,6 +94,7 @@ class Member:
             Left: self._leave_world,
             Excluded: self._note_exclusion,
             Beat: self._ignore,
+            Undelivered: self._ignore,
             Event: self._note,
         }
 

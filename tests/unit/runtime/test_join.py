@@ -10,7 +10,7 @@ import pytest
 import ringcast
 from ringcast.core import Excluded, Lost
 from ringcast.errors import ConfigError, GroupClosed, NotMember, PlaceLost, WaitExpired
-from ringcast.model import Batch, Message, Rejoin, ViewChange, ViewId, profile
+from ringcast.model import Batch, Message, Rejoin, Undelivered, ViewChange, ViewId, profile
 from ringcast.runtime import Group, join
 from ringcast.runtime.discovery import NoAnswerYet
 from ringcast.transport import Endpoint, MemoryHub, MemoryTransport
@@ -71,6 +71,40 @@ def is_view_of(*names: str) -> Callable[[object], bool]:
 
 def is_message(payload: bytes) -> Callable[[object], bool]:
     return lambda event: isinstance(event, Message) and event.payload == payload
+
+
+# ---- private messages to somebody who leaves (G16)
+
+
+@in_world
+async def test_who_leaves_before_it_acked_private_messages_is_named_behind_the_view_without_it(world: World) -> None:
+    a, b = await world.enter("A", "B")
+    reading = asyncio.create_task(events_until(b, is_message(b"2")))
+    await a.send(b"1", to=[b.me])
+    await a.send(b"2", to=[b.me])
+    await reading
+    await a.flush()
+    for number in range(3, 6):
+        await a.send(b"%d" % number * 3_000, to=[b.me])  # in pieces; nobody reads them
+    await a.send(b"to all")
+    await b.close()  # Without a word, as a crash.
+    seen = await events_until(a, lambda event: isinstance(event, Undelivered))
+    assert seen[-1] == Undelivered(b.me, 3, 3)
+    assert is_view_of("A")(seen[-2])
+    await a.flush()  # Nobody is left to wait for.
+
+
+@in_world
+async def test_who_leaves_with_everything_acked_is_not_named(world: World) -> None:
+    a, b = await world.enter("A", "B")
+    reading = asyncio.create_task(events_until(b, is_message(b"1")))
+    await a.send(b"1", to=[b.me])
+    await reading
+    await a.flush()
+    await b.leave()
+    await a.send(b"done")
+    seen = await events_until(a, is_message(b"done"))
+    assert not [event for event in seen if isinstance(event, Undelivered)]
 
 
 # ---- coming and going

@@ -2,9 +2,10 @@
 
 A stream belongs to two incarnations and to no view, so no view ends it by itself; without this a message to a crashed
 process would be repeated indefinitely, a gap in what it sent would be requested indefinitely, and a send that waits for
-room on its stream would never end (G14). One rule for every channel: application, control and state. What only matters
-between members (control, state) ends with the view that removes the peer. A member of the view is never given up here:
-suspicion and a view are the answer to it.
+room on its stream would never end (G14). One rule for every channel: application, control and state. What is between
+members ends with the view that removes the peer; streams of other outsiders when nothing moved for the limit. What the
+application had sent and the peer had not acked is named to it (`Undelivered`, G16). A member of the view is never given
+up here: suspicion and a view are the answer to it.
 What was received of a stream is remembered even so: forgotten, an old packet would begin it again (G1).
 """
 
@@ -16,7 +17,8 @@ from ringcast.core.effects import Drop, Effect, Freed
 from ringcast.core.multicast.incoming import Incoming
 from ringcast.core.multicast.outgoing import Outgoing
 from ringcast.core.multicast.peer_streams import PeerStreams
-from ringcast.model import Address, View
+from ringcast.core.packets import Channel
+from ringcast.model import Address, Event, Kind, Undelivered, View
 
 
 class Standing(NamedTuple):
@@ -38,14 +40,29 @@ class Forsaken:
         self._limit_ns = limit_ns
         self._standing: dict[Way, Standing] = {}
 
-    def on_view(self, previous: View | None, view: View) -> None:
+    def on_view(self, now_ns: int, previous: View | None, view: View) -> list[Effect]:
         """Whom this view removed needs and gives nothing more; a later send to it begins a new stream."""
+        out: list[Effect] = []
         for member in () if previous is None else previous.members:
             if member not in view:
-                self._streams.outgoing.pop(member, None)
+                out += self._end(now_ns, member)
                 incoming = self._streams.incoming.get(member)
                 if incoming is not None:
                     incoming.give_up_gap()
+        return out
+
+    def _end(self, now_ns: int, peer: Address) -> list[Effect]:
+        """End the stream to this peer. What it has not acked is told, if it is the application's (G16)."""
+        streams, stream = self._streams, self._streams.outgoing.pop(peer, None)
+        sent = streams.sent.pop(peer, 0)
+        if stream is None or not stream.window.occupancy or streams.channel is not Channel.PEER:
+            return []
+        window = stream.window
+        items = window.get_run(window.low + 1, window.high)
+        count = sum(type(item) is bytes for item in items)  # the last item of each message; not what the ordering sent
+        run = window.low + 1, window.occupancy
+        event = Event(Kind.UNDELIVERED, now_ns, None, peer, streams.stream_id(stream), *run, value=count)
+        return [event, Undelivered(peer, sent - count + 1, count), Freed()] if count else [event, Freed()]
 
     def on_interval(self, now_ns: int, view: View | None) -> list[Effect]:
         outside = [
@@ -58,7 +75,7 @@ class Forsaken:
         out: list[Effect] = []
         for way, stream in outside:
             if now_ns - self._standing[way].since_ns >= self._limit_ns:
-                out += self._give_up(way[0], stream)
+                out += self._give_up(now_ns, way[0], stream)
         return out
 
     def _look(self, now_ns: int, way: Way, stream: Outgoing | Incoming) -> Standing:
@@ -68,10 +85,10 @@ class Forsaken:
             return before
         return Standing(stream.tag, mark, now_ns)
 
-    def _give_up(self, peer: Address, stream: Outgoing | Incoming) -> list[Effect]:
+    def _give_up(self, now_ns: int, peer: Address, stream: Outgoing | Incoming) -> list[Effect]:
         if isinstance(stream, Outgoing):
-            del self._streams.outgoing[peer]
-            return [Drop("gave up a stream to a process outside the view", peer, stream.window.occupancy), Freed()]
+            drop = Drop("gave up a stream to a process outside the view", peer, stream.window.occupancy)
+            return [drop, *self._end(now_ns, peer), Freed()]
         has_gap = stream.window.highest > stream.window.ready
         dropped = stream.give_up_gap()
         return [Drop("gave up a gap in a stream from a process outside the view", peer, dropped)] if has_gap else []

@@ -38,6 +38,7 @@ class PeerStreams:
         self._largest_message = largest_message or config.max_message_bytes
         self.outgoing: dict[Address, Outgoing] = {}
         self.incoming: dict[Address, Incoming] = {}
+        self.sent: dict[Address, int] = {}  # messages of the application to each peer since it came (PEER)
         self._epoch = 0
 
     # ---- sending
@@ -99,7 +100,7 @@ class PeerStreams:
                     now_ns,
                     None,
                     peer,
-                    self._stream_id(stream),
+                    self.stream_id(stream),
                     window.high - len(items) + 1,
                     len(items),
                     0,
@@ -110,7 +111,7 @@ class PeerStreams:
             out += [Unicast(peer, run) for run in runs]
         return out
 
-    def _stream_id(self, stream: Outgoing | Incoming) -> int:
+    def stream_id(self, stream: Outgoing | Incoming) -> int:
         """Stream numbers in the recording: the epoch and the channel; 0 is the multicast."""
         assert isinstance(stream.tag, int)
         return stream.tag * STREAMS_PER_EPOCH + self.channel
@@ -188,7 +189,7 @@ class PeerStreams:
             out.append(Drop("a message above max_message_bytes", incoming.origin, too_large))
         if not count:
             return
-        stream = self._stream_id(incoming)
+        stream = self.stream_id(incoming)
         held = incoming.window.occupancy
         out.append(Event(Kind.DELIVER, now_ns, None, incoming.origin, stream, first, count, 0, held, self.capacity))
         assert isinstance(incoming.tag, int)
@@ -207,7 +208,7 @@ class PeerStreams:
         if incoming is None or incoming.tag != delivery.epoch:
             return []  # The stream began anew meanwhile; what was read belonged to the old one.
         ack = incoming.on_taken(delivery)
-        stream, first, count = self._stream_id(incoming), delivery.first, delivery.count
+        stream, first, count = self.stream_id(incoming), delivery.first, delivery.count
         taken = Event(Kind.TAKEN, now_ns, None, delivery.origin, stream, first, count, 0, for_nobody)
         return [taken] if ack is None else [taken, Unicast(delivery.origin, ack)]
 
@@ -217,7 +218,7 @@ class PeerStreams:
         stream = self.outgoing.get(sender)
         if stream is None or stream.tag != ack.tag:
             return [Drop("an ack for a stream that is over", sender)]
-        stream_id = self._stream_id(stream)
+        stream_id = self.stream_id(stream)
         out: list[Effect] = [Event(Kind.ACK, now_ns, None, sender, stream_id, value=ack.upto)]
         purged = stream.on_ack(sender, ack.upto)
         if purged:
@@ -232,7 +233,7 @@ class PeerStreams:
             return [Drop("a request for a stream that is over", sender), Unicast(sender, over)]
         out: list[Effect] = []
         for run in stream.on_request(sender, request.ranges):
-            out.append(Event(Kind.REPAIR, now_ns, None, sender, self._stream_id(stream), run.first, len(run.items)))
+            out.append(Event(Kind.REPAIR, now_ns, None, sender, self.stream_id(stream), run.first, len(run.items)))
             out.append(Unicast(sender, run))
         return out
 
@@ -256,7 +257,7 @@ class PeerStreams:
         out: list[Effect] = [Unicast(incoming.origin, answer)]
         if isinstance(answer, Request):
             out += [
-                Event(Kind.REQUEST, now_ns, None, incoming.origin, self._stream_id(incoming), first, last - first + 1)
+                Event(Kind.REQUEST, now_ns, None, incoming.origin, self.stream_id(incoming), first, last - first + 1)
                 for first, last in answer.ranges
             ]
         return out

@@ -45,11 +45,11 @@ MERGE = (
         "a merge starts during a view change",
         "G6",
         f"{_MEMBERSHIP}.handler:ViewHandler.on_merge_req",
-        "phase = self.phase",
+        "phase = self._phase_for_merge(now_ns)",
         """
         if self.phase is Phase.CHANGING:
             self.suspension = None
-        phase = self.phase
+        phase = self._phase_for_merge(now_ns)
         """,
         seeds=30,
         kinds=("mute", "deaf", "no-control"),
