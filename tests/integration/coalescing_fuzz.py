@@ -20,7 +20,7 @@ from ringcast.wire import Codec
 ME = Address("me", 7, "mem:me")
 SENDERS = [Address("s" * (number % 3) + str(number), number, "mem:" + "x" * (number % 5)) for number in range(80)]
 WRITERS = [Codec("g", sender) for sender in SENDERS]
-VIEWS = [ViewId(1, SENDERS[0]), ViewId(2, SENDERS[0]), ViewId(1, SENDERS[1]), ViewId(2**63 - 1, Address("s", 1, ""))]
+VIEWS = [ViewId(1, SENDERS[0]), ViewId(2, SENDERS[0]), ViewId(1, SENDERS[1]), ViewId(2**48, Address("s", 1, ""))]
 HEAD, ADDRESS = 12, 10
 EDGES = [0, 1, 2, 255, 32_768, 32_769, 65_535, 2**31, 2**32 - 1, 2**63 - 2, 2**63 - 1, 2**63, 2**64 - 1]
 # Where the fields of a run begin behind the head, and how long they are: channel, flags, count, first, low.

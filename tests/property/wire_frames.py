@@ -6,6 +6,7 @@ from ringcast.core import Ack, Channel, Highest, Packet, Piece, Request, Reset, 
 from ringcast.model import MAX_ENDPOINT, MAX_INCARNATION, MAX_NAME, Address, ViewId
 
 MAX_SEQNO = 2**63 - 1
+MAX_VIEW_NUMBER = 2**48
 
 # A character has at most four bytes, so these stay within their limits without throwing draws away.
 names = st.text(
@@ -13,7 +14,7 @@ names = st.text(
 )
 endpoints = st.text(st.characters(codec="utf-8"), max_size=MAX_ENDPOINT // 4)
 addresses = st.builds(Address, names, st.integers(0, MAX_INCARNATION), endpoints)
-view_ids = st.builds(ViewId, st.integers(0, MAX_SEQNO), addresses)
+view_ids = st.builds(ViewId, st.integers(0, MAX_VIEW_NUMBER), addresses)
 seqnos = st.integers(0, MAX_SEQNO)
 streams = st.one_of(
     st.tuples(st.just(Channel.GROUP), view_ids),

@@ -54,7 +54,7 @@ from ringcast.core import (
     ViewRefusal,
 )
 from ringcast.model import MAX_ENDPOINT, MAX_INCARNATION, MAX_NAME, Address, ViewId, check_name
-from ringcast.wire.limits import MAX_CACHED, MAX_MEMBERS, MAX_SEQNO, MAX_WORDS
+from ringcast.wire.limits import MAX_CACHED, MAX_MEMBERS, MAX_SEQNO, MAX_VIEW_NUMBER, MAX_WORDS
 
 _NUMBERS: dict[int, type] = {
     1: Hello,
@@ -175,7 +175,9 @@ def _is_long(address: Address) -> bool:
 
 @lru_cache(maxsize=MAX_CACHED)
 def _bad_view_id(view_id: ViewId) -> str | None:
-    return _out_of_bounds(view_id.number) or _bad_address(view_id.creator)
+    if not 0 <= view_id.number <= MAX_VIEW_NUMBER:
+        return "a view number out of range"
+    return _bad_address(view_id.creator)
 
 
 @lru_cache(maxsize=MAX_CACHED)

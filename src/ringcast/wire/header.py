@@ -15,7 +15,7 @@ from typing import TypeVar
 from zlib import crc32
 
 from ringcast.model import MAX_ENDPOINT, MAX_INCARNATION, MAX_NAME, Address, ViewId, check_name
-from ringcast.wire.limits import MAGIC, MAX_CACHED, MAX_SEQNO, VERSION
+from ringcast.wire.limits import MAGIC, MAX_CACHED, MAX_VIEW_NUMBER, VERSION
 
 K = TypeVar("K")
 V = TypeVar("V")
@@ -93,7 +93,7 @@ class AddressBook:
         view_id = self._view_ids.get(raw)
         if view_id is None:
             (number,) = _NUMBER.unpack_from(raw)
-            if not 0 <= number <= MAX_SEQNO:
+            if not 0 <= number <= MAX_VIEW_NUMBER:
                 raise Malformed("a view number out of range")
             view_id = ViewId(number, _parse_address(raw[_NUMBER.size :]))
             remember(self._view_ids, raw, view_id)

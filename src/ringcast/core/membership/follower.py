@@ -92,7 +92,8 @@ class Follower:
 
     def on_ask(self, now_ns: int, asker: Address, ask: Ask) -> Steps:
         base = ask.id.base
-        self.numbers.note(base.number)
+        if asker in self.view:  # A number stays with us for ever: nobody but a member may raise it (Y21).
+            self.numbers.note(base.number)
         if base < self.view.id:
             return self._ahead(now_ns, asker, ask.id)
         if base > self.view.id:
@@ -171,7 +172,8 @@ class Follower:
         return [] if promise is None else [self._event(now_ns, "release", promise.id), Release()]
 
     def on_view(self, now_ns: int, sender: Address, message: NewView) -> Steps:
-        self.numbers.note(message.id.number)
+        if sender in self.view:
+            self.numbers.note(message.id.number)
         if message.id == self.view.id:
             return [Say(sender, ViewAck(message.id))]
         if message.id < self.view.id or self.me not in message.members:

@@ -194,3 +194,12 @@ def test_a_promise_that_nobody_ends_ends_itself() -> None:
     assert due == CONFIG.resumer_ns
     assert orders(member.follower.on_time(due - 1)) == []
     assert orders(member.follower.on_time(due)) == [Release()]
+
+
+def test_y21_a_stranger_raises_no_number() -> None:
+    """What a stranger names, in a question or in a view, is answered or refused, and nothing of it stays."""
+    member, stranger = Member(), Address("S", 1, "s")
+    far = ViewId(2**40, stranger)
+    member.follower.on_ask(0, stranger, Ask(RollCallId(far, 0, 1), (), ()))
+    member.follower.on_view(0, stranger, message(RollCallId(far, 0, 1), View(far, (stranger, C)), ()))
+    assert member.follower.numbers.highest == V.id.number

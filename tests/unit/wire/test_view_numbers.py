@@ -1,0 +1,30 @@
+"""Y21: a view number that no group reaches is refused on the way in, in the header and in control messages."""
+
+import pytest
+
+from ringcast.core import Ask, Drop, Loose, RollCallId, Run
+from ringcast.core.packets import Channel
+from ringcast.model import Address, ViewId
+from ringcast.wire import Codec, decode_control, encode_control
+from ringcast.wire.limits import MAX_VIEW_NUMBER
+
+A, B = Address("A", 1, "a:1"), Address("B", 1, "b:1")
+
+
+@pytest.mark.parametrize("number", [MAX_VIEW_NUMBER + 1, 2**62, 2**63 - 1])
+def test_an_ask_that_names_such_a_view_is_dropped(number: int) -> None:
+    ask = Ask(RollCallId(ViewId(number, A), 0, 1), (), ())
+    dropped = decode_control(encode_control(ask))
+    assert isinstance(dropped, Drop)
+    assert "view number" in dropped.reason
+    assert isinstance(Codec("g", B).decode(Codec("g", A).encode(Loose(ask))), Drop)
+
+
+def test_a_run_of_such_a_view_is_dropped() -> None:
+    run = Run(Channel.GROUP, ViewId(2**63 - 1, A), A, 1, 0, [b"x"], 1)
+    assert isinstance(Codec("g", B).decode(Codec("g", A).encode(run)), Drop)
+
+
+def test_the_largest_number_is_read() -> None:
+    ask = Ask(RollCallId(ViewId(MAX_VIEW_NUMBER, A), 0, 1), (), ())
+    assert decode_control(encode_control(ask)) == ask
