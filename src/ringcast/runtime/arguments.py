@@ -5,7 +5,7 @@ One way for each: `order` is an Order (`ringcast.TOTAL`), never its name; an add
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable
 from pathlib import Path
 from typing import Any, Literal
 
@@ -50,15 +50,16 @@ def recipients(to: To) -> list[Address] | None:
     return peers
 
 
-def check_payloads(payloads: Sequence[bytes]) -> None:
-    """Before the first of them is sent."""
+def listed(payloads: Iterable[bytes]) -> list[bytes]:
+    """What is to be sent, as a list of its own: checked before the first of them is sent, and read only once."""
     try:
-        kinds = set(map(type, payloads))
+        found = list(payloads)
     except TypeError:
         raise UsageError(f"payloads must be a list of bytes, got {type(payloads).__name__}") from None
-    for kind in kinds:
+    for kind in set(map(type, found)):
         if not issubclass(kind, PAYLOADS):
             raise UsageError(f"a payload must be bytes, got {kind.__name__}")
+    return found
 
 
 def config_of(config: Config | str) -> Config:

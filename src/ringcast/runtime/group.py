@@ -19,7 +19,7 @@ from ringcast.core import Left
 from ringcast.errors import GroupClosed, PlaceLost, RingcastError, UsageError, WaitExpired
 from ringcast.model import Address, Batch, GroupEvent, Message, Notice, Rejoin, View
 from ringcast.order import Order
-from ringcast.runtime.arguments import To, check_order, check_payloads, check_when_full, recipients
+from ringcast.runtime.arguments import To, check_order, check_when_full, listed, recipients
 from ringcast.runtime.driver import Driver
 from ringcast.runtime.inspection import Inspection, socket_path
 from ringcast.runtime.loop_guard import LoopGuard
@@ -145,9 +145,9 @@ class Group:
         If it raises or is cancelled, the first `error.sent` messages were sent and the others were not.
         """
         self._home.check()
-        check_payloads(payloads)
+        payloads = listed(payloads)
         if payloads:
-            await self._sending.send_many(list(payloads), timeout)
+            await self._sending.send_many(payloads, timeout)
 
     async def flush(self, timeout: float = FLUSH_SECONDS) -> None:
         """Wait until everything sent so far has been acked by all who must have it; WaitExpired after the limit.
@@ -199,7 +199,7 @@ class Group:
         """
         self._home.check()
         check_when_full(when_full)
-        check_payloads(payloads)
+        payloads = listed(payloads)
         if not payloads:
             raise UsageError("queue_many needs at least one message")
         limit = Limit(timeout)

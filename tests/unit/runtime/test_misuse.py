@@ -99,6 +99,50 @@ def test_a_join_is_used_once() -> None:
     asyncio.run(body())
 
 
+def test_a_list_that_can_be_read_once_is_sent_whole() -> None:
+    async def body() -> None:
+        async with alone() as group:
+            await group.send_many(bytes([number]) for number in range(3))  # type: ignore[arg-type]
+            await (await group.queue_many(iter([b"3"])))  # type: ignore[arg-type]
+            got: list[bytes] = []
+            while len(got) < 4:
+                got += [event.payload for event in await group.receive_many(9) if isinstance(event, ringcast.Message)]
+            assert got == [b"\x00", b"\x01", b"\x02", b"3"]
+
+    asyncio.run(asyncio.wait_for(body(), 60))
+
+
+@pytest.mark.parametrize("options", [{"set_state": None}, {"partition": "primary"}])
+def test_who_needs_what_others_have_is_called_before_it_founds(options: dict[str, Any]) -> None:
+    """B knows where A was, and calls; A has no seeds. It gets into B's group, not into one of its own."""
+
+    async def load(chunks: AsyncIterator[bytes]) -> None:
+        loaded.append(b"".join([chunk async for chunk in chunks]))
+
+    async def read(group: Group) -> None:
+        async for _ in group:
+            pass
+
+    loaded: list[bytes] = []
+    if "set_state" in options:
+        options = {"set_state": load, "get_state": lambda: b"kept"}
+
+    async def body() -> None:
+        hub = MemoryHub()
+        config = profile("test", found_after=30)
+        b = join("g", name="B", transport=MemoryTransport(hub, "B"), config=profile("test"), inspect=False, **options)
+        async with b as group:
+            reading = asyncio.create_task(read(group))
+            group._driver.execute(group._node.on_discovered(group._driver.now_ns(), ["mem:A"]))
+            a = join("g", name="A", transport=MemoryTransport(hub, "A"), config=config, inspect=False, **options)
+            async with a as late:
+                assert late.members == group.members and len(late.members) == 2
+            reading.cancel()
+
+    asyncio.run(asyncio.wait_for(body(), 60))
+    assert loaded in ([], [b"kept"])
+
+
 def test_who_has_nobody_to_ask_founds_at_once() -> None:
     """With limits so long that a wait for others would not end."""
     config = profile("local", found_after_ns=600 * 10**9, discovery_ns=60 * 10**9)

@@ -74,12 +74,18 @@ class Joiner:
     # ---- what is heard
 
     def on_discovered(self, now_ns: int, endpoints: Iterable[str], is_all: bool = False) -> Steps:
-        """Others may be there. `is_all`: nowhere else; so with nobody known there is nobody to wait for."""
+        """Others may be there. `is_all`: nowhere else; so with nobody known there is nobody to wait for.
+
+        Who wants the others' state, or to be on the primary side, waits all the same: a group that knew this place
+        before may call here, and a merge with a group of our own would come too late for that.
+        """
         if self.undiscovered is not None:
             self.undiscovered = None
             self._wait_from(now_ns)
         new = [endpoint for endpoint in endpoints if self._remember(endpoint)]
-        if is_all and not self._endpoints and self.expect <= 1:
+        terms = self.request.terms
+        needs_others = self.expect > 1 or self.request.with_state or (terms is not None and terms.primary)
+        if is_all and not self._endpoints and not needs_others:
             self._found_ns = self._look_ns = now_ns
         return [Ring(endpoint, self._hello) for endpoint in new]
 
