@@ -26,6 +26,7 @@ from ringcast.checkers.g12 import OneOrderChecker
 from ringcast.checkers.g13 import CausalityChecker
 from ringcast.checkers.g14 import LivenessChecker
 from ringcast.checkers.g15 import HandedChecker
+from ringcast.checkers.g16 import DestinationChecker
 from ringcast.checkers.g17 import PrimaryChecker
 from ringcast.checkers.g18 import StateChecker
 from ringcast.checkers.shape import Checker, Finding, Report
@@ -54,6 +55,7 @@ CHECKERS: dict[str, Callable[[], Checker]] = {
     "G13": CausalityChecker,
     "G14": LivenessChecker,
     "G15": HandedChecker,
+    "G16": DestinationChecker,
     "G17": PrimaryChecker,
     "G18": StateChecker,
 }
