@@ -39,6 +39,9 @@ class EventLog:
         """A view was installed; the chronicle knows already who went, and why."""
         before, self._view = self._view, view
         self._suspected.clear()
+        if view.is_merge and before is not None and 2 * view.capacity <= before.capacity:
+            words = "%s in group %s: the merge shrinks the window from %d to %d messages, those of its smallest member"
+            _log.warning(words, self._me, self._group, before.capacity, view.capacity)
         if not _log.isEnabledFor(logging.INFO):
             return
         known = (self._me,) if before is None else before.members

@@ -9,7 +9,6 @@ Invariant: after the end nothing waits: whoever waited got the error that ended 
 from __future__ import annotations
 
 import asyncio
-from asyncio import get_running_loop
 from collections.abc import Awaitable, Callable, Coroutine, Iterator, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import asdict
@@ -127,8 +126,7 @@ class Group:
         place in the one order of all ordered messages; then what ended a call early says with `error.sent` whether the
         message is sent, and a cancelled call leaves it open: `queue` gives the receipt to those who must know.
         """
-        if get_running_loop() is not self._home.loop:
-            self._home.refuse()
+        self._home.check()
         if when_full is not None:
             check_when_full(when_full)
         if order is not Order.FIFO:

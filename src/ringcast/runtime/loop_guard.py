@@ -8,22 +8,28 @@ from __future__ import annotations
 import asyncio
 import threading
 from asyncio import AbstractEventLoop
+from threading import get_ident
 from typing import NoReturn
 
 from ringcast.errors import UsageError
 
 
 class LoopGuard:
-    """Remembers the loop and the thread in which it was made."""
+    """Remembers the loop and the thread in which it was made.
+
+    A thread runs one loop at a time: in that thread, while that loop runs, the caller is on it. Asking for the running
+    loop instead would cost a system call for each send (it looks for forks).
+    """
 
     def __init__(self, what: str) -> None:
         self.loop = asyncio.get_running_loop()
+        self.thread_id = get_ident()
         self._thread = threading.current_thread().name
         self._what = what
 
     def check(self) -> None:
         """UsageError unless this runs on the loop."""
-        if asyncio._get_running_loop() is not self.loop:
+        if get_ident() != self.thread_id or not self.loop.is_running():
             self.refuse()
 
     def refuse(self) -> NoReturn:

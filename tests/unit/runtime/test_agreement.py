@@ -8,6 +8,8 @@ import pytest
 
 import ringcast
 from ringcast import JoinRefused, profile
+from ringcast.core import Excluded
+from ringcast.model import ViewId
 from ringcast.runtime import join
 from ringcast.transport import MemoryHub, MemoryTransport
 
@@ -71,3 +73,37 @@ def test_a_small_window_is_logged_once_and_explained_y08(caplog: pytest.LogCaptu
     with caplog.at_level(logging.WARNING, "ringcast"):
         asyncio.run(asyncio.wait_for(body(), 60))
     assert sum("joins with capacity 1" in record.message for record in caplog.records) == 1
+
+
+def test_one_that_comes_back_to_a_group_with_other_terms_ends_with_the_reason_y08() -> None:
+    async def body() -> None:
+        hub = MemoryHub()
+        a = await joining(hub, "A")
+        b = await joining(hub, "B", on_exclusion="rejoin")
+        await a.close()
+        async with joining(hub, "A", config={"max_message_bytes": 1_500}) as other:
+            b._driver.on_excluded(Excluded(ViewId(99, other.me)))
+            waiting = asyncio.create_task(b.ready())
+            with pytest.raises(JoinRefused, match="max_message_bytes is 1500, not 16777216 as here"):
+                async for _ in b:
+                    pass
+            for call in (waiting, b.send(b"x"), b.receive()):
+                with pytest.raises(JoinRefused):
+                    await call
+            await b.close()
+
+    asyncio.run(asyncio.wait_for(body(), 60))
+
+
+def test_a_merge_that_shrinks_the_window_is_logged_on_the_side_that_had_more_y08(
+    caplog: pytest.LogCaptureFixture,
+) -> None:
+    async def body() -> None:
+        hub = MemoryHub()
+        async with joining(hub, "A", seeds="mem:A") as a, joining(hub, "B", seeds="mem:B", config={"capacity": 2}):
+            a._driver.execute(a._node.on_discovered(a._driver.now_ns(), ["mem:B"]))
+            await a.wait_for(2)
+
+    with caplog.at_level(logging.WARNING, "ringcast"):
+        asyncio.run(asyncio.wait_for(body(), 60))
+    assert sum("the merge shrinks the window from 64 to 2 messages" in record.message for record in caplog.records) == 1

@@ -235,6 +235,19 @@ def test_a_call_from_a_foreign_loop_or_thread_is_refused_and_both_are_named() ->
     asyncio.run(body())
 
 
+def test_a_group_does_not_follow_into_the_next_event_loop_of_its_thread() -> None:
+    async def begin() -> Group:
+        return await alone(inspect=False)
+
+    first = asyncio.new_event_loop()
+    group = first.run_until_complete(begin())
+    for _, call in CALLS:
+        error = called_elsewhere(group, call)
+        assert isinstance(error, UsageError) and "was called on event loop" in str(error)
+    first.run_until_complete(group.close())
+    first.close()
+
+
 def called_elsewhere(group: Group, call: Any) -> BaseException | None:
     async def body() -> None:
         await call(group)
