@@ -15,7 +15,7 @@ CANDIDATES = (
         "suspicions are forgotten with every view",
         "liveness",
         f"{_MEMBERSHIP}.suspicions:Suspicions.on_view",
-        "self.members = {member: why for member, why in self.members.items() if member in view}",
+        "self.members = {m: why for m, why in self.members.items() if m in view and m in suspected}",
         "self.members = {}",
         seeds=60,
     ),

@@ -21,7 +21,7 @@ MEMBERSHIP = (
             self.outgoing.acks._acks[sender] = 0
             self.outgoing.acks._find_minimum()
         """,
-        seeds=5,
+        seeds=25,
     ),
     Planted(
         "sends are not held while a roll call runs",
@@ -88,17 +88,11 @@ MEMBERSHIP = (
         "liveness",
         f"{_MEMBERSHIP}.membership:Membership._suspect_member",
         """
-        if self.suspicions.add(member, why, final=final) and final:
-            out.append(Event(Kind.SUSPECT, now_ns, view.id, member, detail={"why": why}))
-        out += self._left_alone(view)
         self._raise_ns = now_ns + self.config.suspect_repeat_ns
+        return out + leading.on_suspects(now_ns) if leading.is_mine else out
         """,
         """
-        if not self.suspicions.add(member, why, final=final):
-            return []
-        if final:
-            out.append(Event(Kind.SUSPECT, now_ns, view.id, member, detail={"why": why}))
-        out += self._left_alone(view)
+        return out + leading.on_suspects(now_ns) if leading.is_mine and is_new else out
         """,
         seeds=40,
         kinds=("death", "no-control"),
