@@ -96,6 +96,11 @@ def seeds_of(seeds: HostPort | Iterable[HostPort]) -> list[str]:
     return texts
 
 
+def check_expect(expect: object) -> None:
+    if not isinstance(expect, int) or isinstance(expect, bool) or expect < 0:
+        raise ConfigError(f"expect must be a number of members, 0 for none in particular, got {expect!r}")
+
+
 def check_timeout(timeout: object) -> None:
     is_number = isinstance(timeout, int | float) and not isinstance(timeout, bool)
     if timeout is not None and not (is_number and timeout >= 0):  # type: ignore[operator]

@@ -166,6 +166,7 @@ def join(
         if wrong is not None:
             raise ConfigError(wrong)
     arguments.check_timeout(timeout)
+    arguments.check_expect(expect)
     settings, static, own = arguments.config_of(config), StaticDiscovery(seeds), arguments.place_of(bind, "bind")
     shown = None if advertise is None else arguments.place_of(advertise, "advertise")
     if isinstance(transport, str):
