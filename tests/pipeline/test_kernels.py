@@ -12,10 +12,10 @@ pytest.importorskip("numpy", reason="the pipeline needs numpy: pip install 'ring
 
 from ringcast.checkers import Judgement
 from ringcast.checkers import judge as judge_by_checkers
-from ringcast.pipeline.history import PLANTED, Period, Planted, Shape, make_period, tiling
+from ringcast.pipeline.history import ONCE_MISSED, PLANTED, Period, Planted, Shape, make_period, tiling
 from ringcast.pipeline.rules import engine
 from ringcast.pipeline.segment import Segment, decode
-from ringcast.trace import FileRecorder, Header, RecorderLimits, Recording, read_run
+from ringcast.trace import FileRecorder, Header, RecorderLimits, read_run
 
 SHAPE = {"deliveries": 3_000, "members": 6}
 JUDGED = [rule.GUARANTEE for rule in engine.RULES]
@@ -50,7 +50,7 @@ def examined(judgement: Judgement) -> dict[str, int]:
     return {name: judgement.findings[name].examined for name in JUDGED}
 
 
-CASES = [(None, 100_000), (None, 300), (None, 40), *((planted, 300) for planted in PLANTED)]
+CASES = [(None, 100_000), (None, 300), (None, 40), *((planted, 300) for planted in (*PLANTED, *ONCE_MISSED))]
 
 
 @pytest.mark.parametrize(
@@ -66,19 +66,6 @@ def test_rules_say_what_checkers_say_wherever_segments_are_cut(
     if planted is not None and planted.guarantee in JUDGED:
         found = by_rules.findings[planted.guarantee]
         assert found.violations and found.violations[0].evidence, "a violation comes with the events around it"
-
-
-def as_segments(root: Path, recordings: list[Recording]) -> list[Segment]:
-    """Recordings told by hand, written and decoded."""
-    for recording in recordings:
-        recorder = FileRecorder(root, recording.header)
-        recorder.extend([e for e in recording.events if e.kind.name not in ("START", "CLOSED")])
-        if recording.closed:
-            recorder.close(list(recording.events)[-1].t_ns)
-        else:
-            recorder.flush()
-            recorder.cut()
-    return segments_in(root)
 
 
 def test_facts_go_through_arrow_unchanged(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -6,6 +6,7 @@ The same checker judges a simulated run and a recording of real processes. Impor
 from ringcast.checkers.judge import CHECKERS, GUARANTEES, Judgement, decide, judge, parse_require
 from ringcast.checkers.shape import Checker, Closed, Evidence, Finding, Report, Violation, describe
 from ringcast.checkers.together import together
+from ringcast.checkers.truth import Recorded, Truth, truth_of
 
 __all__ = [
     "CHECKERS",
@@ -15,11 +16,14 @@ __all__ = [
     "Evidence",
     "Finding",
     "Judgement",
+    "Recorded",
     "Report",
+    "Truth",
     "Violation",
     "decide",
     "describe",
     "judge",
     "parse_require",
     "together",
+    "truth_of",
 ]

@@ -1,7 +1,8 @@
 """G6, separation: at a coordinator no merge runs while a view change runs, and the reverse.
 
-A view change runs from ROLL_CALL `start` (purpose `view`) to its `end`; a merge from MERGE `start` or `accept` to its
-`end`. The roll call of a merge (purpose `merge`) is part of the merge.
+A view change runs from its suspension, or ROLL_CALL `start` (purpose `view`), until it was resumed and the roll call
+has ended: until the view has reached everybody who goes on, or has failed; a merge from MERGE `start` or `accept` to
+its `end`. The roll call of a merge (purpose `merge`) is part of the merge.
 """
 
 from __future__ import annotations
@@ -16,12 +17,13 @@ from ringcast.trace import detail_of
 @dataclass(slots=True)
 class _Running:
     change: Evidence | None = None
+    suspension: Evidence | None = None  # for a view change
     merges: dict[str, Evidence] = field(default_factory=dict)
 
 
 class SeparationChecker:
     guarantee = "G6"
-    kinds = (Kind.ROLL_CALL, Kind.MERGE)
+    kinds = (Kind.ROLL_CALL, Kind.MERGE, Kind.SUSPEND, Kind.RESUME)
 
     def __init__(self) -> None:
         self._report = Report(self.guarantee)
@@ -29,9 +31,13 @@ class SeparationChecker:
 
     def on_event(self, member: Address, index: int, event: Event) -> None:
         detail = detail_of(event.detail)
-        step = detail["step"]
         running = self._members.setdefault(member, _Running())
         here = Evidence.of(member, index, event)
+        if event.kind in (Kind.SUSPEND, Kind.RESUME):
+            is_change = event.kind is Kind.SUSPEND and detail["cause"] == "view"
+            running.suspension = here if is_change else None
+            return
+        step = detail["step"]
         if event.kind is Kind.MERGE:
             self._on_merge(running, str(detail["merge_id"]), step, here)
         elif step == "start" and detail["purpose"] == "view":
@@ -51,9 +57,10 @@ class SeparationChecker:
             running.merges.pop(merge_id, None)
         elif step in ("start", "accept") and merge_id not in running.merges:
             self._report.examined += 1
-            if running.change is not None:
+            change = running.change or running.suspension
+            if change is not None:
                 sentence = f"{here.member} began merge {merge_id} while a view change ran"
-                self._report.violated((here.member,), here.index, sentence, running.change, here)
+                self._report.violated((here.member,), here.index, sentence, change, here)
             running.merges[merge_id] = here
 
     def finish(self, closed: Closed) -> Finding:

@@ -1,5 +1,7 @@
 """G7, every suspension ends, with one of the four causes, and one that ends without a view cancels all who hold.
 
+The cause that a RESUME states must have happened since the suspension: the view was installed, the merge ended, the
+leader of the merge was suspected, the Resumer's moment had come.
 Who holds: the members that were asked by roll calls since the suspension began. A suspension that is open when the
 recording ends is a violation only if the Resumer should have come by then: the recording goes on for `GRACE_NS` after
 that moment, or, where no such moment was recorded, the member closed in good order.
@@ -11,7 +13,7 @@ from dataclasses import dataclass, field
 
 from ringcast.checkers.shape import Closed, Evidence, Finding, Report
 from ringcast.model import Address, Event, Kind
-from ringcast.trace import as_addresses, detail_of
+from ringcast.trace import as_address, as_addresses, detail_of
 
 GRACE_NS = 1_000_000_000
 
@@ -29,7 +31,9 @@ class _Suspension:
     number: int
     cause: str
     resumer_ns: int
+    leader: Address | None = None
     holding: dict[Address, None] = field(default_factory=dict)
+    happened: dict[str, None] = field(default_factory=lambda: {"view-failed": None})
 
 
 @dataclass(slots=True)
@@ -37,6 +41,7 @@ class _Member:
     suspension: _Suspension | None = None
     last_ns: int = 0
     has_left: bool = False
+    suspected: dict[Address, None] = field(default_factory=dict)
 
 
 class SuspensionChecker:
@@ -50,6 +55,9 @@ class SuspensionChecker:
             Kind.SUSPEND: self._on_suspend,
             Kind.RESUME: self._on_resume,
             Kind.ROLL_CALL: self._on_roll_call,
+            Kind.VIEW: self._on_view,
+            Kind.MERGE: self._on_merge,
+            Kind.SUSPECT: self._on_suspect,
             Kind.CLOSED: self._on_closed,
         }
 
@@ -72,7 +80,9 @@ class SuspensionChecker:
             first = state.suspension
             sentence = f"{member} suspended its view handler for {cause} while suspended for {first.cause}"
             self._violated(here, sentence, first.evidence)
-        state.suspension = _Suspension(here, event.value, cause, event.other)
+        leader = detail_of(event.detail).get("leader")
+        known = None if leader is None else as_address(leader)
+        state.suspension = _Suspension(here, event.value, cause, event.other, known)
 
     def _on_resume(self, member: Address, index: int, event: Event, state: _Member) -> None:
         here = Evidence.of(member, index, event)
@@ -85,6 +95,9 @@ class SuspensionChecker:
             return
         if cause not in ENDS.get(suspension.cause, (cause,)):
             sentence = f"{member} ended a suspension for {suspension.cause} with {cause!r}, not one of its causes"
+            self._violated(here, sentence, suspension.evidence)
+        elif not _has_happened(suspension, cause, event.t_ns, state):
+            sentence = f"{member} ended a suspension for {suspension.cause} with {cause!r}, which had not happened"
             self._violated(here, sentence, suspension.evidence)
         if not detail.get("has_view", cause in ("view-installed", "merge-view")):
             self._check_cancelled(here, suspension, cancelled)
@@ -100,6 +113,20 @@ class SuspensionChecker:
         detail = detail_of(event.detail)
         if state.suspension is not None and detail["step"] in ("start", "again"):
             state.suspension.holding.update(dict.fromkeys(as_addresses(detail.get("asked"))))
+
+    def _on_view(self, member: Address, index: int, event: Event, state: _Member) -> None:
+        if state.suspension is not None:
+            state.suspension.happened["view-installed"] = None
+            if detail_of(event.detail).get("subgroups"):
+                state.suspension.happened["merge-view"] = None
+
+    def _on_merge(self, member: Address, index: int, event: Event, state: _Member) -> None:
+        if state.suspension is not None and detail_of(event.detail)["step"] == "end":
+            state.suspension.happened["merge-ended"] = None
+
+    def _on_suspect(self, member: Address, index: int, event: Event, state: _Member) -> None:
+        if event.peer is not None:
+            state.suspected[event.peer] = None
 
     def _on_closed(self, member: Address, index: int, event: Event, state: _Member) -> None:
         state.has_left = detail_of(event.detail).get("how") != "crashed"
@@ -119,3 +146,13 @@ class SuspensionChecker:
         if suspension.resumer_ns:
             return state.last_ns > suspension.resumer_ns + GRACE_NS
         return state.has_left
+
+
+def _has_happened(suspension: _Suspension, cause: str, now_ns: int, state: _Member) -> bool:
+    if cause == "resumer":
+        return now_ns >= suspension.resumer_ns
+    if cause == "leader-gone":
+        return suspension.leader is None or suspension.leader in state.suspected
+    if cause == "merge-ended" and suspension.cause == "merge-request":
+        return True  # told by its leader, or a merge that never reached this coordinator's roll call
+    return cause in suspension.happened

@@ -1,23 +1,42 @@
 """G8, no hearsay: in a merge each member's digest entry comes from that member itself.
 
-What is reported about members that are going away concerns only the cut and is not judged.
+What is reported about members that are going away concerns only the cut and is not judged. And the entry is true: a
+member sends nothing between its answer and the view, so what a MergeView says of its stream is how far it had sent when
+it installed that view.
 """
 
 from __future__ import annotations
 
 from ringcast.checkers.shape import Closed, Evidence, Finding, Report
+from ringcast.checkers.views import installed
 from ringcast.model import Address, Event, Kind
 from ringcast.trace import as_address, detail_of
 
 
 class HearsayChecker:
     guarantee = "G8"
-    kinds = (Kind.DIGEST,)
+    kinds = (Kind.DIGEST, Kind.SEND, Kind.VIEW)
 
     def __init__(self) -> None:
         self._report = Report(self.guarantee)
+        self._sent: dict[Address, int] = {}
 
     def on_event(self, member: Address, index: int, event: Event) -> None:
+        if event.kind is Kind.DIGEST:
+            self._on_digest(member, index, event)
+        elif event.kind is Kind.VIEW:
+            self._on_view(member, index, event)
+        elif event.stream == 0:
+            self._sent[member] = max(self._sent.get(member, 0), event.first + event.count - 1)
+
+    def _on_view(self, member: Address, index: int, event: Event) -> None:
+        view = installed(event)
+        entry, sent = view.digest.get(member), self._sent.get(member, 0)
+        if view.is_merge and entry is not None and entry.delivered != sent:
+            sentence = f"{view.id} says {entry.delivered} for {member}, which had sent up to {sent}"
+            self._report.violated((member,), index, sentence, Evidence.of(member, index, event))
+
+    def _on_digest(self, member: Address, index: int, event: Event) -> None:
         detail = detail_of(event.detail)
         if detail.get("merge_id") is None or detail.get("about") == "going-away":
             return

@@ -64,19 +64,23 @@ class OneOrderChecker:
 
 def is_by_seq(stays: Iterable[Stay]) -> bool:
     """Do the seqs prove that these members dequeued in one order?"""
-    meaning: dict[int, Message] = {}
+    meaning: dict[int, tuple[Address, int, int]] = {}
     for stay in stays:
-        before, follows = -1, None
+        here: dict[int, tuple[Address, int, int]] = {}  # a batch may be read in parts that follow each other
+        before = -1
         for _, event in stay.of(Kind.DEQUEUE):
             assert event.peer is not None
-            batch = (event.peer, event.first)
-            goes_on = event.value == before and follows == batch  # a part of the same batch
+            known = here.get(event.value)
+            goes_on = event.value == before and known is not None and known[::2] == (event.peer, event.first - 1)
             if not (event.value > before or goes_on):
                 return False
-            if not goes_on and meaning.setdefault(event.value, batch) != batch:
-                return False
-            before, follows = event.value, (event.peer, event.first + event.count)
-    return len(set(meaning.values())) == len(meaning)
+            first = known[1] if known is not None else event.first
+            here[event.value] = (event.peer, first, event.first + event.count - 1)
+            before = event.value
+        # The whole batch, not only its first message: one that is torn has two places.
+        if any(meaning.setdefault(seq, batch) != batch for seq, batch in here.items()):
+            return False
+    return len({batch[:2] for batch in meaning.values()}) == len(meaning)
 
 
 def circle_in(orders: dict[Address, list[Message]]) -> tuple[Address, Message, Message] | None:

@@ -30,6 +30,7 @@ from ringcast.checkers.g16 import DestinationChecker
 from ringcast.checkers.g17 import PrimaryChecker
 from ringcast.checkers.g18 import StateChecker
 from ringcast.checkers.shape import Checker, Finding, Report
+from ringcast.checkers.truth import Recorded, Truth, truth_of
 from ringcast.checkers.views import installed
 from ringcast.errors import UsageError
 from ringcast.model import Address, Event, Kind
@@ -70,6 +71,7 @@ class Judgement:
     events: int
     dropped_events: int
     reasons: list[str] = field(default_factory=list)  # why it is not `held`, or what was not exercised
+    not_judged: list[str] = field(default_factory=list)  # what these recordings cannot show
 
     @property
     def exit_code(self) -> int:
@@ -86,6 +88,7 @@ class Judgement:
             "events": self.events,
             "dropped_events": self.dropped_events,
             "reasons": self.reasons,
+            "not_judged": self.not_judged,
         }
 
 
@@ -93,35 +96,50 @@ def judge(recordings: Iterable[Recording], require: Iterable[str] = ()) -> Judge
     """Feed every recording to every checker. Recordings are read once, one after the other, up to their first hole."""
     recordings = list(recordings)
     bench = _Bench([make() for make in CHECKERS.values()])
-    members = _ViewMembers()
-    events = 0
+    members: dict[Address, None] = {}
+    known: list[Recorded] = []
     for recording in recordings:
-        member, index = recording.member, -1
+        recorded = Recorded(recording.member, recording.header.clock, recording.closed, recording.dropped)
+        recorded.is_harness = recording.header.config.get("role") == "harness"
         for index, event in enumerate(recording.judgeable()):
-            bench.on_event(member, index, event)
+            bench.on_event(recording.member, index, event)
+            recorded.events, recorded.last_ns = index + 1, event.t_ns
             if event.kind is _VIEW:
-                members.on_view(event)
-        events += index + 1
+                _note_view(recorded, members, event)
+        recorded.closed = recording.closed  # a damaged block is found while reading
+        known.append(recorded)
     closed = {recording.member: recording.is_whole for recording in recordings}
     findings = bench.finish(closed)
-    absent = [member for member in members.seen if member not in closed]
-    return decide(findings, events, sum(r.dropped for r in recordings), absent, require)
+    absent = [member for member in members if member not in closed]
+    events, dropped = sum(r.events for r in known), sum(r.dropped for r in recordings)
+    return decide(findings, events, dropped, absent, require, truth_of(known, absent))
 
 
 def decide(
-    findings: dict[str, Finding], events: int, dropped: int, absent: Sequence[object], require: Iterable[str] = ()
+    findings: dict[str, Finding],
+    events: int,
+    dropped: int,
+    absent: Sequence[object],
+    require: Iterable[str] = (),
+    truth: Truth | None = None,
 ) -> Judgement:
     """The overall verdict from the findings; used by everyone who judges, so that the words mean one thing."""
+    truth = truth or Truth()
     findings = {name: findings.get(name) or Report(name).finding() for name in GUARANTEES}
+    for finding in findings.values():
+        if finding.examined:
+            finding.missing.extend(truth.missing)
     required = parse_require(require)
-    doubts = _doubts(findings, dropped, absent, required)
+    doubts = [*truth.missing, *_doubts(findings, dropped, absent, required)]
+    if "G13" in required and truth.clocks > 1:
+        doubts.append("G13 is required, and members are on different clocks: its part by real time was not judged")
     if any(finding.violation_count for finding in findings.values()):
         verdict = "violated"
         reasons = [v.sentence for finding in findings.values() for v in finding.violations[:1]]
     else:
         verdict = "unjudged" if doubts else "held"
         reasons = doubts or _quiet(findings)
-    return Judgement(verdict, findings, events, dropped, reasons)
+    return Judgement(verdict, findings, events, dropped, reasons, truth.not_judged)
 
 
 def parse_require(require: Iterable[str]) -> list[str]:
@@ -178,17 +196,14 @@ class _Bench:
         return findings
 
 
-class _ViewMembers:
-    """Everybody who was a member of some recorded view, in the order of first sight."""
-
-    def __init__(self) -> None:
-        self.seen: dict[Address, None] = {}
-
-    def on_view(self, event: Event) -> None:
-        try:
-            self.seen.update(dict.fromkeys(installed(event).members))
-        except (ValueError, TypeError, LookupError):
-            return
+def _note_view(recorded: Recorded, members: dict[Address, None], event: Event) -> None:
+    """Whoever was a member of some recorded view, in the order of first sight."""
+    try:
+        view = installed(event)
+    except (ValueError, TypeError, LookupError):
+        return
+    members.update(dict.fromkeys(view.members))
+    recorded.views[view.id] = view.members
 
 
 def _finding_json(finding: Finding) -> dict[str, Any]:

@@ -47,7 +47,7 @@ class Passages:
     def __init__(self) -> None:
         self._now: dict[Address, Stay] = {}
         self._ended_well: dict[Address, None] = {}
-        self._companies: dict[tuple[ViewId | None, ViewId | None], Company] = {}
+        self._companies: dict[tuple[ViewId | str, ViewId | None], Company] = {}
 
     def on_event(self, member: Address, index: int, event: Event) -> None:
         if event.kind is Kind.CLOSED:
@@ -65,7 +65,7 @@ class Passages:
         stay.events.append((index, event))
 
     def _enter(self, stay: Stay, to: ViewId | None) -> None:
-        key = (stay.view, to)
+        key = (bus_of(stay.member) if stay.view is None else stay.view, to)
         company = self._companies.get(key)
         if company is None:
             company = self._companies[key] = Company(stay.view, to, [])
@@ -78,3 +78,8 @@ class Passages:
                 self._enter(stay, None)
         self._now = {}
         return [company for company in self._companies.values() if any(stay.events for stay in company.stays)]
+
+
+def bus_of(member: Address) -> str:
+    """The bus of a peer: two buses are two companies. Others without a view are taken for peers of one."""
+    return member.endpoint if member.endpoint.startswith("bus:") else ""

@@ -65,8 +65,27 @@ def test_g6_another_merge_that_ended_does_not_end_the_first() -> None:
     [("view", "view-installed"), ("view", "resumer"), ("merge", "merge-ended"), ("merge-request", "leader-gone")],
 )
 def test_g7_each_cause_may_end_its_suspension(cause: str, end: str) -> None:
-    finding = find(Tale("a").suspend(cause).resume(end), "G7")
+    story = Tale("a").suspend(cause)
+    if end == "view-installed":
+        story.view("a")
+    elif end == "merge-ended":
+        story.merge("end")
+    finding = find(story.resume(end), "G7")
     assert (finding.verdict, finding.examined) == ("held", 1)
+
+
+@pytest.mark.parametrize(
+    ("cause", "end"),
+    [("view", "view-installed"), ("merge", "merge-ended"), ("merge", "merge-view"), ("merge-request", "leader-gone")],
+)
+def test_g7_a_cause_that_did_not_happen_is_found(cause: str, end: str) -> None:
+    story = Tale("a").event("a", Kind.SUSPEND, value=1, detail={"cause": cause, "leader": addresses("b")[0]})
+    assert "which had not happened" in sentence(story.event("a", Kind.RESUME, value=1, detail={"cause": end}), "G7")
+
+
+def test_g7_the_resumer_does_not_come_before_its_moment() -> None:
+    story = Tale("a").suspend("view", resumer_ns=5_000 * MS)
+    assert "which had not happened" in sentence(story.resume("resumer"), "G7")
 
 
 def test_g7_a_cause_that_does_not_belong_is_found() -> None:
@@ -91,7 +110,9 @@ def test_g7_ending_without_a_view_cancels_all_who_hold() -> None:
     assert "sent no cancel to c#1" in sentence(story, "G7")
     story = Tale("a").suspend("view").roll("start", purpose="view", asked=asked)
     assert find(story.resume("view-failed", cancelled=addresses("bc")), "G7").verdict == "held"
-    story = Tale("a").suspend("view").roll("start", purpose="view", asked=asked).resume("view-installed")
+    story = Tale("a").suspend("view").roll("start", purpose="view", asked=asked)
+    story.view("a")
+    story.resume("view-installed")
     assert find(story, "G7").verdict == "held"
 
 
@@ -105,3 +126,9 @@ def test_g7_a_suspension_that_never_ends_is_found() -> None:
 def test_g7_what_may_still_have_ended_is_not_blamed() -> None:
     assert find(Tale("a").suspend("view"), "G7", cut="a").verdict == "held"
     assert find(Tale("a").suspend("view", resumer_ns=900 * MS), "G7").verdict == "held"
+
+
+def test_g6_a_merge_before_the_view_has_reached_everybody_is_found() -> None:
+    """The roll call is over, the view is still on its way: the change has not ended."""
+    story = Tale("a").suspend("view").roll("start", purpose="view").roll("end").merge("accept")
+    assert "merge m1 while a view change ran" in sentence(story, "G6")

@@ -6,8 +6,8 @@ recording.
 """
 
 from ringcast.pipeline.history.period import make_period
-from ringcast.pipeline.history.planted import PLANTED, Planted
+from ringcast.pipeline.history.planted import ONCE_MISSED, PLANTED, Planted
 from ringcast.pipeline.history.shape import Period, Shape
 from ringcast.pipeline.history.tiling import write_recordings
 
-__all__ = ["PLANTED", "Period", "Planted", "Shape", "make_period", "write_recordings"]
+__all__ = ["ONCE_MISSED", "PLANTED", "Period", "Planted", "Shape", "make_period", "write_recordings"]

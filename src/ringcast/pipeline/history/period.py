@@ -179,7 +179,8 @@ class _Narrator:
         self.queued[sender] += 1
         number = self.queued[sender]
         seq = self.counter[view] = self.counter.get(view, 0) + 1
-        self._record(sender, Kind.QUEUE_START, first=number, count=1)
+        to = [self.addresses[receiver] for receiver in chosen]
+        self._record(sender, Kind.QUEUE_START, first=number, count=1, detail={"to": to})
         self.now_ns += STEP_NS // 4
         self._record(sender, Kind.QUEUE_FINISH, first=number, count=1, value=seq)
         for receiver in chosen:

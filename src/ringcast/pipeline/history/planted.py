@@ -9,6 +9,7 @@ from typing import Any
 
 from ringcast.model import Event, Kind, ViewId
 from ringcast.pipeline.history.shape import Period
+from ringcast.trace import as_address
 
 Breaker = Callable[[Period], None]
 
@@ -241,6 +242,40 @@ def _stuck_send(period: Period) -> None:
     del period.events[0][at]
 
 
+def _lost_at_one_destination(period: Period) -> None:
+    """One member passes over a message that another destination has, and goes on."""
+    elsewhere = {(e.peer, e.first) for e in period.events[4] if e.kind is Kind.DEQUEUE}
+    events = period.events[5]
+    del events[next(i for i, e in enumerate(events) if e.kind is Kind.DEQUEUE and (e.peer, e.first) in elsewhere)]
+
+
+def _never_queued(period: Period) -> None:
+    """A message that was dequeued, though its sender has no word of it."""
+    sender = next(e.peer for e in period.events[5] if e.kind is Kind.DEQUEUE)
+    number = next(e.first for e in period.events[5] if e.kind is Kind.DEQUEUE)
+    member = period.addresses.index(as_address(sender))
+    kinds = (Kind.QUEUE_START, Kind.QUEUE_FINISH)
+    period.events[member] = [e for e in period.events[member] if e.kind not in kinds or e.first != number]
+
+
+def _older_digest(period: Period) -> None:
+    """The MergeView and all that was said for it have one member's entry as it was one message earlier."""
+    whose = period.addresses[1]
+    for member, events in enumerate(period.events):
+        for at, event in enumerate(events):
+            rows = (event.detail or {}).get("digest")
+            if event.kind is Kind.VIEW and rows and (event.detail or {}).get("subgroups"):
+                older = [[w, low, *(f - 1 for f in more)] if w == whose else [w, low, *more] for w, low, *more in rows]
+                _change(period, member, at, detail={**(event.detail or {}), "digest": older})
+            elif event.kind is Kind.DIGEST and event.peer == whose:
+                _change(period, member, at, value=event.value - 1, other=event.other - 1)
+
+
+def _cause_that_did_not_happen(period: Period) -> None:
+    """The Resumer is said to have ended a suspension long before its moment."""
+    _change(period, 0, _at(period, 0, Kind.RESUME, 4), detail={"cause": "resumer", "has_view": True})
+
+
 PLANTED: tuple[Planted, ...] = (
     Planted("a run is lost", "G1", _lost_run),
     Planted("a run is delivered twice", "G1", _repeated_run),
@@ -268,4 +303,12 @@ PLANTED: tuple[Planted, ...] = (
     Planted("two orders behind numbers that grow", "G12", _hidden_different_order),
     Planted("an answer ordered before its question", "G13", _answer_before_question),
     Planted("a wait that never ends", "G14", _stuck_send),
+)
+
+# Violations that rules and checkers once called held.
+ONCE_MISSED: tuple[Planted, ...] = (
+    Planted("a message lost at one destination", "G16", _lost_at_one_destination),
+    Planted("a message that nobody queued", "G16", _never_queued),
+    Planted("a digest older by one message", "G8", _older_digest),
+    Planted("a cause that did not happen", "G7", _cause_that_did_not_happen),
 )

@@ -15,8 +15,18 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from types import ModuleType
 from typing import Any
 
-from ringcast.checkers import GUARANTEES, Evidence, Finding, Judgement, Violation, decide, describe
-from ringcast.model import Event, Kind
+from ringcast.checkers import (
+    GUARANTEES,
+    Evidence,
+    Finding,
+    Judgement,
+    Recorded,
+    Violation,
+    decide,
+    describe,
+    truth_of,
+)
+from ringcast.model import Event, Kind, ViewId
 from ringcast.pipeline.rules import (
     control,
     g01_fifo,
@@ -33,6 +43,7 @@ from ringcast.pipeline.rules import (
     g12_one_order,
     g13_causality,
     g14_liveness,
+    g16_all_destinations,
 )
 from ringcast.pipeline.rules.fact import (
     EXAMINED,
@@ -46,7 +57,7 @@ from ringcast.pipeline.rules.fact import (
     address_of,
 )
 from ringcast.pipeline.rules.piece import Piece
-from ringcast.pipeline.rules.run import Run
+from ringcast.pipeline.rules.run import Member, Run
 from ringcast.pipeline.segment import Segment
 
 RULES: tuple[ModuleType, ...] = (
@@ -64,6 +75,7 @@ RULES: tuple[ModuleType, ...] = (
     g12_one_order,
     g13_causality,
     g14_liveness,
+    g16_all_destinations,
 )
 AROUND = 2  # events shown on each side of a violation
 EVENT = "event"
@@ -179,7 +191,26 @@ class Comparison:
         members = [member for run in self.runs for member in run]
         absent = [address_of(key) for run in self.runs for key in run.absent]
         events, dropped = sum(m.events for m in members), sum(m.dropped for m in members)
-        return decide(self.findings(), events, dropped, absent, require)
+        truth = truth_of(map(_recorded, members), absent)
+        return decide(self.findings(), events, dropped, absent, require, truth)
+
+
+def _recorded(member: Member) -> Recorded:
+    views = {
+        ViewId(stay.view.id[0], address_of(stay.view.id[1])): tuple(map(address_of, stay.view.members))
+        for stay in member.stays
+        if stay.view is not None
+    }
+    return Recorded(
+        member.address,
+        member.clock,
+        member.closed,
+        member.dropped,
+        member.events,
+        member.last_ns,
+        views,
+        member.is_harness,
+    )
 
 
 def _by_group(facts: Iterable[Fact]) -> list[list[Fact]]:

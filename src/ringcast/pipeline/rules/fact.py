@@ -49,6 +49,7 @@ class Wanted(NamedTuple):
     end_index: int
     first: int = 0  # numbers that mean the same at every member
     last: int = 0
+    what: str = ""  # which kind of event, where a rule reads several
 
 
 def key_of(address: Address) -> str:

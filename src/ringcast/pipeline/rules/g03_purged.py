@@ -173,7 +173,7 @@ class _Sender:
                 continue
             is_new = before.view is None or receiver not in before.view.members or bool(view.subgroups)
             if start is None and is_new and not self.run.is_whole(receiver):
-                self.out.lacks(f"the offset that {name_of(receiver)} was given for {self.member}")
+                self.out.lacks(f"the offset that {name_of(receiver)} was given for {self.member} in {_text(view.id)}")
                 continue
             self._blame(receiver, max(known, start or 0), need, index)
 
@@ -190,6 +190,10 @@ class _Sender:
     def _blame(self, receiver: str, acked: int, upto: int, index: int) -> None:
         sentence = f"{self.member} purged up to {upto}, but {name_of(receiver)} had acked only up to {acked}"
         self.out.violation(index, sentence, receiver, self.member.key)
+
+
+def _text(view: tuple[int, str]) -> str:
+    return f"{name_of(view[1])}|{view[0]}"
 
 
 def _false_acks(run: Run, highest: dict[tuple[str, str, int], tuple[int, int]], out: Out) -> None:

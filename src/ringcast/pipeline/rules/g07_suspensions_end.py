@@ -2,7 +2,7 @@
 
 No kernel of its own: suspensions are control events. At a member SUSPEND and RESUME alternate, and a RESUME has the
 number of the SUSPEND before it. What a RESUME states as its cause must stand between the two at that member: the view,
-the end of the merge, the suspicion of its leader, the end of the roll call, or the Resumer's moment. Who holds are the
+the end of the merge, or the Resumer's moment (its leader's suspicion may be older). Who holds are the
 members asked by roll calls in between; without a view each of them is sent a cancel. The last suspension may be open if
 the Resumer need not have come by the end of the recording.
 """
@@ -12,8 +12,9 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 
 from ringcast.model import Kind
-from ringcast.pipeline.rules.fact import Out, name_of
+from ringcast.pipeline.rules.fact import Out, key_of, name_of
 from ringcast.pipeline.rules.run import Control, Member, Run, keys_of
+from ringcast.trace import as_address
 
 GUARANTEE = "G7"
 GRACE_NS = 1_000_000_000
@@ -40,11 +41,14 @@ def compare(run: Run, out: Out) -> None:
 
 def _judge(member: Member, rows: list[Control], out: Out) -> None:
     now: _Suspension | None = None
+    suspected: dict[str, None] = {}
     for row in rows:
+        if row.kind == Kind.SUSPECT:
+            suspected[row.peer] = None
         if row.kind == Kind.SUSPEND:
             now = _suspended(member, now, row, out)
         elif row.kind == Kind.RESUME:
-            _resumed(member, now, row, out)
+            _resumed(member, now, row, suspected, out)
             now = None
         elif now is not None:
             _note(now, row)
@@ -69,8 +73,6 @@ def _note(now: _Suspension, row: Control) -> None:
     step = row.detail.get("step")
     if row.kind == Kind.ROLL_CALL and step in ("start", "again"):
         now.holding.update(dict.fromkeys(keys_of(row.detail.get("asked"))))
-    elif row.kind == Kind.ROLL_CALL and step == "end" and row.detail.get("outcome") != "installed":
-        now.seen["view-failed"] = None
     elif row.kind == Kind.VIEW:
         now.seen["view-installed"] = None
         if row.detail.get("subgroups"):
@@ -79,7 +81,7 @@ def _note(now: _Suspension, row: Control) -> None:
         now.seen["merge-ended"] = None
 
 
-def _resumed(member: Member, now: _Suspension | None, row: Control, out: Out) -> None:
+def _resumed(member: Member, now: _Suspension | None, row: Control, suspected: dict[str, None], out: Out) -> None:
     cause = str(row.detail["cause"])
     if now is None or now.row.value != row.value:
         sentence = f"{member} resumed suspension {row.value}, which was not open"
@@ -88,7 +90,7 @@ def _resumed(member: Member, now: _Suspension | None, row: Control, out: Out) ->
     if cause not in ENDS.get(now.cause, (cause,)):
         sentence = f"{member} ended a suspension for {now.cause} with {cause!r}, not one of its causes"
         out.violation(row.index, sentence, member=member.key)
-    elif not _happened(now, cause, row):
+    elif not _happened(now, cause, row, suspected):
         sentence = f"{member} ended a suspension for {now.cause} with {cause!r}, which did not happen"
         out.violation(row.index, sentence, member=member.key)
     if not row.detail.get("has_view", cause in ("view-installed", "merge-view")):
@@ -100,11 +102,15 @@ def _resumed(member: Member, now: _Suspension | None, row: Control, out: Out) ->
             out.violation(row.index, sentence, left[0], member.key)
 
 
-def _happened(now: _Suspension, cause: str, row: Control) -> bool:
-    """Causes that leave a trace of their own must have left it; what others did is not asked here."""
+def _happened(now: _Suspension, cause: str, row: Control, suspected: dict[str, None]) -> bool:
     if cause == "resumer":
-        return not now.row.other or row.t_ns >= now.row.other
-    return cause not in ("view-installed", "merge-view") or cause in now.seen
+        return row.t_ns >= now.row.other
+    leader = now.row.detail.get("leader")
+    if cause == "leader-gone":
+        return leader is None or key_of(as_address(leader)) in suspected
+    if cause == "merge-ended" and now.cause == "merge-request":
+        return True  # told by its leader, or a merge that never reached this coordinator's roll call
+    return cause == "view-failed" or cause in now.seen
 
 
 def _is_overdue(member: Member, now: _Suspension) -> bool:

@@ -86,7 +86,7 @@ def _heal(run: Run, out: Out) -> Control | None:
     if not heals:
         out.lacks("no HEAL was recorded")
         return None
-    heal = max(heals, key=lambda row: row.t_ns)
+    heal = max(reversed(heals), key=lambda row: row.t_ns)  # of several at one moment the last
     clock = run.members_by_key[heal.member].clock
     faults = [row.t_ns for row in run.control(Kind.FAULT) if run.members_by_key[row.member].clock == clock]
     if faults and max(faults) > heal.t_ns:

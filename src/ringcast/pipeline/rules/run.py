@@ -97,6 +97,11 @@ class Member:
         return self.closed and not self.dropped
 
     @property
+    def bus(self) -> str:
+        """The bus of a peer; two buses are two companies."""
+        return self.address.endpoint if self.address.endpoint.startswith("bus:") else ""
+
+    @property
     def is_harness(self) -> bool:
         return self.config.get("role") == "harness"
 
@@ -216,7 +221,7 @@ class Run:
         has_views = len(member.stays) > 1
         for stay in member.stays:
             if stay.view is None:
-                stay.company = None if has_views else ("bus", member.address.endpoint)
+                stay.company = None if has_views else ("bus", member.bus)
             elif stay.next is not None:
                 stay.company = (stay.view.id, stay.next)
             elif member.is_whole and member.how == "ended":

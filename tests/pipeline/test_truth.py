@@ -1,0 +1,178 @@
+"""What rules and checkers once missed, what they once accused wrongly, and what they must not claim: told by hand,
+judged by both, which must say the same."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+
+pytest.importorskip("numpy", reason="the pipeline needs numpy: pip install 'ringcast[pipeline]'")
+
+from ringcast.checkers import Judgement
+from ringcast.checkers import judge as judge_by_checkers
+from ringcast.model import Kind
+from ringcast.pipeline.rules import engine
+from ringcast.pipeline.segment import Segment, decode
+from ringcast.trace import FileRecorder, Recording, read_run
+from ringcast.trace.story import Story
+
+
+def as_segments(root: Path, recordings: list[Recording]) -> list[Segment]:
+    """Recordings told by hand, written and decoded."""
+    for recording in recordings:
+        recorder = FileRecorder(root, recording.header)
+        events = list(recording.events)
+        recorder.extend([e for e in events if e.kind.name not in ("START", "CLOSED")])
+        if recording.closed:
+            recorder.close(events[-1].t_ns)
+        else:
+            recorder.flush()
+            recorder.cut()
+    return [decode(path.read_bytes(), str(path)) for path in sorted(root.rglob("*.rct"))]
+
+
+def both(root: Path, recordings: list[Recording], require: tuple[str, ...] = ()) -> Judgement:
+    """The judgement of the rules, after making sure that the checkers give the same."""
+    by_rules = engine.judge(as_segments(root, recordings), require)
+    by_checkers = judge_by_checkers(read_run([root]), require)
+    assert _summary(by_rules) == _summary(by_checkers)
+    return by_rules
+
+
+def _summary(judgement: Judgement) -> dict[str, object]:
+    judged = [rule.GUARANTEE for rule in engine.RULES]
+    found = {g: (f.verdict, f.examined, f.missing) for g, f in judgement.findings.items() if g in judged}
+    return {"verdict": judgement.verdict, "not judged": judgement.not_judged, **found}
+
+
+def violated(judgement: Judgement) -> list[str]:
+    return [name for name, finding in judgement.findings.items() if finding.violation_count]
+
+
+def queue(story: Story, member: str, first: int, count: int, seq: int, to: object = "view") -> Story:
+    story.event(member, Kind.QUEUE_START, first=first, count=count, detail={"to": to})
+    return story.event(member, Kind.QUEUE_FINISH, first=first, count=count, value=seq)
+
+
+def dequeue(story: Story, member: str, sender: str, first: int, count: int, seq: int) -> Story:
+    return story.event(member, Kind.DEQUEUE, sender, first=first, count=count, value=seq)
+
+
+def ordered() -> Story:
+    """`a` queues a batch of three, `b` one message behind it."""
+    story = Story("abc").view("abc")
+    queue(story, "a", 5, 3, 1)
+    return queue(story, "b", 1, 1, 2)
+
+
+def test_a_batch_read_in_two_parts_is_one_batch(tmp_path: Path) -> None:
+    story = ordered()
+    for member in "abc":
+        for first, count in ((5, 3),) if member != "c" else ((5, 2), (7, 1)):
+            dequeue(story, member, "a", first, count, 1)
+        dequeue(story, member, "b", 1, 1, 2)
+    assert both(tmp_path, story.recordings()).verdict == "held"
+
+
+def test_a_torn_batch_is_two_orders(tmp_path: Path) -> None:
+    """p7 before z at a, behind z at c: the first of the batch agrees, its last does not."""
+    story = ordered()
+    for member in "ab":
+        dequeue(story, member, "a", 5, 3, 1)
+        dequeue(story, member, "b", 1, 1, 2)
+    dequeue(story, "c", "a", 5, 2, 1)
+    dequeue(story, "c", "b", 1, 1, 2)
+    dequeue(story, "c", "a", 7, 1, 3)
+    judgement = both(tmp_path, story.recordings())
+    assert violated(judgement) == ["G12"]
+    first = judgement.findings["G12"].violations[0]
+    assert "a#1's 7" in first.sentence and first.evidence
+
+
+def test_a_message_dequeued_by_one_that_it_was_not_queued_to(tmp_path: Path) -> None:
+    story = Story("abc").view("abc")
+    queue(story, "a", 1, 1, 1, [["b", 1, "127.0.0.1:5098"]])
+    for member in "bc":
+        dequeue(story, member, "a", 1, 1, 1)
+    story.view("abc", 2)
+    judgement = both(tmp_path, story.recordings())
+    assert violated(judgement) == ["G16"]
+    assert "not queued to it" in judgement.findings["G16"].violations[0].sentence
+
+
+def test_what_members_had_not_read_at_their_end_is_not_lost(tmp_path: Path) -> None:
+    story = Story("ab").view("ab")
+    queue(story, "a", 1, 1, 1)
+    queue(story, "a", 2, 1, 2)
+    for member, upto in (("a", 2), ("b", 1)):
+        for number in range(1, upto + 1):
+            dequeue(story, member, "a", number, 1, number)
+    assert both(tmp_path, story.recordings()).verdict == "held"
+
+
+def test_a_missing_recording_accuses_nobody_and_is_named(tmp_path: Path) -> None:
+    """Strangers of two recordings are the same stranger: G4 and G5 once accused a good run."""
+    story = Story("ab").view("abc", at="ab").passed("ab", "a", 3)
+    story.deliver("a", "c", 1, 2).deliver("b", "c", 1, 2).view("abc", 2, at="ab")
+    judgement = both(tmp_path, story.recordings())
+    assert violated(judgement) == []
+    assert judgement.findings["G4"].verdict == "held"
+    assert any("c#1" in sentence for sentence in judgement.not_judged)
+
+
+def test_a_recording_cut_to_nothing_leaves_it_unjudged(tmp_path: Path) -> None:
+    story = Story("ab").view("ab", at="a")
+    judgement = both(tmp_path, story.recordings(cut="b"))
+    assert judgement.verdict == "unjudged" and "b#1 breaks off before its first event" in judgement.reasons[0]
+
+
+def test_a_recording_that_breaks_off_while_others_show_its_member_alive(tmp_path: Path) -> None:
+    story = Story("ab").view("ab").passed("ab", "a", 3).view("ab", 2, at="a")
+    judgement = both(tmp_path, story.recordings(cut="b"))
+    assert judgement.verdict == "unjudged"
+    assert judgement.findings["G4"].verdict == "unjudged" and "a#1|2, in which it is" in judgement.reasons[0]
+
+
+def test_a_recording_cut_by_a_crash_is_judged_without_its_tail(tmp_path: Path) -> None:
+    story = Story("ab").view("ab").passed("ab", "a", 3).view("a", 2)
+    judgement = both(tmp_path, story.recordings(cut="b"))
+    assert judgement.verdict == "held"
+    assert len(judgement.not_judged) == 1 and "b#1" in judgement.not_judged[0] and " s, " in judgement.not_judged[0]
+
+
+def on_clocks(recordings: list[Recording], clocks: str) -> list[Recording]:
+    """The same, each member on its own clock."""
+    return [
+        Recording.of(replace(r.header, clock=f"clock {clock}"), [*r.events], closed=r.closed)
+        for r, clock in zip(recordings, clocks, strict=True)
+    ]
+
+
+def test_members_on_different_clocks_are_named(tmp_path: Path) -> None:
+    story = ordered()
+    for member in "abc":
+        dequeue(story, member, "a", 5, 3, 1)
+        dequeue(story, member, "b", 1, 1, 2)
+    recordings = on_clocks(story.recordings(), "112")
+    judgement = both(tmp_path / "1", recordings)
+    assert judgement.verdict == "held" and "different clocks" in judgement.not_judged[0]
+    assert both(tmp_path / "2", recordings, ("G13",)).verdict == "unjudged"
+
+
+def test_two_buses_in_one_directory_are_two_orders(tmp_path: Path) -> None:
+    """They count their places apart; compared by time they once broke G13."""
+    story = Story("ab")
+    queue(story, "a", 1, 1, 9, ["a"])
+    dequeue(story, "a", "a", 1, 1, 9)
+    queue(story, "b", 1, 1, 1, ["b"])
+    dequeue(story, "b", "b", 1, 1, 1)
+    assert violated(both(tmp_path, [_on_bus(r) for r in story.recordings()])) == []
+
+
+def _on_bus(recording: Recording) -> Recording:
+    """The same on a bus that is named after its peer."""
+    member = recording.member._replace(endpoint=f"bus:{recording.member.name}")
+    events = [replace(e, peer=member if e.peer == recording.member else e.peer) for e in recording.events]
+    return Recording.of(replace(recording.header, member=member), events, closed=recording.closed)
