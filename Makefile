@@ -4,7 +4,7 @@ PYTHON_IN_VENV := .venv/bin/python
 CHECKED := src tests tools setup.py $(wildcard benchmarks examples)
 
 .DEFAULT_GOAL := help
-.PHONY: help setup demo test long seeds order-seeds state-seeds planted bus-kills bus-records bus-model tsan agreement planted-histories judged-by-spark bench-pipeline bench-recorder page-cost merge-costs pause-runs link-runs lint format native lock clean
+.PHONY: help setup demo test long seeds order-seeds state-seeds planted bus-kills bus-records bus-model tsan agreement planted-histories judged-by-spark cluster bench-pipeline bench-recorder page-cost merge-costs pause-runs link-runs lint format native lock clean
 
 help: ## List these targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-11s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -81,10 +81,14 @@ planted-histories: setup ## Every kind of violation in histories of a million de
 judged-by-spark: setup ## The stories with real processes, their recordings judged by the rules on Spark too
 	@RINGCAST_JUDGE=spark $(PYTHON_IN_VENV) -m pytest -q -s tests/integration/membership tests/integration/merge tests/integration/order
 
-bench-pipeline: setup ## Deliveries judged per second at 1, 10 and 100 million, each rule alone and together
+cluster: setup ## The pipeline on a real Spark cluster: another host, viewfs, Connect, a worker killed (needs root)
+	@RINGCAST_CLUSTER=1 $(PYTHON_IN_VENV) -m pytest -q -s --timeout 1800 tests/pipeline/test_cluster.py
+
+bench-pipeline: setup ## Deliveries judged per second at 1, 10 and 100 million and in one view of 20 million, reading included
 	@.venv/bin/ringcast bench pipeline --deliveries 1000000
 	@.venv/bin/ringcast bench pipeline --deliveries 10000000
 	@.venv/bin/ringcast bench pipeline --deliveries 100000000 --together
+	@.venv/bin/ringcast bench pipeline --deliveries 20000000 --single-view --together
 
 bench-recorder: setup ## What recording costs at full multicast speed
 	@.venv/bin/ringcast bench recorder --turns 5

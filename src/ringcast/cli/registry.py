@@ -15,6 +15,8 @@ COMMANDS: dict[str, tuple[str, str]] = _present(
         "check": ("ringcast.cli.check", "Judge recordings: did every guarantee hold?"),
         "page": ("ringcast.cli.page", "Look at a group in a browser: real, simulated or recorded."),
         "report": ("ringcast.cli.report", "One self-contained page about a run."),
+        "tables": ("ringcast.cli.tables", "What the tables of check --tables hold."),
+        "pack": ("ringcast.cli.pack", "This package as a zip for the workers of a Spark cluster."),
         "trace": ("ringcast.cli.trace", "Look into recordings: ls, head, stats, export."),
         "bench": ("ringcast.cli.bench", "Measure: multicast, latency, bus, order, pipeline."),
         "status": ("ringcast.cli.status", "What a running member knows: members, windows, rates."),

@@ -15,6 +15,7 @@ if TYPE_CHECKING:
     from ringcast.pipeline.reading import read, segment_files
     from ringcast.pipeline.report import Subject, gather, render
     from ringcast.pipeline.report.writing import write_report
+    from ringcast.pipeline.results import describe_tables
     from ringcast.pipeline.segment import decode
     from ringcast.pipeline.session import settings_of, spark_session
     from ringcast.pipeline.shipping import pack, ship
@@ -29,6 +30,7 @@ _HOMES = {
     "report": ("Subject", "gather", "render"),
     "report.writing": ("write_report",),
     "reading": ("read", "segment_files"),
+    "results": ("describe_tables",),
     "segment": ("decode",),
     "session": ("settings_of", "spark_session"),
     "shipping": ("pack", "ship"),
@@ -49,6 +51,7 @@ __all__ = [
     "Subject",
     "check",
     "decode",
+    "describe_tables",
     "find_java_home",
     "gather",
     "judge_local",

@@ -54,7 +54,8 @@ def in_a_sentence(error: Exception) -> str | None:
         return f"the workers cannot start {program}: set --conf spark.pyspark.python to a Python that they have"
     if "does not exist" in text and "FileNotFoundException" in text:
         return "the workers cannot read a file that the driver sees: the recordings must be on storage that all share"
-    return None
+    causes = [line.strip() for line in text.splitlines() if line.startswith("Caused by: ")]
+    return f"a Spark job failed: {causes[-1].removeprefix('Caused by: ')[:300]}" if causes else None
 
 
 class _Watch:
@@ -82,9 +83,8 @@ class _Watch:
             self._thread.join()
 
     def _run(self) -> None:
-        is_local = str(self._context.master).startswith("local")
         begun = time.monotonic()
-        seen = is_local
+        seen = str(self._context.master).partition("[")[0] == "local"
         while not self._end.wait(PACE_SECONDS):
             try:
                 seen = seen or self._executors() > 0

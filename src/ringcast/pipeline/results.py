@@ -162,6 +162,24 @@ TABLES: dict[str, Table] = {
 }
 
 
+def describe_tables() -> dict[str, Any]:
+    """Every table: what a row is, and each column with its type and a word on it."""
+    common = {"schema_version": (_I32, "of these tables"), "run": (_TEXT, "the run; tables are partitioned by it")}
+    return {
+        "schema_version": SCHEMA,
+        "tables": {
+            name: {
+                "a_row": table.a_row,
+                "columns": {
+                    column: {"type": str(kind), "about": about}
+                    for column, (kind, about) in {**table.columns, **common}.items()
+                },
+            }
+            for name, table in TABLES.items()
+        },
+    }
+
+
 @dataclass(frozen=True, slots=True)
 class File:
     """A file that was looked at; `reason` says why it is no readable segment."""

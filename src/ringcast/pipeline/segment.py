@@ -158,7 +158,7 @@ def _header(tag: bytes, payload: memoryview, path: str, number: int, start: Segm
     begin = said or start
     if begin is None:
         raise TraceError(
-            "an older recording in several segments: each needs those before it; rewrite it with `ringcast trace renew`"
+            "an older recording in several segments, each of which needs those before it: judge it with --checkers"
         )
     run = recording.run or run_of(path)
     return SegmentHeader(recording, run, number, begin.first_index, begin.view, begin.dropped)

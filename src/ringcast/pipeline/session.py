@@ -65,14 +65,6 @@ def settings_of(pairs: tuple[str, ...]) -> dict[str, str]:
     return settings
 
 
-def is_local(session: SparkSession) -> bool:
-    """Whether everything runs in this process's own machine; a session over Connect does not say."""
-    try:
-        return str(session.sparkContext.master).startswith("local")
-    except Exception:  # Connect has no context
-        return False
-
-
 def _active() -> SparkSession | None:
     from pyspark.sql import SparkSession
 
@@ -118,7 +110,9 @@ def _start(master: str | None, settings: Mapping[str, str]) -> SparkSession:
     logging.getLogger("py4j").setLevel(logging.ERROR)
     given = {**_set_elsewhere(), **settings}
     chosen = master or given.get("spark.master") or "local[*]"
-    if chosen.startswith("local"):
+    if "spark.pyspark.python" in given:  # PySpark itself heeds it only under spark-submit
+        os.environ["PYSPARK_PYTHON"] = given["spark.pyspark.python"]
+    if _is_this_process(chosen):
         os.environ.setdefault("PYSPARK_PYTHON", sys.executable)
         if "spark.driver.host" not in given:
             os.environ.setdefault("SPARK_LOCAL_IP", "127.0.0.1")
@@ -133,9 +127,14 @@ def _start(master: str | None, settings: Mapping[str, str]) -> SparkSession:
             session = builder.getOrCreate()
         except Exception as error:
             raise UsageError(f"Spark did not start with master {chosen}: {_why(error, said)}") from error
-    if not chosen.startswith("local"):
+    if not _is_this_process(chosen):
         ship(session)
     return session
+
+
+def _is_this_process(master: str) -> bool:
+    """Tasks run in the driver itself. `local-cluster[…]` has executors of its own."""
+    return master == "local" or master.startswith("local[")
 
 
 def _set_elsewhere() -> dict[str, str]:

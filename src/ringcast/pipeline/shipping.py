@@ -6,6 +6,8 @@ a session of your own call `ship(spark)` once, or give `ringcast pack -o ringcas
 
 from __future__ import annotations
 
+import atexit
+import shutil
 import tempfile
 import zipfile
 from pathlib import Path
@@ -31,6 +33,6 @@ def pack(path: Path) -> Path:
 
 def ship(spark: SparkSession) -> None:
     """Make the package importable in every Python task of this session."""
-    with tempfile.TemporaryDirectory(prefix="ringcast-") as place:
-        archive = pack(Path(place) / f"ringcast-{__version__}.zip")
-        spark.addArtifacts(str(archive), pyfile=True)
+    place = Path(tempfile.mkdtemp(prefix="ringcast-"))
+    atexit.register(shutil.rmtree, place, ignore_errors=True)  # executors that come later fetch it from here
+    spark.addArtifacts(str(pack(place / f"ringcast-{__version__}.zip")), pyfile=True)
