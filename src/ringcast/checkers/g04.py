@@ -49,9 +49,12 @@ class ViewChecker:
 
 def content(view: Installed) -> tuple[object, ...]:
     """What must be equal wherever this id is installed. The previous view differs: members come from different ones."""
-    return view.members, view.observers, view.subgroups, view.capacity, view.primary, view.votes
+    limits = view.capacity, view.window_bytes
+    return view.members, view.observers, view.subgroups, limits, view.primary, view.votes
 
 
 def _names(view: Installed) -> str:
     groups = f" of {len(view.subgroups)} subgroups" if view.subgroups else ""
-    return f"[{', '.join(map(str, view.members))}]{groups} with capacity {view.capacity}"
+    limits = f"capacity {view.capacity} and {view.window_bytes} window bytes"
+    mark = "" if view.primary is None else ", primary" if view.primary else ", not primary"
+    return f"[{', '.join(map(str, view.members))}]{groups} with {limits}{mark}"

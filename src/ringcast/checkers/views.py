@@ -25,6 +25,7 @@ class Installed:
     primary: bool | None = None  # None: recorded without the primary policy
     quorum: int = 0
     votes: tuple[Address, ...] = ()  # as whom its members vote, observers left out
+    window_bytes: int = 0
 
     @property
     def is_merge(self) -> bool:
@@ -56,6 +57,7 @@ def installed(event: Event) -> Installed:
         None if detail.get("primary") is None else bool(detail["primary"]),
         int(detail.get("quorum") or 0),
         _votes(members, as_addresses(detail.get("observers")), detail.get("votes") or ()),
+        int(detail.get("window_bytes") or 0),
     )
 
 

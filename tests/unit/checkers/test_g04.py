@@ -1,5 +1,7 @@
 """G4 is broken in each way it can be, and found each time (V18)."""
 
+import pytest
+
 from ringcast.checkers import Finding, judge
 from ringcast.trace.story import Story, addresses
 
@@ -48,3 +50,13 @@ def test_a_wrong_previous_view_is_found() -> None:
     story = Story("ab").view("ab")
     story.view("ab", 3, previous=[2, list(addresses("a")[0])])
     assert "but it was in a#1|1" in sentence(story)
+
+
+@pytest.mark.parametrize("detail", [{"window_bytes": 7}, {"primary": True}], ids=["window bytes", "primary mark"])
+def test_one_id_with_another_window_or_another_mark_is_found(detail: dict[str, object]) -> None:
+    """Both were left out of what a view means."""
+    usual = {"window_bytes": 9, "primary": False}
+    story = Story("ab").view("ab", at="a", **usual).view("ab", at="b", **(usual | detail))
+    finding = judge(story.recordings()).findings["G4"]
+    assert finding.verdict == "violated"
+    assert "7 window bytes" in finding.violations[0].sentence or ", primary" in finding.violations[0].sentence

@@ -22,5 +22,6 @@ def view_events(
         "previous": None if previous is None else [previous.id.number, list(previous.id.creator)],
         "subgroups": [[list(member) for member in subgroup] for subgroup in view.subgroups],
         "capacity": view.capacity,
+        "window_bytes": view.window_bytes,
     }
     return [*offsets, Event(Kind.VIEW, now_ns, view.id, detail=detail | dict(notes))]
