@@ -66,16 +66,16 @@ class LoopThread:
             raise GroupClosed("the group was closed")
         answer: Future[T] = Future()
         try:
-            self.loop.call_soon_threadsafe(self._begin, work, answer)
+            self.loop.call_soon_threadsafe(self._begin, work, answer, threading.current_thread())
             return answer.result()
         except BaseException:
             answer.cancel()
             raise
 
-    def _begin(self, work: Callable[[], Coroutine[Any, Any, T]], answer: Future[T]) -> None:
+    def _begin(self, work: Callable[[], Coroutine[Any, Any, T]], answer: Future[T], thread: threading.Thread) -> None:
         if answer.cancelled():
             return
-        task = self.loop.create_task(_begun(work))
+        task = self.loop.create_task(_begun(work, thread))
         task.add_done_callback(lambda task: _hand_over(task, answer))
         answer.add_done_callback(lambda _: self._withdraw(task))
 
@@ -94,8 +94,9 @@ class LoopThread:
             self._thread.join()
 
 
-async def _begun(work: Callable[[], Coroutine[Any, Any, T]]) -> T:
-    """Whatever goes wrong with it, from its making on, is the task's answer."""
+async def _begun(work: Callable[[], Coroutine[Any, Any, T]], thread: threading.Thread) -> T:
+    """Whatever goes wrong with it, from its making on, is the task's answer. It is done for this thread."""
+    runtime.CALLING_THREAD.set(thread)
     return await work()
 
 

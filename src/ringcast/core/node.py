@@ -195,6 +195,16 @@ class Node:
         """Under the primary policy in a primary view only; one may be on its way."""
         return self._group is not None and self._group.view.is_primary
 
+    def own_room(self) -> int:
+        """How many more own messages may wait to be read."""
+        return 0 if self._group is None else self._group.own_room()
+
+    def widen_own(self) -> None:
+        """The application's only reader waits to send: let its own messages wait beyond the capacity (Y07)."""
+        if self._group is not None:
+            self._group.widen_own()
+            self.order.ordering.widen_own()
+
     def await_room(self, count: int) -> None:
         """Somebody waits until so many messages may be multicast: `Freed` comes as soon as that may be so."""
         if self._group is not None:

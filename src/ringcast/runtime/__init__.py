@@ -15,6 +15,7 @@ from ringcast.runtime.host import Host
 from ringcast.runtime.inspection import ask, find_members, watch
 from ringcast.runtime.joining import Joining, Place, join
 from ringcast.runtime.mark_file import Done, MarkStore
+from ringcast.runtime.readers import CALLING_THREAD
 from ringcast.runtime.reading import OpenRun
 from ringcast.runtime.receipts import Receipt
 from ringcast.runtime.rejoin import OnExclusion, Partition
@@ -26,6 +27,7 @@ from ringcast.runtime.words import Waiting, short
 from ringcast.transport import Transport
 
 __all__ = [
+    "CALLING_THREAD",
     "DirectoryDiscovery",
     "Discovery",
     "DnsDiscovery",

@@ -23,6 +23,7 @@ from ringcast.runtime.driver import Driver
 from ringcast.runtime.inspection import Inspection, socket_path
 from ringcast.runtime.loop_guard import LoopGuard
 from ringcast.runtime.ordered import BARRIER_SECONDS, Ordered
+from ringcast.runtime.readers import Readers
 from ringcast.runtime.reading import Batches, Messages, OpenRun, Reading
 from ringcast.runtime.receipts import Receipt
 from ringcast.runtime.reunion import MergeState
@@ -49,9 +50,10 @@ class Group:
         self._take_over(driver)
         self._config = driver.node.config
         self._waits = Waits(driver.now_ns, lambda event: self._driver.note(event))
-        self._sending = Sending(lambda: self._driver, self._waits)
-        self._ordered = Ordered(lambda: self._driver, self._waits)
-        self._reading = Reading(lambda: self._driver, self._sending, self._ordered)
+        readers = Readers()
+        self._sending = Sending(lambda: self._driver, self._waits, readers, self._widen_own)
+        self._ordered = Ordered(lambda: self._driver, self._waits, readers, self._widen_own)
+        self._reading = Reading(lambda: self._driver, self._sending, self._ordered, readers)
         self._closing: RingcastError | None = None
         self._told = Rejoin.__name__  # what the application learns behind the last event of this place
         self._inspection: Inspection | None = None
@@ -218,10 +220,12 @@ class Group:
         self._home.check()
         limit = Limit(timeout)
         await self._sending.until_place(limit)
+        self._reading.settle()
         return await self._ordered.barrier(limit)
 
     def stamp(self) -> str:
         """Up to where this member's application has read in the one order; small, printable, to be carried anywhere."""
+        self._reading.settle()
         return self._ordered.stamp()
 
     async def after(self, stamp: str, timeout: float = BARRIER_SECONDS) -> None:
@@ -229,6 +233,7 @@ class Group:
         self._home.check()
         if self._closing is not None:
             raise self._closing
+        self._reading.settle()
         await self._ordered.after(stamp, Limit(timeout))
 
     # ---- reading
@@ -326,6 +331,11 @@ class Group:
             changed.set()
 
     # ---- progress
+
+    def _widen_own(self) -> None:
+        """The only reader waits to send (runtime/readers.py)."""
+        self._node.widen_own()
+        self._on_freed()
 
     def _on_freed(self) -> None:
         self._look()

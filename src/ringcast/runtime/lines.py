@@ -33,7 +33,8 @@ def _no() -> bool:
 class Need:
     """What somebody waits for: `ready` in its turn, or `refused` at any time (its caller then says why).
 
-    `slots` and `nbytes` are what it will take, so that several that fit may be woken together.
+    `slots` and `nbytes` are what it will take, so that several that fit may be woken together; `pieces` is the least
+    with which it goes.
     """
 
     ready: Callable[[], bool]
@@ -41,9 +42,14 @@ class Need:
     refused: Callable[[], bool] = _no
     slots: int = 1
     nbytes: int = 0
+    pieces: int = 1
     expelled: RingcastError | None = None
     is_brief: bool = False  # it waits for a turn of the loop only, as far as it knows
     woken: asyncio.Future[None] | None = field(default=None)
+
+    @property
+    def is_waiting(self) -> bool:
+        return self.woken is not None and not self.woken.done()
 
     def wake(self) -> None:
         if self.woken is not None and not self.woken.done():
@@ -51,10 +57,11 @@ class Need:
 
 
 class Lines:
-    """Those who wait, in order of arrival."""
+    """Those who wait, in order of arrival. `on_wait` hears of each that begins to."""
 
-    def __init__(self, waits: Waits) -> None:
+    def __init__(self, waits: Waits, on_wait: Callable[[Need], None] | None = None) -> None:
         self._waits = waits
+        self._on_wait = on_wait
         self._waiting: dict[Need, None] = {}
         self._lines: dict[Destination, deque[Need]] = {}
         self._closed: RingcastError | None = None
@@ -65,6 +72,10 @@ class Lines:
     def holds(self, destination: Destination) -> bool:
         """Does anybody wait to send there?"""
         return destination in self._lines
+
+    def pieces(self, destination: Destination) -> int:
+        """The most that anybody needs at once who waits to send there."""
+        return max((need.pieces for need in self._lines.get(destination, ())), default=0)
 
     # ---- progress
 
@@ -136,6 +147,8 @@ class Lines:
                 return
             if instead is not None:
                 raise instead()
+            if self._on_wait is not None:
+                self._on_wait(need)
             with self._waits.during(what, limit.left(), why, sent):
                 try:
                     async with asyncio.timeout_at(limit.at):

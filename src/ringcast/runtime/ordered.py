@@ -19,6 +19,7 @@ from ringcast.model import Address
 from ringcast.order import Stamp
 from ringcast.runtime.driver import Driver
 from ringcast.runtime.lines import GROUP, Lines, Need
+from ringcast.runtime.readers import ADVICE, Readers, caller
 from ringcast.runtime.receipts import Receipt, Receipts
 from ringcast.runtime.waiting import Limit, Waits
 from ringcast.runtime.words import Why, why_not_placed, why_not_primary
@@ -34,10 +35,15 @@ WhenFull = Literal["wait", "raise"] | None
 class Ordered:
     """One member's ordered sending and reading. `driver()` returns the current incarnation's driver."""
 
-    def __init__(self, driver: Callable[[], Driver], waits: Waits) -> None:
+    def __init__(
+        self, driver: Callable[[], Driver], waits: Waits, readers: Readers, widen_own: Callable[[], None]
+    ) -> None:
         self._driver = driver
         self._waits = waits
-        self._line = Lines(waits)  # one for all destinations: a sender's ordered messages have one order
+        self._readers = readers
+        self._widen_own = widen_own
+        # One for all destinations: a sender's ordered messages have one order.
+        self._line = Lines(waits, lambda need: readers.watch(need, widen_own, self._waits_for_reader))
         self._draining = Lines(waits)
         self._receipts = Receipts()
         self._turn: list[bytes] = []  # messages to the view, of this turn of the loop
@@ -138,6 +144,7 @@ class Ordered:
             raise WindowFull(f"no room to queue: {why()}")
         self._slots = 0  # Nobody overtakes who waits.
         need = Need(lambda: self._fit([size], peers) > 0, (GROUP,), lambda: self._refusal(size, peers) is not None)
+        need.pieces = self._driver().node.pieces(size + BATCH_BYTES)
         await self._line.until(need, "send", limit, why, sent=False)
 
     def _raise_refusal(self, size: int, peers: list[Address] | None) -> None:
@@ -216,6 +223,7 @@ class Ordered:
         """Whatever ends this wait early, the message is sent."""
         if receipt.stamp is not None:
             return receipt.stamp
+        self._readers.help(self._free_turn)
         with self._waits.during("send", limit.left(), lambda: why_not_placed(self._driver()), sent=True):
             try:
                 async with asyncio.timeout_at(limit.at):
@@ -225,6 +233,10 @@ class Ordered:
                 error = WaitExpired(f"send waited {limit.seconds} s: {why}; the message is sent, its place is to come")
                 error.sent = True
                 raise error from None
+
+    def _free_turn(self) -> None:
+        if self._turn:
+            self._widen_own()
 
     async def drain(self, limit: Limit) -> None:
         """Before this member leaves: let what it has queued be finished, as far as that happens within the limit."""
@@ -243,6 +255,9 @@ class Ordered:
             raise UsageError(str(error)) from None
         if self._driver().node.order.ordering.position >= place:
             return
+        await self._refuse_reader(place)
+        if self._driver().node.order.ordering.position >= place:
+            return
         waiter = (place, asyncio.get_running_loop().create_future())
         self._after.append(waiter)
         with self._waits.during("after", limit.left(), lambda: self._why_not_read(place)):
@@ -253,6 +268,20 @@ class Ordered:
                 raise WaitExpired(f"after waited {limit.seconds} s: {self._why_not_read(place)}") from None
             finally:
                 self._after.remove(waiter)
+
+    async def _refuse_reader(self, place: Stamp) -> None:
+        """Whoever is the only reader would wait for itself; asked when another may have begun (runtime/readers.py)."""
+        who = caller()
+        if self._readers.is_only(who):
+            await asyncio.sleep(0)
+            if self._readers.is_only(who) and self._driver().node.order.ordering.unread:
+                raise UsageError(f"{self._why_not_read(place)}, and {ADVICE}")
+
+    def _waits_for_reader(self, need: Need) -> bool:
+        node = self._driver().node
+        if not node.has_group:
+            return False
+        return node.order.ordering.is_shut or node.own_room() < self._line.pieces(GROUP)
 
     def _why_not_read(self, place: Stamp) -> Why:
         here = self._driver().node.order.ordering.position

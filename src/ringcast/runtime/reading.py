@@ -22,6 +22,7 @@ from ringcast.errors import RingcastError, UsageError
 from ringcast.model import Batch, Delivery, Event, Kind, Message, Notice, Rejoin, Undelivered, View, ViewChange
 from ringcast.runtime.driver import Driver
 from ringcast.runtime.ordered import Ordered
+from ringcast.runtime.readers import Readers
 from ringcast.runtime.reunion import Stop
 from ringcast.runtime.sending import Sending
 from ringcast.runtime.spool import Refill
@@ -57,7 +58,8 @@ class OpenRun:
 class Reading:
     """One member's deliveries. `driver()` returns the current incarnation's driver; it changes when it rejoins."""
 
-    def __init__(self, driver: Callable[[], Driver], sending: Sending, ordered: Ordered) -> None:
+    def __init__(self, driver: Callable[[], Driver], sending: Sending, ordered: Ordered, readers: Readers) -> None:
+        self._readers = readers
         self.desk = StateDesk(driver, self._void)
         self.messages = _NO_MESSAGES  # of the open run, while they need no question
         self._open: OpenRun | None = None
@@ -167,6 +169,7 @@ class Reading:
 
     def _next_ready(self, *, by_message: bool) -> Batch | Message | Notice | None:
         """What comes next, if it is there. By message, a run of several is opened instead and stays where it is."""
+        self._readers.note()
         while True:
             if self._past:
                 event = self._past.popleft()

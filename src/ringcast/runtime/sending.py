@@ -19,6 +19,7 @@ from ringcast.errors import NotMember, NotPrimary, PlaceLost, RingcastError, Usa
 from ringcast.model import Address, ViewId
 from ringcast.runtime.driver import Driver
 from ringcast.runtime.lines import GROUP, Lines, Need
+from ringcast.runtime.readers import Readers
 from ringcast.runtime.waiting import Limit, Waits
 from ringcast.runtime.words import Why, why_no_room, why_no_room_to, why_not_flushed, why_not_primary
 from ringcast.window import largest, lengths_of, total
@@ -35,10 +36,12 @@ LARGE_AT_ONCE = 64  # of those that are cut into pieces
 class Sending:
     """One member's sends. `driver()` returns the current incarnation's driver; it changes when the member rejoins."""
 
-    def __init__(self, driver: Callable[[], Driver], waits: Waits) -> None:
+    def __init__(
+        self, driver: Callable[[], Driver], waits: Waits, readers: Readers, widen_own: Callable[[], None]
+    ) -> None:
         self._driver_of = driver
-        self._lines = Lines(waits)
-        self._flushing = Lines(waits)
+        self._lines = Lines(waits, lambda need: readers.watch(need, widen_own, self._waits_for_reader))
+        self._flushing = Lines(waits, lambda need: readers.watch(need, widen_own, lambda _: False))
         self._outbox: list[bytes] = []
         self._slots = 0  # what may still be put into the outbox without asking the node again
         self._slots_in_line = 0  # the same for those in line; while somebody is, nobody else has any
@@ -173,6 +176,7 @@ class Sending:
                 lambda: self.refusal(size) is not None,
                 self._node.pieces(size),
                 size + ITEM_BYTES,
+                self._node.pieces(size),
             ),
             lambda: self.refusal(size),
             lambda: why_no_room(self._driver, self._node.pieces(size)),
@@ -273,6 +277,13 @@ class Sending:
         if self._is_own_full and node.me in peers:
             return False
         return node.may_send_to([peer for peer in peers if peer != node.me], size)
+
+    def _waits_for_reader(self, need: Need) -> bool:
+        """Nothing but this application's own reading would let it go."""
+        node = self._node
+        if GROUP in need.to:
+            return node.has_group and node.own_room() < self._lines.pieces(GROUP)
+        return node.me in need.to and self._is_own_full
 
     @property
     def _is_own_full(self) -> bool:

@@ -2,7 +2,8 @@
 
 Runs of a later view wait here, undelivered and unacked, until that view comes; runs of an earlier view are not taken.
 While a roll call runs (`standstill`) nothing new is sent, and from members that are going away only repairs are taken.
-Invariant: own messages that the application has not read are bounded by the capacity too (`own_unread`).
+Invariant: own messages that the application has not read are bounded by the capacity too (`own_unread`); while it is
+their reader that sends, by a capacity for each member.
 Not the change of views: that is `GroupStream`.
 """
 
@@ -50,6 +51,7 @@ class Multicast:
             offset=start,
         )
         self.own_unread = 0
+        self._own_bound = 0  # beyond the capacity, while the reader itself sends
         self._awaited_room = 1  # what somebody waits for; with less than this, reading on is news
         self.ordinal = 0
         self.repaired = 0  # messages sent again
@@ -98,8 +100,21 @@ class Multicast:
         """Messages that may be sent now (bytes permitting): the window's room, and our own reader's."""
         if self.standstill is not None:
             return 0
-        room = self.outgoing.window.room()
-        return max(0, min(room, self.capacity - self.own_unread)) if self.config.self_delivery else room
+        return min(self.outgoing.window.room(), self.own_room())
+
+    def own_room(self) -> int:
+        """How many more own messages may wait to be read."""
+        if not self.config.self_delivery:
+            return self.capacity
+        return max(0, max(self.capacity, self._own_bound) - self.own_unread)
+
+    def widen_own(self) -> None:
+        """Whoever reads waits to send: own messages may wait beyond the capacity, until they are read down to it (Y07).
+
+        A capacity for each member: whoever sends at most one message for each that it reads never needs more, because
+        the others' windows bound what stands unread before its own.
+        """
+        self._own_bound = self.capacity * max(2, len(self.view.members))
 
     def await_room(self, count: int) -> None:
         """Somebody waits until so many messages may be sent. It counts until the next `Freed`, when all look again."""
@@ -212,6 +227,8 @@ class Multicast:
         if origin == self.me:
             is_awaited = self.room() < self._awaited_room
             self.own_unread -= count
+            if self.own_unread <= self.capacity:
+                self._own_bound = 0
             if is_awaited:
                 self._awaited_room = 1
                 out.append(Freed())

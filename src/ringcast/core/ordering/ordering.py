@@ -59,6 +59,7 @@ class Ordering:
         self._acks = Acks()
         self._sequencer: Sequencer | None = None
         self._is_due = False
+        self._widened = 1  # how many times its bound the backlog may hold before this member may not queue
 
     # ---- this member sends
 
@@ -66,7 +67,20 @@ class Ordering:
     def may_queue(self) -> bool:
         """Not before the first view, without a coordinator, while a roll call runs, nor with too much unread."""
         here = self._here
-        return here.has_view and here.view.coordinator is not None and self.settling is None and not self._is_full
+        return here.has_view and here.view.coordinator is not None and self.settling is None and not self.is_shut
+
+    @property
+    def is_shut(self) -> bool:
+        """Too much is unread for this member to queue more."""
+        return self._backlog.is_full(self.capacity * self._widened, self.window_bytes * self._widened)
+
+    def widen_own(self) -> None:
+        """Whoever reads waits to queue: it may, beyond the bound, until what is unread is below it again (Y07).
+
+        Nothing more of the others is acked meanwhile, so only this member's own messages come in addition.
+        """
+        if self._here.has_view:
+            self._widened = 1 + len(self._here.view.members)
 
     @property
     def _is_full(self) -> bool:
@@ -229,6 +243,8 @@ class Ordering:
         self._backlog.spooled = 0
 
     def _freed_if(self, was_full: bool) -> Decisions:
+        if not self._is_full:
+            self._widened = 1
         if not was_full:
             return []
         self._is_due = True
