@@ -9,8 +9,8 @@
     ├── GroupClosed          the group was closed or left while (or before) the call waited
     ├── PlaceLost            this member was excluded, or could not go on without a gap, while the call waited; it comes
     │                        back by itself as a new incarnation, under which nothing of the old one is sent
-    ├── NotPrimary           this member is on a side that may not go on (`partition="primary"`); nothing was taken, and
-    │                        it comes back by itself to the side that may
+    ├── NotPrimary           this member is on a side that may not go on (`partition="primary"`, or only observers
+    │                        are left); nothing was taken, and it comes back by itself to the side that may
     ├── JoinRefused          the group does not take this member: they must have the same `max_message_bytes`,
     │                        `capacity_floor`, `partition` and `merge_state` or none; the message says what differs
     ├── StateError           the state could not be given, or not be loaded; the message says by whom and why
@@ -74,7 +74,7 @@ class PlaceLost(RingcastError):
 
 
 class NotPrimary(RingcastError):
-    """Only the primary side of a partition may send, and this member is on another one."""
+    """This member is on a side that may not go on: not the primary one, or with observers only."""
 
 
 class JoinRefused(RingcastError):

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import pytest
 
+from ringcast import Order
+from ringcast.errors import NotPrimary
 from ringcast.runtime import Group
 from ringcast.testing import World
 
@@ -48,3 +50,24 @@ def test_y17_a_paused_observer_comes_back(seed: int) -> None:
         world.advance(9)
         world.thaw("O")
         world.agree(limit=8)
+
+
+@pytest.mark.parametrize("total", [False, True])
+def test_y17_where_only_observers_are_left_sends_end_with_an_error(total: bool) -> None:
+    """Y17: the dead are never excluded, for nobody may coordinate; so nothing waits for them either."""
+    with World(idle, list("ABOP"), seed=1, observers="OP", bound=30) as world:
+        world.crash("A")
+        world.crash("B")
+        group = group_of(world, "O")
+        payloads = 200  # more than the window holds
+
+        async def send() -> None:
+            for _ in range(payloads):
+                await group.send(b"x", order=Order.TOTAL if total else Order.FIFO)
+
+        with pytest.raises(NotPrimary, match="only observers are left"):
+            world.do("O", send(), limit=30)
+        world.start("A")
+        world.start("B")
+        world.agree(limit=20)
+        world.do("O", group_of(world, "O").send(b"again"))

@@ -22,7 +22,7 @@ from ringcast.runtime.lines import GROUP, Lines, Need
 from ringcast.runtime.readers import ADVICE, Readers, caller
 from ringcast.runtime.receipts import Receipt, Receipts
 from ringcast.runtime.waiting import Limit, Waits
-from ringcast.runtime.words import Why, why_not_placed, why_not_primary
+from ringcast.runtime.words import Why, why_aside, why_not_placed
 
 BARRIER_SECONDS = 60.0  # only a send may wait without a limit (G14)
 CHUNK = 4_096  # messages of a long list that are looked at together
@@ -162,8 +162,8 @@ class Ordered:
                 f"an ordered message of {size} bytes needs more packets than the {capacity} of the window "
                 f"in view {node.view.id}, which hold {largest} bytes; nothing was sent"
             )
-        if not node.view.is_carried:
-            return NotPrimary(f"nothing was queued: {why_not_primary(node.view)}")
+        if not node.may_go_on:
+            return NotPrimary(f"nothing was queued: {why_aside(node)}")
         gone = [peer for peer in peers or () if peer not in node.view]
         if gone:
             return NotMember(f"{', '.join(map(str, gone))} not in the view {node.view}; nothing was queued")
@@ -175,7 +175,7 @@ class Ordered:
     def _is_aside(self) -> bool:
         """On a side that may not go on."""
         node = self._driver().node
-        return node.has_group and not node.view.is_carried
+        return not node.may_go_on
 
     def _refill(self) -> None:
         """What may join the next turn: at most a frame's worth, and nothing while somebody waits."""
@@ -307,6 +307,8 @@ class Ordered:
 
     def look(self) -> None:
         """Something changed."""
+        if self._is_aside:
+            self._fail_receipts()
         if self._turn:
             self._flush()
         elif not self._slots or self._is_aside:
@@ -316,6 +318,12 @@ class Ordered:
         if self._draining:
             self._draining.look()
         self._look_after()
+
+    def _fail_receipts(self) -> None:
+        """Nobody is there to give places; whoever waits for one is told."""
+        if len(self._receipts):
+            error = NotPrimary(f"the message has no place: {why_aside(self._driver().node)}")
+            self._receipts.fail(error.unknown("whether it gets one cannot be known"))
 
     def _look_after(self) -> None:
         if self._after:

@@ -21,7 +21,7 @@ from ringcast.runtime.driver import Driver
 from ringcast.runtime.lines import GROUP, Lines, Need
 from ringcast.runtime.readers import Readers
 from ringcast.runtime.waiting import Limit, Waits
-from ringcast.runtime.words import Why, why_no_room, why_no_room_to, why_not_flushed, why_not_primary
+from ringcast.runtime.words import Why, why_aside, why_no_room, why_no_room_to, why_not_flushed
 from ringcast.window import largest, lengths_of, total
 
 WhenFull = Literal["wait", "raise"] | None
@@ -157,10 +157,10 @@ class Sending:
 
     @property
     def _is_primary(self) -> bool:
-        return not self._node.has_group or self._node.view.is_carried
+        return self._node.may_go_on
 
     def _not_primary(self) -> NotPrimary | None:
-        return None if self._is_primary else NotPrimary(f"nothing was sent: {why_not_primary(self._node.view)}")
+        return None if self._is_primary else NotPrimary(f"nothing was sent: {why_aside(self._node)}")
 
     # ---- to the group
 
@@ -411,7 +411,7 @@ class Sending:
         self._slots = self._slots_in_line = self._bytes = 0
         if self._is_turn_full or self._outbox or self._driver.is_busy or self._closing is not None:
             return
-        if not node.has_group or not node.view.is_carried:
+        if not node.has_group or not node.may_go_on:
             return
         window = node.group.outgoing.window
         self._largest = node.largest_whole

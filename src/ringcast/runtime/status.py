@@ -8,7 +8,7 @@ from typing import Any
 from ringcast.model import Address
 from ringcast.runtime.absences import absences, merge_in_words, strangers, suspicions
 from ringcast.runtime.driver import Driver
-from ringcast.runtime.words import Waiting, heard_seconds, roll_call_awaits, short, slow_members, why_not_primary
+from ringcast.runtime.words import Waiting, heard_seconds, roll_call_awaits, short, slow_members, why_aside
 
 _SEND_MARKS = ("low", "high", "occupancy", "bytes", "max_bytes", "capacity", "own_unread")
 _RUNS = {"view": "a view change", "merge": "a merge led by this member", "merge-request": "a merge led by another"}
@@ -48,8 +48,8 @@ def status_of(group: str, driver: Driver, waiting: list[Waiting]) -> dict[str, A
 def explain(group: str, driver: Driver, waiting: list[Waiting]) -> str:
     """In words: where this member is, what waits and what frees it, who is missing, what was merged."""
     parts = [_place(group, driver)]
-    if driver.node.has_group and not driver.node.view.is_primary:
-        parts.append(why_not_primary(driver.node.view))
+    if driver.node.has_group and not (driver.node.may_go_on and driver.node.view.is_primary):
+        parts.append(why_aside(driver.node))
     parts += [str(wait) for wait in waiting] or ["nothing waits"]
     parts += _narrowed(driver)
     parts += _spooled(driver)

@@ -10,6 +10,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import NamedTuple
 
+from ringcast.core import Node
 from ringcast.model import Address, View
 from ringcast.runtime.driver import Driver
 
@@ -232,7 +233,7 @@ def _why_nobody_answers(driver: Driver, places: list[str], looking: list[Address
 def why_not_ready(driver: Driver) -> str:
     """Why this member may not send."""
     node = driver.node
-    return str(why_not_joined(driver)) if not node.has_group else why_not_primary(node.view)
+    return str(why_not_joined(driver)) if not node.has_group else why_aside(node)
 
 
 def why_not_left(driver: Driver) -> Why:
@@ -290,6 +291,15 @@ def _either(reasons: list[str]) -> str:
 
 def _names(members: Sequence[Address]) -> str:
     return ", ".join(map(str, members))
+
+
+def why_aside(node: Node) -> str:
+    """Why this side may not go on: it is not primary, or has nobody who could coordinate."""
+    if node.society is None or not node.society.membership.is_leaderless:
+        return why_not_primary(node.view)
+    suspects = [member for member in node.view.voters if member != node.me]
+    gone = f"{_names(suspects)} cannot be reached" if suspects else "there is nobody else"
+    return f"only observers are left in view {node.view.id}: {gone}, and an observer makes no view"
 
 
 def why_not_primary(view: View) -> str:

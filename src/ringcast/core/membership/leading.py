@@ -154,8 +154,12 @@ class Leading:
         return roll_call.begin(now_ns) if self.is_mine else self._fail(now_ns, self.change)
 
     def call_for_merge(self, now_ns: int, merge_id: MergeId, members: tuple[Address, ...]) -> Steps:
-        """The seed's GET_DIGEST: exactly those who share our view; the others of it are parties of their own."""
-        going = tuple(member for member in self._follower.view.members if member not in members)
+        """The seed's GET_DIGEST: exactly those who share our view; the others of it are parties of their own.
+
+        Whom we suspect is not waited for: observers, who cannot exclude the dead, would wait for them in each merge.
+        """
+        view, suspects = self._follower.view, self._suspicions
+        going = tuple(member for member in view.members if member not in members or member in suspects)
         roll_call = self._call(going=going, merge_id=merge_id)
         self.change = ViewChange(self.me, self.config, roll_call, merge_id=merge_id)
         return roll_call.begin(now_ns)

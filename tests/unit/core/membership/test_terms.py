@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from ringcast.core import Effect, Refused, Warn
-from ringcast.model import SECOND, Config, Terms, profile
+from ringcast.model import SECOND, Address, Config, Terms, first_mark, profile
 from unit.core.membership.world import Proc, World
 
 CONFIG = profile("test")
@@ -49,7 +49,12 @@ DIFFERENT: list[tuple[dict[str, Any], dict[str, Any], str, str]] = [
         "max_message_bytes is 1500, not 16777216",
     ),
     ({"capacity_floor": 32}, {}, "capacity_floor is 1, not 32", "capacity_floor is 32, not 1"),
-    ({}, {"primary": True}, "partition is 'all', not 'primary'", "partition is 'primary', not 'all'"),
+    (
+        {},
+        {"mark": first_mark(Address("B", 1, "mem:B"), 0)},
+        "partition is 'all', not 'primary'",
+        "partition is 'primary', not 'all'",
+    ),
     ({}, {"reunites": True}, "merge_state is absent, not given", "merge_state is given, not absent"),
 ]
 
