@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from contextlib import suppress
 from pathlib import Path
 
 import click
@@ -71,5 +72,6 @@ def command(
             click.echo(address)
             say_progress("Open it in a browser; Ctrl-C ends.")
 
-    serve(source, bind, say, token=token, certificate=certificate, private_key=private_key, plain=plain)
+    with suppress(KeyboardInterrupt):  # the ordinary end
+        serve(source, bind, say, token=token, certificate=certificate, private_key=private_key, plain=plain)
     return 0

@@ -10,6 +10,12 @@ export function colorOf(view) {
   return given.get(view);
 }
 
+// Black or white, whichever stands out on this colour.
+export function inkOn(color) {
+  const [r, g, b] = [1, 3, 5].map((at) => parseInt(color.slice(at, at + 2), 16));
+  return 0.299 * r + 0.587 * g + 0.114 * b > 140 ? "#000000" : "#ffffff";
+}
+
 export function element(tag, attributes = {}, ...children) {
   const made = document.createElement(tag);
   return filled(made, attributes, children);

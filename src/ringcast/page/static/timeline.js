@@ -1,6 +1,6 @@
 // Views of each member over time, faults drawn across all of them. A click goes to that moment.
 
-import { colorOf, element, keyed, seconds, setText, shortKey } from "./look.js";
+import { colorOf, element, inkOn, keyed, seconds, setText, shortKey } from "./look.js";
 import { latestOfEachName, viewLabel } from "./map.js";
 
 const canvas = document.getElementById("timeline");
@@ -67,7 +67,7 @@ export function drawTimeline(scene, about) {
     paint.fillRect(left, y + 2, wide, ROW - 5);
     const label = viewLabel(one.view);
     if (wide > paint.measureText(label).width + 8) {
-      paint.fillStyle = "#ffffff";
+      paint.fillStyle = inkOn(colorOf(one.view));
       paint.fillText(label, left + 4, y + 14);
     }
   }
