@@ -176,3 +176,16 @@ def _on_bus(recording: Recording) -> Recording:
     member = recording.member._replace(endpoint=f"bus:{recording.member.name}")
     events = [replace(e, peer=member if e.peer == recording.member else e.peer) for e in recording.events]
     return Recording.of(replace(recording.header, member=member), events, closed=recording.closed)
+
+
+def test_two_successors_of_one_primary_view_are_found(tmp_path: Path) -> None:
+    story = Story("abcd").view("abcd", primary=True).view("abc", 2, primary=True)
+    assert violated(both(tmp_path / "1", story.recordings())) == []
+    story = Story("abcd").view("abcd", primary=True).view("ab", 2, primary=True).view("cd", 3, primary=True)
+    assert violated(both(tmp_path / "2", story.recordings())) == ["G17"]
+
+
+def test_what_a_stale_primary_sent_is_found_in_a_later_one(tmp_path: Path) -> None:
+    story = Story("abc").view("abc", primary=True).send("c", 2).view("ab", 2, primary=True)
+    judgement = both(tmp_path, story.deliver("a", "c", 1, 2).recordings())
+    assert "G17" in violated(judgement)

@@ -44,6 +44,7 @@ from ringcast.pipeline.rules import (
     g13_causality,
     g14_liveness,
     g16_all_destinations,
+    g17_one_primary,
 )
 from ringcast.pipeline.rules.fact import (
     EXAMINED,
@@ -76,6 +77,7 @@ RULES: tuple[ModuleType, ...] = (
     g13_causality,
     g14_liveness,
     g16_all_destinations,
+    g17_one_primary,
 )
 AROUND = 2  # events shown on each side of a violation
 EVENT = "event"

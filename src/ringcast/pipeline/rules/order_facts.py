@@ -1,10 +1,10 @@
 """The kernel of ordered messages: what each member dequeued, and what was queued to it. G12 and G16 compare its facts.
 
 Facts, by blocks of places in the one order (BLOCK seqs; a seq means the same at every member) in each stay of a
-segment: `dequeued`, per sender, with count, digest and the lowest and highest number; `queued`, at the sender, per set
-of destinations. `part`: where the seqs of a stay begin and end in the segment, and whether they grow. A batch is queued
-with two events; where a segment's border lies between them, `open` (begun here) and `finished` (begun before) are
-joined by the comparison.
+segment: `dequeued`, per sender, with count, digest and the lowest and highest number; `queued`, at the sender, per
+destination (`view` for all of it). `part`: where the seqs of a stay begin and end in the segment, and whether they
+grow. A batch is queued with two events; where a segment's border lies between them, `open` (begun here) and `finished`
+(begun before) are joined by the comparison.
 """
 
 from __future__ import annotations
@@ -34,8 +34,7 @@ def kernel(piece: Piece, out: Out) -> None:
     for group in groups(piece.stay[dequeued]):
         _part(piece, dequeued[group], out)
     if len(dequeued):
-        salts = np.array([salt_of(key) for key in piece.keys[:-1]], dtype=np.uint64)[piece.peer[dequeued]]
-        _blocks(piece, dequeued, piece.peer[dequeued], salts, piece.keys, "dequeued", out)
+        _from_each(piece, dequeued, out)
     _queued(piece, out)
 
 
@@ -60,22 +59,14 @@ def _part(piece: Piece, at: Array, out: Out) -> None:
     )
 
 
-def _blocks(piece: Piece, at: Array, whose: Array, salts: Array, names: list[str], what: str, out: Out) -> None:
-    block = piece.value[at] // BLOCK
+def _from_each(piece: Piece, at: Array, out: Out) -> None:
+    """What was dequeued from each sender."""
+    salts = np.array([salt_of(key) for key in piece.keys[:-1]], dtype=np.uint64)[piece.peer[at]]
     low, high = values_of(salts, piece.first[at], piece.last[at], piece.value[at])
-    for group in groups(block, whose, piece.stay[at]):
-        mine = at[group]
-        out.fact(
-            what,
-            index=piece.index(mine[0]),
-            peer=names[int(whose[group[0]])],
-            value=int(block[group[0]]),
-            count=int(piece.count[mine].sum()),
-            first=int(piece.first[mine].min()),
-            last=int(piece.last[mine].max()),
-            low=total(low[group]),
-            high=total(high[group]),
-        )
+    block = piece.value[at] // BLOCK
+    for group in groups(block, piece.peer[at], piece.stay[at]):
+        sender = piece.keys[int(piece.peer[at[group[0]]])]
+        _sum(piece, at, group, "dequeued", sender, int(block[group[0]]), low, high, out)
 
 
 def _queued(piece: Piece, out: Out) -> None:
@@ -94,8 +85,7 @@ def _queued(piece: Piece, out: Out) -> None:
     )
     done = finishes[is_here]
     if len(done):
-        salts = np.full(len(done), salt_of(piece.member), dtype=np.uint64)
-        _blocks(piece, done, sets, salts, list(names), "queued", out)
+        _to_each(piece, done, sets, list(names), out)
     for place in finishes[~is_here].tolist():
         numbers_ = {"first": int(piece.first[place]), "last": int(piece.last[place]), "value": int(piece.value[place])}
         out.fact("finished", index=piece.index(place), **numbers_)
@@ -104,6 +94,40 @@ def _queued(piece: Piece, out: Out) -> None:
     for place in starts[is_open].tolist():
         ends = {"first": int(piece.first[place]), "last": int(piece.last[place])}
         out.fact("open", index=piece.index(place), peer=destinations(piece, place), **ends)
+
+
+def _to_each(piece: Piece, done: Array, sets: Array, names: list[str], out: Out) -> None:
+    """What was queued to each destination: sets of them may be many, members are few."""
+    members = {name: code for code, name in enumerate(dict.fromkeys(who for to in names for who in to.split("\n")))}
+    is_in = np.zeros((len(names), len(members)), dtype=bool)
+    for number, to in enumerate(names):
+        is_in[number, [members[who] for who in to.split("\n")]] = True
+    salts = np.full(len(done), salt_of(piece.member), dtype=np.uint64)
+    low, high = values_of(salts, piece.first[done], piece.last[done], piece.value[done])
+    block = piece.value[done] // BLOCK
+    for group in groups(block, piece.stay[done]):
+        chosen = is_in[sets[group]]
+        for who, code in members.items():
+            mine = group[chosen[:, code]]
+            if len(mine) and who:  # nobody: a barrier
+                _sum(piece, done, mine, "queued", who, int(block[mine[0]]), low, high, out)
+
+
+def _sum(
+    piece: Piece, at: Array, mine: Array, what: str, peer: str, block: int, low: Array, high: Array, out: Out
+) -> None:
+    places = at[mine]
+    out.fact(
+        what,
+        index=piece.index(places[0]),
+        peer=peer,
+        value=block,
+        count=int(piece.count[places].sum()),
+        first=int(piece.first[places].min()),
+        last=int(piece.last[places].max()),
+        low=total(low[mine]),
+        high=total(high[mine]),
+    )
 
 
 def destinations(piece: Piece, place: int) -> str:
