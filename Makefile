@@ -4,7 +4,7 @@ PYTHON_IN_VENV := .venv/bin/python
 CHECKED := src tests tools setup.py $(wildcard benchmarks examples)
 
 .DEFAULT_GOAL := help
-.PHONY: help setup demo test long seeds order-seeds state-seeds planted bus-kills bus-records bus-model tsan agreement planted-histories judged-by-spark cluster bench-pipeline bench-recorder page-cost merge-costs pause-runs link-runs lint format native lock clean
+.PHONY: help setup demo test long seeds order-seeds state-seeds planted reading-seeds bus-kills bus-records bus-model tsan agreement planted-histories judged-by-spark cluster bench-pipeline bench-recorder page-cost merge-costs pause-runs link-runs lint format native lock clean
 
 help: ## List these targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-11s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -45,6 +45,9 @@ tsan: setup ## The C functions of the bus under ThreadSanitizer, five seeds of a
 
 planted: setup ## Plant each known mistake into simulated runs, and see after how many seeds it is caught
 	@.venv/bin/ringcast simulate --planted-bugs --table docs/design/planted-bugs.md
+
+reading-seeds: setup ## Random readers and senders over real groups, 2,000 seeds: nothing lost, every answer true (G15)
+	@RINGCAST_SEEDS=2000 .venv/bin/python -m pytest -q tests/property/test_reading_and_sending.py
 
 merge-costs: setup ## What merging costs in simulation, and the policies over many seeds: figures of docs/design/merge.md
 	@RINGCAST_LONG=1 $(PYTHON_IN_VENV) -m pytest -q -s tests/simulation/test_merge_costs.py
