@@ -238,6 +238,7 @@ class Leading:
 
     def _tell(self, now_ns: int, change: ViewChange, message: NewView) -> Steps:
         here: Steps = [Say(self.me, message)] if self.me in message.members else []
+        self.handler.on_spreading(now_ns + self.config.view_limit_ns)
         return [*here, *change.roll_call.dismiss(now_ns), *change.spread(now_ns, message)]
 
     def on_failed(self, now_ns: int, failed: Failed) -> Steps:

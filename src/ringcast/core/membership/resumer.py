@@ -14,6 +14,11 @@ class Resumer:
     def arm(self, now_ns: int) -> None:
         self.deadline_ns = now_ns + self.limit_ns
 
+    def allow(self, until_ns: int) -> None:
+        """Something with a limit of its own has begun: it ends first."""
+        if self.deadline_ns is not None and self.deadline_ns <= until_ns:
+            self.deadline_ns = until_ns + 1
+
     def disarm(self) -> None:
         self.deadline_ns = None
 
