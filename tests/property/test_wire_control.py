@@ -9,7 +9,8 @@ from hypothesis import strategies as st
 
 from property.wire_frames import addresses, view_ids
 from ringcast.core import Drop
-from ringcast.core.control import Control, RollCallId, Stranger
+from ringcast.core.control import Control, Relayed, RollCallId, Stranger
+from ringcast.core.control.merge import Relayable
 from ringcast.model import Address, Entry, View, ViewId
 from ringcast.wire import decode_control, encode_control
 
@@ -37,6 +38,8 @@ for kind, strategy in (
 
 
 def messages(kind: type) -> st.SearchStrategy[Any]:
+    if kind is Relayed:  # exactly one message; anything else is dropped by the decoder
+        return st.builds(Relayed.of, addresses, addresses, st.one_of(*map(messages, get_args(Relayable))))
     built = st.builds(kind, **{field.name: _values(kind, field.name) for field in dataclasses.fields(kind)})
     return built.map(_with_an_entry_for_each) if hasattr(kind, "entries") else built
 

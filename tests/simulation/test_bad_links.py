@@ -6,12 +6,14 @@ With the shipped runtime and the default limits in the simulated world of the te
 from __future__ import annotations
 
 import asyncio
+import sys
 from itertools import permutations
 
 import pytest
 
 from ringcast.model import SECOND, profile
 from ringcast.runtime import Group
+from ringcast.sim import Fault
 from ringcast.testing import World
 from simulation.views import members_of, views_of
 
@@ -84,5 +86,28 @@ def test_the_coordinator_between_two_that_do_not_hear_each_other_takes_the_exclu
     with bad_link(3, (1, 2), both=True) as world:
         sizes = [len(members_of(view)) for view in views_of(world)["A"]]
         assert sizes[-5:] == [2, 3, 2, 3, 2]
+        world.heal()
+        world.agree(BACK_SECONDS)
+
+
+def test_two_coordinators_that_do_not_hear_each_other_are_asked_through_others_y13() -> None:
+    """Two sides of two heal, but their coordinators do not hear each other: three of the four go on together."""
+    world = World(Talking, 4, seed=4, config="lan", bound=BACK_SECONDS)
+    with world:
+        group = world[world.names[0]].group
+        assert group is not None
+        order = [member.name for member in group.members]
+        first, second = order[:2]
+        split = Fault("split", 0, sys.maxsize, (first, order[2]))
+        world.harness.faults.begin(split)
+        world.advance(10)
+        assert sorted(len(app.group.members) for app in world.apps.values()) == [2, 2, 2, 2]
+        world.fault("one-way", first, second)
+        world.fault("one-way", second, first)
+        healed_ns = world.clock.now_ns
+        world.harness.faults.end(split)
+        world.advance(LASTS_SECONDS)
+        assert sorted(len(app.group.members) for app in world.apps.values()) == [1, 3, 3, 3]
+        assert max(map(len, views_of(world, healed_ns).values())) <= MOST_VIEWS
         world.heal()
         world.agree(BACK_SECONDS)

@@ -26,6 +26,7 @@ from ringcast.core.control import (
     MergeRsp,
     MergeView,
     PrimaryElsewhere,
+    Relayed,
     Sighted,
     ViewAnswer,
 )
@@ -54,9 +55,11 @@ from ringcast.core.merge import (
     MergeDetector,
     MergeEnded,
     MergeLeader,
+    MergeMessage,
     MergeOver,
     MergeParticipant,
     Overlap,
+    Party,
     Propose,
     RaiseMerge,
     ReadView,
@@ -66,6 +69,8 @@ from ringcast.core.merge import (
     Told,
 )
 from ringcast.model import Address, Config, Electorate, Event, Kind, View, ViewId
+
+MAX_RELAYED = 64
 
 
 class Merging:
@@ -82,6 +87,7 @@ class Merging:
         self.participant = MergeParticipant(me, config)
         self._membership = membership
         self._readmission = readmission
+        self._via: dict[Address, Address] = {}  # a coordinator that we do not hear -> who relays between us
         self._request: MergeReq | None = None  # that the handler is being asked about
         self._routes: dict[type, Callable[[int, Address, Any], Steps]] = {
             AskView: self._on_ask_view,
@@ -93,6 +99,7 @@ class Merging:
             MergeDigest: self._on_merge_digest,
             MergeView: self._on_merge_view,
             CancelMerge: self._on_cancel_merge,
+            Relayed: self._on_relayed,
         }
 
     @property
@@ -102,7 +109,39 @@ class Merging:
     def on_message(self, now_ns: int, sender: Address, message: Control) -> Steps | None:
         """None: not a message of a merge."""
         route = self._routes.get(type(message))
+        if isinstance(message, MergeReq):
+            self._via.pop(sender, None)  # It reaches us itself.
         return None if route is None else route(now_ns, sender, message)
+
+    # ---- coordinators that do not hear each other
+
+    def _on_relayed(self, now_ns: int, sender: Address, relayed: Relayed) -> Steps:
+        """Pass it on, once, between a member of ours and another; or take it as if its origin had sent it."""
+        view, message = self._view, relayed.message
+        if view is None or message is None:
+            return []
+        if relayed.to != self.me:
+            if sender != relayed.origin or (relayed.to not in view and sender not in view):
+                return [Drop("a relayed message between strangers", sender)]
+            return [Say(relayed.to, relayed)]
+        if sender not in view and self._via.get(relayed.origin) != sender:
+            return [Drop("a relayed message from a stranger", sender)]
+        if isinstance(message, MergeReq):
+            if len(self._via) >= MAX_RELAYED:
+                self._via.clear()
+            self._via[relayed.origin] = sender
+        return self._routes[type(message)](now_ns, relayed.origin, message)
+
+    def _send(self, to: Address, message: MergeMessage) -> Steps:
+        via = self._via.get(to)
+        if via is None or isinstance(message, Sighted):
+            return [Say(to, message)]
+        return [Say(via, Relayed.of(self.me, to, message))]
+
+    def _on_raised(self, now_ns: int, parties: tuple[Party, ...]) -> Steps:
+        if self.leader.attempt is None:
+            self._via = {party.coordinator: party.via for party in parties if party.via is not None}
+        return self._carry(now_ns, self.leader.on_raised(now_ns, parties))
 
     # ---- detection
 
@@ -230,6 +269,7 @@ class Merging:
 
     def on_view(self, now_ns: int, view: View, left: Iterable[Address] = ()) -> Steps:
         self.detection.on_view(now_ns, view, left)
+        self._via.clear()
         out = self._carry(now_ns, self.leader.on_view(now_ns, view))
         return out + self._carry(now_ns, self.participant.on_view(now_ns, view))
 
@@ -244,13 +284,13 @@ class Merging:
     def _step(self, now_ns: int, decision: Any) -> Steps:
         match decision:
             case Send():
-                return [Say(decision.to, decision.message)]
+                return self._send(decision.to, decision.message)
             case AnnounceTo():
                 return self._announce(decision.endpoints)
             case ReadView():
                 return [Tell(decision.peer, AskView())]
             case RaiseMerge():
-                return self._carry(now_ns, self.leader.on_raised(now_ns, decision.parties))
+                return self._on_raised(now_ns, decision.parties)
             case BringUp():
                 follower = self._membership.follower
                 return [] if follower is None or follower.known is None else [Say(decision.peer, follower.known)]

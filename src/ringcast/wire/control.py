@@ -42,6 +42,7 @@ from ringcast.core import (
     NewView,
     PrimaryElsewhere,
     Refusal,
+    Relayed,
     ReunionFailed,
     Sighted,
     Staged,
@@ -93,6 +94,7 @@ _NUMBERS: dict[int, type] = {
     39: MergeView,
     40: CancelMerge,
     43: PrimaryElsewhere,
+    44: Relayed,
     48: Staged,
 }
 _TYPES = {kind: bytes([number]) for number, kind in _NUMBERS.items()}
@@ -156,6 +158,8 @@ _VIEWS = (NewView, MergeView, ViewAnswer)
 
 
 def _bad_view(message: Control) -> str | None:
+    if isinstance(message, Relayed):
+        return "not one relayed message" if message.message is None else _bad_view(message.message)
     if isinstance(message, _VIEWS):
         members = message.members
         if not members or len(dict.fromkeys(members)) != len(members):

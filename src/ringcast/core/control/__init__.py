@@ -28,6 +28,7 @@ from ringcast.core.control.merge import (
     MergeReq,
     MergeRsp,
     MergeView,
+    Relayed,
     Sighted,
     ViewAnswer,
 )
@@ -105,6 +106,7 @@ Control = (
     | MergeDigest
     | MergeView
     | CancelMerge
+    | Relayed
     | PrimaryElsewhere
 )
 
@@ -142,6 +144,7 @@ __all__ = [
     "NewView",
     "PrimaryElsewhere",
     "Refusal",
+    "Relayed",
     "Reunion",
     "ReunionFailed",
     "RollCallId",

@@ -116,3 +116,43 @@ class CancelMerge:
 
     merge_id: MergeId
     why: str
+
+
+@dataclass(frozen=True, slots=True)
+class Relayed:
+    """One message of a merge between two coordinators that do not hear each other, through a member that hears both."""
+
+    origin: Address
+    to: Address
+    request: MergeReq | None = None
+    answer: MergeRsp | None = None
+    call: MergeCall | None = None
+    digest: MergeDigest | None = None
+    outcome: MergeView | None = None
+    cancel: CancelMerge | None = None
+
+    @classmethod
+    def of(cls, origin: Address, to: Address, message: Relayable) -> Relayed:
+        match message:
+            case MergeReq():
+                return cls(origin, to, request=message)
+            case MergeRsp():
+                return cls(origin, to, answer=message)
+            case MergeCall():
+                return cls(origin, to, call=message)
+            case MergeDigest():
+                return cls(origin, to, digest=message)
+            case MergeView():
+                return cls(origin, to, outcome=message)
+            case CancelMerge():
+                return cls(origin, to, cancel=message)
+
+    @property
+    def message(self) -> Relayable | None:
+        """What is relayed; None if it is not exactly one message."""
+        parts = (self.request, self.answer, self.call, self.digest, self.outcome, self.cancel)
+        found = [part for part in parts if part is not None]
+        return found[0] if len(found) == 1 else None
+
+
+Relayable = MergeReq | MergeRsp | MergeCall | MergeDigest | MergeView | CancelMerge

@@ -258,7 +258,10 @@ class MergeDetector:
         if leader != self.me:
             return self._nudge(now_ns, leader)
         found = parties_of(views, silent, rereading.acting)
-        parties = tuple(party for party in found if party.via is None and not self._is_kept_out(now_ns, party))
+        # One alone that does not hear a coordinator would be excluded again as soon as it was merged with it.
+        is_alone = all(len(party.members) == 1 for party in found if self.me in party.members)
+        reached = (party for party in found if party.via is None or not is_alone)
+        parties = tuple(party for party in reached if not self._is_kept_out(now_ns, party))
         return [RaiseMerge(parties)] if len(parties) > 1 else []
 
     def _is_kept_out(self, now_ns: int, party: Party) -> bool:

@@ -4,13 +4,14 @@ from __future__ import annotations
 
 from random import Random
 
-from ringcast.core import MergeReq, NewView, RollCallId, Warn
+from ringcast.core import Drop, MergeReq, NewView, Relayed, RollCallId, Warn
 from ringcast.core.control import CancelMerge, MergeId, MergeRsp
 from ringcast.core.failure import Readmission
 from ringcast.core.membership import Membership, Say, StartMerge, Steps
 from ringcast.core.merge import Overlap, Party, RaiseMerge
 from ringcast.core.merging import Merging
 from ringcast.model import Address, Config, Entry, Event, View, ViewId
+from ringcast.wire import decode_control, encode_control
 
 A, B, C = (Address(name, 1, f"mem:{name}") for name in "ABC")
 MINE, OTHER = View(ViewId(3, B), (B,)), View(ViewId(5, C), (C,))
@@ -56,6 +57,24 @@ def test_a_leader_yields_to_a_lower_one_whose_request_it_accepts() -> None:
     steps = said(merging.on_message(1, A, MergeReq(MergeId(A, 1), MINE.id, (B,))) or [])
     assert merging.leader.attempt is None
     assert [step.to for step in steps if isinstance(step, Say) and isinstance(step.message, CancelMerge)] == [C]
+
+
+def test_a_merge_is_relayed_once_and_only_for_a_member_y13() -> None:
+    merging = leading()
+    request = MergeReq(MergeId(A, 1), OTHER.id, (C,))
+    assert said(merging.on_message(1, A, Relayed.of(A, B, request)) or []) == [
+        Drop("a relayed message from a stranger", A)
+    ]
+    for sender, relayed in ((A, Relayed.of(A, C, request)), (C, Relayed.of(A, B, request))):
+        (dropped,) = said(merging.on_message(1, sender, relayed) or [])
+        assert isinstance(dropped, Drop)
+
+
+def test_a_relayed_message_is_exactly_one() -> None:
+    request = MergeReq(MergeId(A, 1), OTHER.id, (C,))
+    assert decode_control(encode_control(Relayed.of(A, B, request))) == Relayed.of(A, B, request)
+    assert isinstance(decode_control(encode_control(Relayed(A, B))), Drop)
+    assert isinstance(decode_control(encode_control(Relayed(A, B, request, MergeRsp(MergeId(A, 1), True)))), Drop)
 
 
 def test_digests_from_more_than_one_side_are_logged_as_a_warning() -> None:
