@@ -102,6 +102,7 @@ class Driver:
         self._codec = codec
         self._coalesced = coalescer(codec.decode)
         self._recorder = recorder
+        self.is_recorded = recorder is not None
         self._record_alone: Callable[[Event], None] = _ignore if recorder is None else recorder.append
         self._record: Callable[[Event], None] = self._record_alone
         self._watchers: list[Callable[[Event], None]] = []
@@ -173,10 +174,6 @@ class Driver:
     @property
     def is_closed(self) -> bool:
         return self._closed
-
-    @property
-    def is_recorded(self) -> bool:
-        return self._recorder is not None
 
     def retire(self, how: str) -> None:
         """End everything but the transport, which another incarnation goes on to use."""

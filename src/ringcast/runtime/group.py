@@ -245,11 +245,13 @@ class Group:
         The loop may be left in any way: what it was not given is read next. So with every other way of reading here.
         """
         self._home.check()
+        self._reading.note_reader()
         return Messages(self._reading)
 
     def batches(self) -> Batches:
         """The same as runs of messages: the fast way to read."""
         self._home.check()
+        self._reading.note_reader()
         return Batches(self._reading)
 
     async def receive(self, timeout: float | None = None) -> GroupEvent:
@@ -281,6 +283,7 @@ class Group:
 
     async def _received(self, read: Callable[[], Coroutine[Any, Any, T]], timeout: float | None) -> T:
         self._home.check()
+        self._reading.note_reader()
         try:
             async with asyncio.timeout(timeout):
                 return await read()

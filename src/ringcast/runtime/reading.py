@@ -86,6 +86,10 @@ class Reading:
         self.desk.on_inbox()
         self.wake()
 
+    def note_reader(self) -> None:
+        """The caller begins to read here."""
+        self._readers.note()
+
     def wake(self) -> None:
         if self._reader is not None and not self._reader.done():
             self._reader.set_result(None)
@@ -169,7 +173,6 @@ class Reading:
 
     def _next_ready(self, *, by_message: bool) -> Batch | Message | Notice | None:
         """What comes next, if it is there. By message, a run of several is opened instead and stays where it is."""
-        self._readers.note()
         while True:
             if self._past:
                 event = self._past.popleft()
@@ -179,7 +182,7 @@ class Reading:
                     self._open = OpenRun(event, None)
                 return event
             inbox = self._driver_of().inbox
-            if not inbox or self._is_held:
+            if not inbox or (self.desk.is_busy and self._is_held):
                 return None
             delivered = inbox.popleft()
             if isinstance(delivered, Deliver):
@@ -272,7 +275,7 @@ class Reading:
             self._ordered.on_read(delivered)
         elif delivered.is_spooled:
             return  # Counted when it went into the spool.
-        elif _is_own_private(delivered, driver):
+        elif delivered.channel is not Channel.GROUP and _is_own_private(delivered, driver):
             self._sending.on_own_read()
         else:
             driver.execute(driver.node.on_taken(driver.now_ns(), delivered))
@@ -293,6 +296,7 @@ class Reading:
 
     async def _until_more(self) -> None:
         """Wait until there may be something to read. When the group has ended and everything was read: raise."""
+        self._readers.note()
         if self._past:
             return
         if self._is_held:
