@@ -264,6 +264,8 @@ class Peer:
         if view.id <= self.view.id or self.me not in view:
             return
         self.view = view
+        detail = {"members": list(view.members), "subgroups": [list(side) for side in view.subgroups]}
+        self.events.append(Event(Kind.VIEW, self.now_ns, view.id, detail=detail))
         if view.is_merge:
             self.merges.append(view)
         self.obey(self.handler.on_view(self.now_ns, view))
@@ -273,6 +275,7 @@ class Peer:
 
     def suspect(self, who: Address) -> None:
         """What the failure detector would find out."""
+        self.events.append(Event(Kind.SUSPECT, self.now_ns, self.view.id, who))
         self.obey(self.leader.on_gone(self.now_ns, who))
         leads = self.view.coordinator in (self.me, who)
         if who == self.handler.merge_leader or (who in self.view and leads):
