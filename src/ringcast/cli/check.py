@@ -49,8 +49,7 @@ class Told:
     def to_json(self) -> dict[str, Any]:
         told = together(list(self.runs.values())).to_json()
         names = [{"run": run, "verdict": judgement.verdict} for run, judgement in self.runs.items()]
-        not_judged = [sentence for judgement in self.runs.values() for sentence in _not_judged(judgement)]
-        return {**told, "judge": self.judge, "runs": names, "not_judged": not_judged + self.unread}
+        return {**told, "judge": self.judge, "runs": names, "not_judged": told["not_judged"] + self.unread}
 
 
 @click.command(epilog=_EPILOG)
@@ -203,14 +202,10 @@ def in_words(judgement: Judgement) -> str:
         lines += [f"      event {v.index}: {v.sentence}" for v in finding.violations[:5]]
         if finding.violation_count > 5:
             lines.append(f"      and {finding.violation_count - 5:,} more")
-    lines += [f"not judged: {sentence}" for sentence in _not_judged(judgement)]
+    lines += [f"not judged: {sentence}" for sentence in judgement.not_judged]
     reasons = "" if judgement.verdict == "violated" else "".join(f"; {reason}" for reason in judgement.reasons)
     lines.append(f"{_MARKS[judgement.verdict]}: {judgement.events:,} events judged{reasons}")
     return "\n".join(lines)
-
-
-def _not_judged(judgement: Judgement) -> list[str]:
-    return list(getattr(judgement, "not_judged", ()))
 
 
 def _why(missing: list[str]) -> str:

@@ -235,10 +235,8 @@ def to_json(judgement: Judgement) -> str:
 def from_json(text: str) -> Judgement:
     plain = json.loads(text)
     findings = {name: _finding(name, found) for name, found in plain["guarantees"].items()}
-    more = {name: plain[name] for name in ("not_judged",) if name in plain}
-    return Judgement(
-        plain["verdict"], findings, plain["events"], plain["dropped_events"], reasons=plain["reasons"], **more
-    )
+    counts = (plain["events"], plain["dropped_events"])
+    return Judgement(plain["verdict"], findings, *counts, plain["reasons"], plain["not_judged"])
 
 
 def _finding(name: str, plain: Mapping[str, Any]) -> Finding:
@@ -372,5 +370,5 @@ def _verdict(judgement: Judgement, judge: str) -> dict[str, Any]:
         "events": judgement.events,
         "dropped_events": judgement.dropped_events,
         "reasons": judgement.reasons,
-        "not_judged": list(getattr(judgement, "not_judged", ())),
+        "not_judged": judgement.not_judged,
     }

@@ -1,0 +1,67 @@
+"""Tables on disk: every question of docs/tables.md has an answer, the same input twice changes nothing, what grew is
+replaced, and a file that is no recording is a row with its reason."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import pytest
+
+from ringcast.pipeline import Application, segment_files
+from ringcast.pipeline.results import TABLES
+from ringcast.pipeline.writing import TableStore, unseen, write_tables
+from ringcast.sim import draw, simulate
+
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
+
+pytestmark = pytest.mark.needs("spark")
+PAGE = Path(__file__).parents[2] / "docs" / "tables.md"
+QUESTIONS = re.findall(r"```sql\n(.*?)```", PAGE.read_text(encoding="utf-8"), re.DOTALL)
+
+
+@pytest.fixture(scope="module")
+def place(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    root = tmp_path_factory.mktemp("tables")
+    simulate(draw(1, (3, 3)), root / "runs" / "one")
+    (root / "runs" / "stray.rct").write_bytes(b"no recording")
+    return root
+
+
+def judge_into(store: TableStore, place: Path, incremental: bool = False) -> list[str]:
+    files = segment_files(store.spark, str(place / "runs"))
+    application = Application(unseen(store, files) if incremental else files)
+    judged = list(application.judge())
+    if judged:
+        write_tables(store, application, judged)
+    application.close()
+    return judged
+
+
+def counts(store: TableStore) -> dict[str, int]:
+    return {name: frame.count() for name in TABLES if (frame := store.read(name)) is not None}
+
+
+def test_tables_answer_are_written_once_and_grow_by_new_runs(spark: SparkSession, place: Path) -> None:
+    store = TableStore(spark, str(place / "tables"))
+    judge_into(store, place)
+    first = counts(store)
+    assert first["verdicts"] == 1 and set(first) == set(TABLES)
+    bad = spark.read.parquet(store.name("segments")).where("reason is not null").collect()
+    assert [Path(row["path"]).name for row in bad] == ["stray.rct"]
+    judge_into(store, place)
+    assert counts(store) == first
+    assert judge_into(store, place, incremental=True) == []
+    simulate(draw(2, (3, 3)), place / "runs" / "two")
+    assert judge_into(store, place, incremental=True) == ["seed 2"]
+    after = counts(store)
+    assert after["verdicts"] == 2 and after["coverage"] == 2 * first["coverage"]
+    for name in TABLES:
+        table = store.read(name)
+        assert table is not None
+        table.createOrReplaceTempView(name)
+    assert len(QUESTIONS) == 10
+    answers = [spark.sql(question).collect() for question in QUESTIONS]
+    assert answers[0] == [] and len(answers[3]) > 0 and len(answers[6]) > 0
