@@ -11,7 +11,7 @@ from ringcast.model import Kind, ViewId
 from ringcast.runtime import Group
 from ringcast.testing import World
 
-SEEDS = int(os.environ.get("RINGCAST_SEEDS", "6"))
+SEEDS = int(os.environ.get("RINGCAST_SEEDS", "3"))
 VIEWS_PER_FAULT = 8  # each fault takes members away and brings them back, some as new incarnations
 
 
