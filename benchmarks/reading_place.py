@@ -14,7 +14,7 @@ from pathlib import Path
 
 HERE = Path(__file__).resolve().parent.parent
 MESSAGES = 1_000
-REPEATS = 40
+REPEATS = 400
 
 WORKER = f"""
 import asyncio, sys, time

@@ -1,5 +1,5 @@
 """What rules and checkers once missed, what they once accused wrongly, and what they must not claim: told by hand,
-judged by both, which must say the same."""
+judged by both, which must say the same. Y22."""
 
 from __future__ import annotations
 
