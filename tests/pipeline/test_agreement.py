@@ -45,7 +45,7 @@ def by_checkers(outcome: Outcome) -> Said:
     return {name: (n, bool(outcome.violated.get(name))) for name, n in outcome.examined.items() if n}
 
 
-WITHOUT_RULE = {"G15", "G18"}  # judged by a checker only, so far
+WITHOUT_RULE = {"G18"}  # judged by a checker only, so far
 
 
 def by_rules(judgement: Judgement) -> Said:

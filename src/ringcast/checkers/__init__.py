@@ -4,7 +4,7 @@ The same checker judges a simulated run and a recording of real processes. Impor
 """
 
 from ringcast.checkers.judge import CHECKERS, GUARANTEES, Judgement, decide, judge, parse_require
-from ringcast.checkers.shape import Checker, Closed, Evidence, Finding, Report, Violation, describe
+from ringcast.checkers.shape import Checker, Closed, Evidence, Finding, Report, Violation, describe, run_text
 from ringcast.checkers.together import together
 from ringcast.checkers.truth import Recorded, Truth, truth_of
 
@@ -24,6 +24,7 @@ __all__ = [
     "describe",
     "judge",
     "parse_require",
+    "run_text",
     "together",
     "truth_of",
 ]

@@ -20,12 +20,12 @@ from ringcast.pipeline.rules.piece import Array
 _SALTS = (0x9E3779B97F4A7C15, 0xC2B2AE3D27D4EB4F)
 
 
-def _mix(values: Array, salt: int) -> Array:
+def mixed(values: Array, salt: int) -> Array:
     x = values.astype(np.uint64) + np.uint64(salt)
     x = (x ^ (x >> np.uint64(30))) * np.uint64(0xBF58476D1CE4E5B9)
     x = (x ^ (x >> np.uint64(27))) * np.uint64(0x94D049BB133111EB)
-    mixed: Array = x ^ (x >> np.uint64(31))
-    return mixed
+    result: Array = x ^ (x >> np.uint64(31))
+    return result
 
 
 @lru_cache(maxsize=65536)
@@ -36,8 +36,8 @@ def salt_of(sender: str) -> int:
 def values_of(salts: Array, first: Array, last: Array, seq: Array) -> tuple[Array, Array]:
     """The two halves of the digest of each run; `salts` are those of the senders."""
     low, high = (
-        (_mix(seq.astype(np.uint64) ^ _mix(salts, salt), salt) | np.uint64(1))
-        * (_mix(last, salt) - _mix(first - 1, salt))
+        (mixed(seq.astype(np.uint64) ^ mixed(salts, salt), salt) | np.uint64(1))
+        * (mixed(last, salt) - mixed(first - 1, salt))
         for salt in _SALTS
     )
     return low, high

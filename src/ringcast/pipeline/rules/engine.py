@@ -43,6 +43,7 @@ from ringcast.pipeline.rules import (
     g12_one_order,
     g13_causality,
     g14_liveness,
+    g15_handed_over,
     g16_all_destinations,
     g17_one_primary,
 )
@@ -76,6 +77,7 @@ RULES: tuple[ModuleType, ...] = (
     g12_one_order,
     g13_causality,
     g14_liveness,
+    g15_handed_over,
     g16_all_destinations,
     g17_one_primary,
 )
