@@ -47,7 +47,7 @@ planted: setup ## Plant each known mistake into simulated runs, and see after ho
 	@.venv/bin/ringcast simulate --planted-bugs --table docs/design/planted-bugs.md
 
 reading-seeds: setup ## Random readers and senders over real groups, 2,000 seeds: nothing lost, every answer true (G15)
-	@RINGCAST_SEEDS=2000 .venv/bin/python -m pytest -q tests/property/test_reading_and_sending.py
+	@RINGCAST_SEEDS=$(or $(SEEDS),2000) $(PYTHON_IN_VENV) -m pytest -q -n 2 tests/property/test_reading_and_sending.py
 
 merge-costs: setup ## What merging costs in simulation, and the policies over many seeds: figures of docs/design/merge.md
 	@RINGCAST_LONG=1 $(PYTHON_IN_VENV) -m pytest -q -s tests/simulation/test_merge_costs.py

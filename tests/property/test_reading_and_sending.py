@@ -2,7 +2,8 @@
 
 Readers leave loops, are cancelled, time out, raise, read one, many or runs, and stop for a while; senders send small
 and large messages, to all and to one, in one order too, with limits and cancels; a member with a smaller window joins
-in the middle. RINGCAST_SEEDS says how many seeds (`make reading-seeds`: 2,000). G15, Y01 to Y07.
+in the middle. On the memory transport and in the simulated world, where the recordings are judged as well.
+RINGCAST_SEEDS says how many seeds of each (`make reading-seeds`: 2,000). G15, Y01 to Y07.
 """
 
 from __future__ import annotations
@@ -17,6 +18,8 @@ import pytest
 from ringcast.errors import WaitExpired
 from ringcast.model import TOTAL, Address, Message, profile
 from ringcast.runtime import Group, join
+from ringcast.sim import Link
+from ringcast.testing import World
 from ringcast.transport import MemoryHub, MemoryTransport
 
 SEEDS = int(os.environ.get("RINGCAST_SEEDS", "6"))
@@ -172,15 +175,54 @@ async def play(seed: int) -> None:
         for task in tasks:
             task.cancel()
         await asyncio.gather(*tasks, return_exceptions=True)
-        for reader in readers:
-            for sender in senders:
-                found = lines_of(reader, sender)
-                for line in ("all", "ordered", f"one {reader.group.me.name}"):
-                    assert found.get(line, []) == sender.sent.get(line, []), (seed, line, reader.group.me)
-        assert not {message.payload for message in joiner.found} & {p for s in senders for p in s.unsent}
+        check(seed, readers, senders, joiner)
+
+
+def check(seed: int, readers: list[Reader], senders: list[Sender], joiner: Reader) -> None:
+    """Everything that was sent was handed over once and in order, and nothing else."""
+    for reader in readers:
+        for sender in senders:
+            found = lines_of(reader, sender)
+            for line in ("all", "ordered", f"one {reader.group.me.name}"):
+                assert found.get(line, []) == sender.sent.get(line, []), (seed, line, reader.group.me)
+    assert not {message.payload for message in joiner.found} & {p for s in senders for p in s.unsent}
+
+
+def play_in_world(seed: int) -> None:
+    """The same in virtual time, on a network that loses and reorders; waits end, and all guarantees are judged."""
+
+    class App:
+        async def run(self, group: Group) -> None:
+            self.reader = Reader(group, Random(f"{seed} read {group.me.name}"))
+            await self.reader.run()
+
+    loss = Random(f"{seed} link").choice([0.0, 0.0, 0.05])
+    config, link = profile("test", **WINDOW), Link(loss=loss, reorder=2 * loss)
+    with World(App, list("ABC"), seed=seed, config=config, link=link) as world:
+        groups = [world[name].group for name in "ABC"]
+        everybody = [group.me for group in groups]
+        senders = [Sender(group, everybody, Random(f"{seed} send {group.me.name}")) for group in groups]
+        sending = [world.spawn(sender.group.me.name, sender.run()) for sender in senders]
+        world.config = profile("test", **{**WINDOW, "capacity": 12})
+        world.start("D")
+        world.agree()
+        readers = [world.apps[name].reader for name in "ABC"]
+        for _ in range(600):  # a minute of virtual time
+            if all(task.done() for task in sending) and all(is_complete(r, s) for r in readers for s in senders):
+                break
+            world.advance(0.1)
+        for task in sending:
+            assert task.done(), (seed, [group.explain() for group in groups])
+            task.result()
+        check(seed, readers, senders, world.apps["D"].reader)
 
 
 @pytest.mark.parametrize("seed", range(SEEDS))
 def test_everything_is_handed_over_once_and_every_answer_is_true(seed: int) -> None:
     """The limit turns a wait without an end into a failure."""
     asyncio.run(asyncio.wait_for(play(seed), 60))
+
+
+@pytest.mark.parametrize("seed", range(SEEDS))
+def test_the_same_holds_in_the_simulated_world(seed: int) -> None:
+    play_in_world(seed)
