@@ -44,12 +44,17 @@ class LoopThread:
     def __init__(self, name: str) -> None:
         self.loop = asyncio.new_event_loop()
         self._ended = asyncio.Event()
+        # Not `Thread.is_alive`: a signal that raises inside it makes CPython 3.11 take a running thread for a dead one.
+        self._is_over = threading.Event()
         self._thread = threading.Thread(target=self._run, name=f"ringcast {name}", daemon=True)
         self._thread.start()
 
     def _run(self) -> None:
-        with asyncio.Runner(loop_factory=lambda: self.loop) as runner:
-            runner.run(self._ended.wait())
+        try:
+            with asyncio.Runner(loop_factory=lambda: self.loop) as runner:
+                runner.run(self._ended.wait())
+        finally:
+            self._is_over.set()
 
     def call(self, work: Callable[[], Coroutine[Any, Any, T]]) -> T:
         """Run this on the loop and wait; what interrupts the wait cancels it.
@@ -62,7 +67,7 @@ class LoopThread:
                 f"a group of ringcast.sync was called on its own thread {self._thread.name!r}, from get_state or "
                 "another function that it calls: what waits here stops the group; use another thread"
             )
-        if not self._thread.is_alive():
+        if self._is_over.is_set():
             raise GroupClosed("the group was closed")
         answer: Future[T] = Future()
         try:
@@ -89,9 +94,9 @@ class LoopThread:
             self.loop.call_soon_threadsafe(do, *arguments)
 
     def end(self) -> None:
-        if self._thread.is_alive():
-            self.loop.call_soon_threadsafe(self._ended.set)
-            self._thread.join()
+        if not self._is_over.is_set():
+            self.soon(self._ended.set)
+            self._is_over.wait()
 
 
 async def _begun(work: Callable[[], Coroutine[Any, Any, T]], thread: threading.Thread) -> T:

@@ -198,3 +198,18 @@ def test_a_join_that_fails_ends_its_thread() -> None:
     with pytest.raises(ringcast.ConfigError):
         sync.join("no spaces please")
     assert threading.active_count() == before
+
+
+def test_a_thread_that_python_takes_for_dead_is_still_asked_and_ended() -> None:
+    """A signal that raised inside `Thread.is_alive` leaves that mark behind, on CPython 3.11."""
+    thread = sync.LoopThread("test")
+
+    async def answer() -> int:
+        return 1
+
+    thread._thread._is_stopped = True  # type: ignore[attr-defined]
+    assert thread.call(answer) == 1
+    thread.end()
+    with pytest.raises(GroupClosed):
+        thread.call(answer)
+    assert thread.loop.is_closed()

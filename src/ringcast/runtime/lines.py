@@ -45,6 +45,8 @@ class Need:
     pieces: int = 1
     expelled: RingcastError | None = None
     is_brief: bool = False  # it waits for a turn of the loop only, as far as it knows
+    is_watched: bool = False  # somebody looks whether it waits for its own reading (readers.py)
+    is_over: bool = False  # it waits no longer
     woken: asyncio.Future[None] | None = field(default=None)
 
     @property
@@ -57,11 +59,17 @@ class Need:
 
 
 class Lines:
-    """Those who wait, in order of arrival. `on_wait` hears of each that begins to."""
+    """Those who wait, in order of arrival. `on_wait` hears of each that begins to, and of each that waits on.
 
-    def __init__(self, waits: Waits, on_wait: Callable[[Need], None] | None = None) -> None:
+    Whoever `goes_first` stands before the others: they may all wait for what only it can do.
+    """
+
+    def __init__(
+        self, waits: Waits, on_wait: Callable[[Need], None] | None = None, goes_first: Callable[[], bool] = _no
+    ) -> None:
         self._waits = waits
         self._on_wait = on_wait
+        self._goes_first = goes_first
         self._waiting: dict[Need, None] = {}
         self._lines: dict[Destination, deque[Need]] = {}
         self._closed: RingcastError | None = None
@@ -147,12 +155,12 @@ class Lines:
                 return
             if instead is not None:
                 raise instead()
-            if self._on_wait is not None:
-                self._on_wait(need)
             with self._waits.during(what, limit.left(), why, sent):
                 try:
                     async with asyncio.timeout_at(limit.at):
                         while not self._may_go(need):
+                            if self._on_wait is not None:
+                                self._on_wait(need)
                             await self._woken(need)
                 except TimeoutError:
                     raise WaitExpired(f"{what} waited {limit.seconds} s: {why()}") from None
@@ -162,11 +170,17 @@ class Lines:
         if self._closed is not None:
             raise self._closed.copy()
         self._waiting[need] = None
+        is_first = bool(self._lines) and self._goes_first()
         for destination in need.to:
-            self._lines.setdefault(destination, deque()).append(need)
+            line = self._lines.setdefault(destination, deque())
+            if is_first:
+                line.appendleft(need)
+            else:
+                line.append(need)
         try:
             yield
         finally:
+            need.is_over = True
             del self._waiting[need]
             self._leave_lines(need.to, need)
 

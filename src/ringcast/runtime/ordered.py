@@ -43,7 +43,9 @@ class Ordered:
         self._readers = readers
         self._widen_own = widen_own
         # One for all destinations: a sender's ordered messages have one order.
-        self._line = Lines(waits, lambda need: readers.watch(need, widen_own, self._waits_for_reader))
+        self._line = Lines(
+            waits, lambda need: readers.watch(need, widen_own, self._waits_for_reader), readers.goes_first
+        )
         self._draining = Lines(waits)
         self._receipts = Receipts()
         self._turn: list[bytes] = []  # messages to the view, of this turn of the loop

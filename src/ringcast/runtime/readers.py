@@ -2,9 +2,11 @@
 
 An application that answers from inside its reading loop sends while it does not read. Its own messages wait to be read
 behind those that it still has to answer, so the bound on them would stop it for ever. When the only reader waits to
-send, the node lets it go on up to a wider bound; beyond that, the wait ends at once with an error.
+send, it stands before all others who wait (what they wait for may be its reading), and the node lets it go on up to a
+wider bound; beyond that, the wait ends at once with an error.
 "The only reader" is a task (of `ringcast.sync`: a thread) that read last, while no other that read here still lives.
-It is asked one turn of the loop after the wait began: a reader that was just started has begun by then.
+It is asked one turn of the loop after the wait began (a reader that was just started has begun by then), and again as
+long as the wait lasts: others may take what had been left for it.
 """
 
 from __future__ import annotations
@@ -20,6 +22,7 @@ from ringcast.runtime.lines import Need
 Caller = asyncio.Task[object] | threading.Thread
 
 CALLING_THREAD: ContextVar[threading.Thread | None] = ContextVar("CALLING_THREAD", default=None)
+AGAIN_SECONDS = 0.05  # between two looks at a reader that waits
 MOST_READERS = 64  # remembered; one that is forgotten counts as gone
 
 ADVICE = "it is this task itself that has to read on; read in one task and send in another, or use self_delivery=False"
@@ -45,8 +48,13 @@ class Readers:
     def watch(self, need: Need, free: Callable[[], None], is_stuck: Callable[[Need], bool]) -> None:
         """Somebody begins to wait: if it is the only reader, `free` what may be freed for it, or end what is stuck."""
         who = caller()
-        if self.is_only(who):
+        if not need.is_watched and self.is_only(who):
+            need.is_watched = True
             asyncio.get_running_loop().call_soon(self._check, who, need, free, is_stuck)
+
+    def goes_first(self) -> bool:
+        """The caller is the only reader: those who wait to send may all wait for it."""
+        return self.is_only(caller())
 
     def help(self, free: Callable[[], None]) -> None:
         """Somebody begins to wait for what was accepted already: if it is the only reader, `free` what may be freed."""
@@ -57,12 +65,15 @@ class Readers:
     def _check(
         self, who: Caller | None, need: Need, free: Callable[[], None], is_stuck: Callable[[Need], bool]
     ) -> None:
-        if not need.is_waiting or not self.is_only(who):
+        if need.is_over or not self.is_only(who):
+            need.is_watched = False
             return
         free()
-        if is_stuck(need) and need.woken is not None and not need.woken.done():
+        if need.is_waiting and is_stuck(need):
             need.expelled = UsageError(f"this send waits until own messages are read, and {ADVICE}; nothing was sent")
             need.wake()
+        else:
+            asyncio.get_running_loop().call_later(AGAIN_SECONDS, self._check, who, need, free, is_stuck)
 
 
 def caller() -> Caller | None:

@@ -15,7 +15,7 @@ from collections.abc import Callable, Sequence
 from typing import Literal
 
 from ringcast.core import Channel, Deliver, Node
-from ringcast.errors import NotMember, NotPrimary, PlaceLost, RingcastError, UsageError, WindowFull
+from ringcast.errors import NotMember, NotPrimary, PlaceLost, RingcastError, UsageError, WaitExpired, WindowFull
 from ringcast.model import Address, ViewId
 from ringcast.runtime.driver import Driver
 from ringcast.runtime.lines import GROUP, Lines, Need
@@ -40,7 +40,9 @@ class Sending:
         self, driver: Callable[[], Driver], waits: Waits, readers: Readers, widen_own: Callable[[], None]
     ) -> None:
         self._driver_of = driver
-        self._lines = Lines(waits, lambda need: readers.watch(need, widen_own, self._waits_for_reader))
+        self._lines = Lines(
+            waits, lambda need: readers.watch(need, widen_own, self._waits_for_reader), readers.goes_first
+        )
         self._flushing = Lines(waits, lambda need: readers.watch(need, widen_own, lambda _: False))
         self._outbox: list[bytes] = []
         self._slots = 0  # what may still be put into the outbox without asking the node again
@@ -478,9 +480,13 @@ class Sending:
         await self.until_place(limit)
         self.flush_outbox()
         left = Need(lambda: not self._outbox and is_queued())
-        await self._flushing.until(left, "flush", limit, lambda: why_no_room(self._driver))
-        acked = Need(self._all_acked())
-        await self._flushing.until(acked, "flush", limit, lambda: why_not_flushed(self._driver))
+        try:
+            await self._flushing.until(left, "flush", limit, lambda: why_no_room(self._driver))
+            acked = Need(self._all_acked())
+            await self._flushing.until(acked, "flush", limit, lambda: why_not_flushed(self._driver))
+        except WaitExpired as error:
+            error.sent = True  # Everything was accepted; only that all have it is not known.
+            raise
 
     def _all_acked(self) -> Callable[[], bool]:
         """Whether everything that has left by now is acked; asked again and again."""

@@ -139,3 +139,42 @@ async def test_a_barrier_of_the_only_reader_is_refused_while_something_is_unread
         await b.barrier(timeout=5)
     assert isinstance(await b.receive(), Message)
     await b.barrier(timeout=5)
+
+
+PUBLISHERS = {
+    "list": lambda group, count: group.send_many([b"q"] * count),
+    "ordered list": lambda group, count: group.queue_many([b"q"] * count),
+    "to itself": lambda group, count: _one_by_one(group, count),
+}
+REPLIES = {
+    "plain": lambda group: group.send(b"a"),
+    "ordered": lambda group: group.send(b"a", order=TOTAL),
+    "to itself": lambda group: group.send(b"a", to=group.me),
+}
+
+
+async def _one_by_one(group: Group, count: int) -> None:
+    for _ in range(count):
+        await group.send(b"q", to=group.me)
+
+
+@pytest.mark.parametrize("reply", REPLIES)
+@pytest.mark.parametrize("publisher", PUBLISHERS)
+def test_the_only_reader_answers_while_another_task_sends(publisher: str, reply: str) -> None:
+    """Y07: whoever waits before it waits for its reading, so it goes first."""
+
+    @in_world
+    async def body(world: World) -> None:
+        (a,) = await world.open("A", **SMALL)
+        publishing = asyncio.create_task(PUBLISHERS[publisher](a, 100))
+        left = 100
+        async with asyncio.timeout(20):
+            async for event in a:
+                if isinstance(event, Message) and event.payload == b"q":
+                    await REPLIES[reply](a)
+                    left -= 1
+                    if not left:
+                        break
+            await publishing
+
+    body()
