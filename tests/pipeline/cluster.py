@@ -7,6 +7,7 @@ the pyspark package.
 
 from __future__ import annotations
 
+import json
 import os
 import re
 import shutil
@@ -18,6 +19,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
+from typing import Any
 
 import pyspark
 
@@ -27,6 +29,7 @@ from ringcast.pipeline import find_java_home
 SPARK_CLASS = Path(pyspark.__file__).parent / "bin" / "spark-class"
 SOURCES = Path(ringcast.__file__).parents[1]
 LIMIT_SECONDS = 180.0
+LITTLE_JAVA = "-XX:+UseSerialGC -XX:TieredStopAtLevel=1"  # starts with half the CPU seconds
 
 OTHER_HOST = """
 set -e
@@ -71,6 +74,13 @@ class Cluster:
         self._run(name, inside, "worker.Worker", *options, "--work-dir", str(work), self.master)
         self._until(name, r"(Successfully registered with master)")
 
+    def add_connect_server(self, port: int) -> None:
+        """A Spark Connect server whose executors are those of this cluster."""
+        what = ["--class", "org.apache.spark.sql.connect.service.SparkConnectServer", "spark-internal"]
+        given = [*self.settings(), "--conf", f"spark.connect.grpc.binding.port={port}"]
+        self._run("connect", [], "SparkSubmit", "--master", self.master, *given, *what)
+        self._until("connect", r"(Spark Connect server started)")
+
     def kill(self, name: str) -> None:
         """kill -9 the worker and everything it started."""
         os.killpg(self.processes[name].pid, signal.SIGKILL)
@@ -83,22 +93,35 @@ class Cluster:
             "spark.driver.bindAddress": self.host,
             "spark.pyspark.python": sys.executable,
             "spark.executor.memory": "512m",
+            "spark.executor.extraJavaOptions": LITTLE_JAVA,
+            "spark.driver.extraJavaOptions": LITTLE_JAVA,
             "spark.ui.enabled": "false",
-            "spark.sql.shuffle.partitions": "4",
+            "spark.eventLog.enabled": "true",
+            "spark.eventLog.dir": f"file://{self.place}",
+            "spark.eventLog.rolling.enabled": "false",
+            "spark.eventLog.compress": "false",
+            "spark.sql.shuffle.partitions": "2",
             "spark.hadoop.fs.viewfs.mounttable.c.link./data": f"file://{self.storage}",
         }
         return [word for key, value in pairs.items() for word in ("--conf", f"{key}={value}")]
+
+    def events(self) -> list[dict[str, Any]]:
+        """What Spark's listeners were told by the application that began last."""
+        newest = max(self.place.glob("app-*"), key=lambda path: path.name)
+        return [json.loads(line) for line in newest.read_text().splitlines()]
 
     def log(self, name: str) -> str:
         return (self.place / f"{name}.log").read_text(errors="replace")
 
     def _run(self, name: str, inside: list[str], which: str, *options: str) -> None:
         environment = {
-            **os.environ,
+            **environment_of_a_shell(),
             "JAVA_HOME": str(find_java_home()),
+            "PYSPARK_PYTHON": sys.executable,  # a Connect server heeds only this
             "STORAGE": str(self.storage),
             "SOURCES": str(SOURCES),
-            "SPARK_DAEMON_MEMORY": "256m",
+            "SPARK_DAEMON_MEMORY": "1g",
+            "SPARK_DAEMON_JAVA_OPTS": f"{LITTLE_JAVA} -Dspark.master.rest.enabled=false",
             "SPARK_LOCAL_DIRS": "/tmp" if inside else str(self.place),
         }
         command = [*inside, str(SPARK_CLASS), f"org.apache.spark.deploy.{which}", *options]
@@ -122,6 +145,11 @@ class Cluster:
         for name, process in self.processes.items():
             if process.poll() is None:
                 self.kill(name)
+
+
+def environment_of_a_shell() -> dict[str, str]:
+    """The environment without what a local session in this process has put there."""
+    return {key: value for key, value in os.environ.items() if not key.startswith(("SPARK_", "PYSPARK_"))}
 
 
 @contextmanager

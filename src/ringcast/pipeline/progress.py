@@ -46,7 +46,10 @@ def in_a_sentence(error: Exception) -> str | None:
                 "the workers do not have ringcast: call ringcast.pipeline.ship(spark), or give the file that "
                 "`ringcast pack -o ringcast.zip` writes to spark-submit --py-files"
             )
-        return f"the Python of the workers lacks {package!r}: they need numpy, pyarrow, pandas and msgspec"
+        return (
+            f"the Python of the workers lacks {package!r}: they need numpy, pyarrow, pandas and msgspec; "
+            "another Python is named by --conf spark.pyspark.python, or by PYSPARK_PYTHON of a Spark Connect server"
+        )
     if "PYTHON_VERSION_MISMATCH" in text:
         return "the workers run another Python version than this one: set --conf spark.pyspark.python"
     if "Cannot run program" in text:
