@@ -45,6 +45,7 @@ from ringcast.pipeline.rules import (
     g14_liveness,
     g15_handed_over,
     g16_all_destinations,
+    g16_private_messages,
     g17_one_primary,
 )
 from ringcast.pipeline.rules.fact import (
@@ -79,6 +80,7 @@ RULES: tuple[ModuleType, ...] = (
     g14_liveness,
     g15_handed_over,
     g16_all_destinations,
+    g16_private_messages,
     g17_one_primary,
 )
 AROUND = 2  # events shown on each side of a violation

@@ -4,8 +4,7 @@ Kernel and facts are those of the one order (`order_facts.py`). For each block o
 it queued to each member of a company, a receiver's what it got: equal means that it got exactly that. Where they
 differ, the block is read again: what the members dequeued (`messages`) and what the sender began to queue (`batches`),
 and compared message by message. Judged for members that go together to a next view. A sender whose recording is cut
-may have queued what it did not record. What was multicast is judged by G5. Private messages are not judged by this
-rule yet: where there are any, it says so, and the guarantee is unjudged here.
+may have queued what it did not record. What was multicast is judged by G5, what is private by `g16_private_messages`.
 """
 
 from __future__ import annotations
@@ -14,7 +13,7 @@ from bisect import bisect_right
 from collections import defaultdict
 from collections.abc import Iterable
 
-from ringcast.model import STREAMS_PER_EPOCH, Kind
+from ringcast.model import Kind
 from ringcast.pipeline.rules import g12_one_order
 from ringcast.pipeline.rules.fact import Fact, Out, Wanted, name_of
 from ringcast.pipeline.rules.g12_one_order import where
@@ -26,16 +25,7 @@ from ringcast.pipeline.rules.run import NEVER, Run, Stay
 
 GUARANTEE = "G16"
 BATCHES = "batches"
-PRIVATE = 1  # the channel of private messages in a stream's number
 _NOTHING = Sum()
-
-
-def kernel(piece: Piece, out: Out) -> None:
-    sends = piece.where(Kind.SEND)
-    private = sends[(piece.stream[sends] % STREAMS_PER_EPOCH == PRIVATE) & (piece.peer[sends] >= 0)]
-    if len(private):
-        out.examined(int(piece.count[private].sum()))
-        out.lacks("private messages are judged by the checkers only")
 
 
 def compare(run: Run, out: Out) -> None:
