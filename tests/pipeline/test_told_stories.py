@@ -25,9 +25,9 @@ from ringcast.sim import draw, plant, simulate
 from ringcast.sim.planted import CANDIDATES, KNOWN, Planted
 from ringcast.trace import FileRecorder, RecorderLimits, Recording
 from ringcast.trace.story import Story
-from unit.checkers import test_g15, test_g16
+from unit.checkers import test_g15, test_g16, test_g18
 
-MODULES = {"G15": test_g15, "G16": test_g16}
+MODULES = {"G15": test_g15, "G16": test_g16, "G18": test_g18}
 MULTICAST, PRIVATE, ORDERED = 0, 5, -1
 Step = tuple[Kind, str, int, int, dict[str, Any]]
 STORIES = [
@@ -206,6 +206,54 @@ def test_private_messages_that_go_wrong_in_any_place_are_judged_alike(tmp_path: 
         both = Both(tmp_path / str(seed), "G16", random.choice((1, 2, 5, 1000)))
         verdicts[both(story.recordings(cut=random.choice(("", "", "a")))).findings["G16"].verdict] += 1
     assert verdicts["violated"] > 10 and verdicts["held"] > 10
+
+
+def states(random: Random) -> list[Step]:
+    """`b` gives its state to `j`, both get messages of `a`: all as it should be. A step names whose it is."""
+    steps: list[Step] = []
+    high = dict.fromkeys([MULTICAST, ORDERED], 0)
+    for _ in range(random.randint(1, 6)):
+        line = random.choice((MULTICAST, ORDERED))
+        first, count = high[line] + 1, random.randint(1, 4)
+        high[line] += count
+        steps.append((Kind.DEQUEUE if line == ORDERED else Kind.DELIVER, "b", first, count, {}))
+        if line == MULTICAST and random.random() < 0.3:
+            steps.append((Kind.TAKEN, "b", first, count, {"value": 1}))
+        else:
+            steps.append((Kind.HANDED, "b", first, count, {"value": int(line == ORDERED)}))
+    in_spool = random.random() < 0.5
+    if in_spool:
+        steps.append((Kind.SPOOLED, "j", high[MULTICAST], 1, {}))
+    steps.append((Kind.VIEW, "abj", 0, 0, {}))
+    steps.append((Kind.OFFSET, "j", 0, 0, {"value": high[MULTICAST]}))
+    told = {"detail": {"told": "state", "why": "it is part of it"}}
+    steps += [(Kind.UNREAD, "j", 0, 0, told)] if in_spool else []
+    steps.append((Kind.STATE, "b", 0, 0, {"detail": {"step": "cut", "purpose": "join"}}))
+    for member, step in (("b", "given"), ("j", "loaded")):
+        detail = {"step": step, "purpose": "join", "digest": "d"}
+        steps.append((Kind.STATE, member, 0, 0, {"value": 9, "detail": detail}))
+    steps.append((Kind.DELIVER, "j", high[MULTICAST] + 1, 2, {}))
+    steps.append((Kind.HANDED, "j", high[MULTICAST] + 1, 2, {}))
+    return steps
+
+
+def test_states_that_go_wrong_in_any_place_are_judged_alike(tmp_path: Path) -> None:
+    verdicts: Counter[str] = Counter()
+    for seed in range(40):
+        random = Random(seed)
+        steps = states(random)
+        for _ in range(random.randint(0, 10)):
+            steps = spoiled(random, steps)
+        story = Story("abj").view("ab")
+        for number, (kind, member, first, count, fields) in enumerate(steps, 2):
+            if kind is Kind.VIEW:
+                story.view(member, number)
+                continue
+            peer = {Kind.STATE: "j" if member == "b" else "b", Kind.UNREAD: None}.get(kind, "a")
+            story.event(member, kind, peer, first=first, count=count, **fields)
+        both = Both(tmp_path / str(seed), "G18", random.choice((1, 2, 5, 1000)))
+        verdicts[both(story.recordings(cut=random.choice(("", "", "b")))).findings["G18"].verdict] += 1
+    assert verdicts["violated"] > 10 and verdicts["held"] > 5, verdicts
 
 
 BUGS = [bug for bug in (*KNOWN, *CANDIDATES) if bug.guarantee in MODULES]

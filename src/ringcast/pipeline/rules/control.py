@@ -25,6 +25,7 @@ KINDS = (
     Kind.MERGE,
     Kind.DIGEST,
     Kind.REUNION,
+    Kind.STATE,
     Kind.NOTICE,
     Kind.FAULT,
     Kind.HEAL,

@@ -47,6 +47,7 @@ from ringcast.pipeline.rules import (
     g16_all_destinations,
     g16_private_messages,
     g17_one_primary,
+    g18_state,
 )
 from ringcast.pipeline.rules.fact import (
     EXAMINED,
@@ -82,6 +83,7 @@ RULES: tuple[ModuleType, ...] = (
     g16_all_destinations,
     g16_private_messages,
     g17_one_primary,
+    g18_state,
 )
 AROUND = 2  # events shown on each side of a violation
 EVENT = "event"

@@ -1,0 +1,304 @@
+"""G18, state: what a joiner loads is a provider's state at the cut of its view, whole, and then what is behind the cut.
+
+Kernel: views, offsets, states and what is thrown away for a state are marks; between two marks one row for each line (a
+sender's multicast, or its numbers in the one order): how far it is ready (`last`) and handed over (`value`), where the
+last run that was handed over begins (`first`), the first that was handed over and the lowest, the last run that went
+into the spool, and the runs that are not for the application, as far as they lie above what is handed over: positions
+only grow, and nobody asks about what lies below. Thrown away is a row of its own (`thrown`).
+Comparison: per member a fold over marks and rows in the order of its recording; what is asked at a mark needs only the
+maxima and the last values before it, and which of two events between the same marks came first is never asked, so the
+rows lose nothing. Then the bytes of each state at giver and taker, and of the merged ones among those who go on
+together. A run may end with items that are not for the application, so what lies behind a cut is judged by where a run
+begins. What a giver with a cut recording gave is unknown.
+"""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from dataclasses import dataclass, field
+from typing import NamedTuple
+
+import numpy as np
+
+from ringcast.model import Kind
+from ringcast.pipeline.rules.fact import Fact, Out, name_of
+from ringcast.pipeline.rules.g05_agreed_cut import Runs, merged
+from ringcast.pipeline.rules.packed import pack, unpack
+from ringcast.pipeline.rules.piece import Array, Piece, groups
+from ringcast.pipeline.rules.run import Control, Run, View
+
+GUARANTEE = "G18"
+LINE, THROWN = "line", "thrown"
+Line = tuple[str, int]  # a sender, and 1 if these are its numbers in the one order
+Place = dict[Line, int]
+
+
+def kernel(piece: Piece, out: Out) -> None:
+    thrown = piece.where(Kind.UNREAD)
+    thrown = thrown[piece.stream[thrown] == 0]
+    thrown = (
+        thrown[[piece.detail_of(place).get("told") == "state" for place in thrown.tolist()]] if len(thrown) else thrown
+    )
+    for place in thrown.tolist():
+        peer, is_ordered = piece.keys[int(piece.peer[place])], int(piece.value[place] != 0)
+        run = {"first": int(piece.first[place]), "last": int(piece.last[place])}
+        out.fact(THROWN, index=piece.index(place), peer=peer, value=is_ordered, **run)
+    is_mark = (piece.kind == Kind.VIEW) | (piece.kind == Kind.STATE)
+    is_mark |= (piece.kind == Kind.OFFSET) & (piece.stream == 0)
+    is_mark[thrown] = True
+    marks = np.cumsum(is_mark)
+    at = piece.where(Kind.DELIVER, Kind.DEQUEUE, Kind.TAKEN, Kind.HANDED, Kind.SPOOLED)
+    kind, is_set = piece.kind[at], piece.value[at] != 0
+    at = at[(piece.stream[at] == 0) & ((kind != Kind.TAKEN) | is_set)]
+    nameless = int((piece.peer[at] < 0).sum())
+    if nameless:
+        out.lacks(f"{nameless} events of {name_of(piece.member)} lack a sender")
+    at = at[piece.peer[at] >= 0]
+    kind, is_set = piece.kind[at], piece.value[at] != 0
+    is_told = (kind == Kind.HANDED) | (kind == Kind.SPOOLED)
+    is_ordered = (kind == Kind.DEQUEUE) | (is_told & is_set)
+    for group in groups(is_ordered.astype(np.int8), piece.peer[at], marks[at]):
+        _line(piece, at[group], int(is_ordered[group[0]]), out)
+
+
+def _line(piece: Piece, at: Array, is_ordered: int, out: Out) -> None:
+    kind = piece.kind[at]
+    ready = at[(kind == Kind.DELIVER) | (kind == Kind.DEQUEUE)]
+    handed, spooled = at[kind == Kind.HANDED], at[kind == Kind.SPOOLED]
+    passed = int(piece.last[handed].max(initial=0))
+    unreadable = at[kind == Kind.TAKEN]
+    unreadable = unreadable[piece.last[unreadable] > passed]
+    runs = merged(list(zip(piece.first[unreadable].tolist(), piece.last[unreadable].tolist(), strict=True)))
+    first_handed = lowest = lowest_at = 0
+    if len(handed):
+        place = handed[np.argmin(piece.first[handed])]
+        first_handed, lowest, lowest_at = piece.index(handed[0]), int(piece.first[place]), piece.index(place)
+    spool = (int(piece.first[spooled[-1]]), int(piece.last[spooled[-1]])) if len(spooled) else (0, 0)
+    out.fact(
+        LINE,
+        index=piece.index(at[0]),
+        peer=piece.keys[int(piece.peer[at[0]])],
+        stream=is_ordered,
+        first=int(piece.first[handed[-1]]) if len(handed) else 0,
+        last=int(piece.last[ready].max(initial=0)),
+        count=len(handed),
+        value=passed,
+        data=pack([first_handed, lowest, lowest_at, *spool, *(end for run in runs for end in run)]),
+    )
+
+
+class _Moved(NamedTuple):
+    """One state between two members."""
+
+    giver: str
+    taker: str
+    view: View
+    purpose: str
+
+
+class _Bytes(NamedTuple):
+    digest: str
+    nbytes: int
+    place: int
+
+
+@dataclass(slots=True)
+class _States:
+    """What all members say of states."""
+
+    given: dict[_Moved, _Bytes] = field(default_factory=dict)
+    got: dict[_Moved, _Bytes] = field(default_factory=dict)
+    merged: defaultdict[View, dict[str, _Bytes]] = field(default_factory=lambda: defaultdict(dict))
+    views: defaultdict[str, list[View]] = field(default_factory=lambda: defaultdict(list))
+
+    def next_view(self, member: str, view: View) -> View | None:
+        views = self.views[member]
+        behind = views[views.index(view) + 1 :] if view in views else []
+        return behind[0] if behind else None
+
+
+@dataclass(slots=True)
+class _Member:
+    key: str
+    out: Out
+    states: _States
+    ready: Place = field(default_factory=dict)
+    passed: Place = field(default_factory=dict)  # up to where everything was handed over, or is part of a state
+    begun: Place = field(default_factory=dict)  # where the last run that was handed over begins
+    at_view: dict[View, Place] = field(default_factory=dict)
+    unreadable: defaultdict[Line, Runs] = field(default_factory=lambda: defaultdict(list))
+    spooled: dict[Line, tuple[int, int]] = field(default_factory=dict)
+    first_handed: Place = field(default_factory=dict)  # where, before any state was loaded
+    thrown: dict[Line, tuple[int, int]] = field(default_factory=dict)  # where the last run begins, and its index
+    loaded: View | None = None
+
+    # ---- marks
+
+    def on_view(self, row: Control) -> None:
+        if row.view is None:
+            raise ValueError("a VIEW event without an id")
+        self.at_view[row.view] = dict(self.ready)
+        self.states.views[self.key].append(row.view)
+
+    def on_offset(self, row: Control) -> None:
+        if not row.peer:
+            return
+        line = (row.peer, 0)
+        for place in (self.ready, self.passed):
+            _raise(place, line, row.value)
+        if row.view is not None and row.view in self.at_view:  # it stands behind its view
+            self.at_view[row.view][line] = self.ready[line]
+
+    def on_thrown(self, fact: Fact) -> None:
+        if fact.peer:
+            runs = {(fact.peer, fact.value): (fact.first, fact.last)}
+        else:
+            runs, self.spooled = self.spooled, {}
+        for line, (first, last) in runs.items():
+            _raise(self.passed, line, last)
+            self.thrown[line] = (first, fact.index)
+
+    def on_state(self, row: Control) -> None:
+        step, purpose = row.detail["step"], row.detail["purpose"]
+        if row.view is None or not row.peer:
+            raise ValueError("a STATE event without a view or a peer")
+        if step == "cut":
+            if purpose != "merge":  # the merged state is no longer that of any view
+                self._judge_cut(row.view, row.index)
+            return
+        content = _Bytes(row.detail["digest"], row.value, row.index)
+        if step == "given":
+            self.states.given[_Moved(self.key, row.peer, row.view, purpose)] = content
+            return
+        if step == "loaded" and purpose == "merge":
+            self.states.merged[row.view][self.key] = content
+        if row.peer != self.key:
+            self.states.got[_Moved(row.peer, self.key, row.view, purpose)] = content
+        if step == "loaded" and purpose == "join":
+            self._judge_before(row.view)
+            self.loaded = row.view
+
+    # ---- between marks
+
+    def on_line(self, fact: Fact) -> None:
+        line = (fact.peer, fact.stream)
+        first_handed, lowest, lowest_at, spool_first, spool_last, *ends = unpack(fact.data)
+        if fact.last:
+            _raise(self.ready, line, fact.last)
+        self.unreadable[line] += zip(ends[::2], ends[1::2], strict=True)
+        if spool_last:
+            self.spooled[line] = (spool_first, spool_last)
+        if not fact.count:
+            return
+        _raise(self.passed, line, fact.value)
+        self.unreadable[line] = [run for run in self.unreadable[line] if run[1] > self.passed[line]]
+        self.begun[line] = fact.first
+        if self.loaded is None:
+            self.first_handed.setdefault(line, first_handed)
+        elif lowest <= self.at_view.get(self.loaded, {}).get(line, 0):
+            sentence = f"was handed {lowest} of {name_of(line[0])}, which is in the state it had loaded"
+            self._violated(lowest_at, sentence, line)
+
+    # ---- what is asked
+
+    def _judge_cut(self, view: View, index: int) -> None:
+        self.out.examined(1)
+        cut = self.at_view.get(view)
+        if cut is None:
+            self.out.violation(
+                index, f"{name_of(self.key)} cut its state at {_name(view)}, which it never had", "", self.key
+            )
+            return
+        for line in dict.fromkeys([*cut, *self.begun]):
+            before, passed, begun = cut.get(line, 0), self.passed.get(line, 0), self.begun.get(line, 0)
+            if begun > before or not _covers(merged(self.unreadable[line]), passed + 1, before):
+                what = f"up to {begun if begun > before else passed} of {name_of(line[0])}"
+                sentence = f"gave its state when its application had been given {what}, and the cut of {_name(view)}"
+                self._violated(index, f"{sentence} is at {before}", line)
+
+    def _judge_before(self, view: View) -> None:
+        """At a joiner: nothing was handed over yet, and nothing thrown away that is behind the cut."""
+        self.out.examined(1)
+        for line, index in self.first_handed.items():
+            sentence = f"was handed messages of {name_of(line[0])} before the state that it joined with was loaded"
+            self._violated(index, sentence, line)
+        cut = self.at_view.get(view, {})
+        for line, (first, index) in self.thrown.items():
+            if first > cut.get(line, 0):
+                what = f"{first} of {name_of(line[0])} as part of its state, which was cut at {cut.get(line, 0)}"
+                self._violated(index, f"threw away {what}", line)
+
+    def _violated(self, index: int, sentence: str, line: Line) -> None:
+        self.out.violation(index, f"{name_of(self.key)} {sentence}", line[0], self.key)
+
+
+def _raise(place: Place, line: Line, number: int) -> None:
+    place[line] = max(place.get(line, 0), number)
+
+
+def _covers(runs: Runs, first: int, last: int) -> bool:
+    return first > last or any(low <= first and last <= high for low, high in runs)
+
+
+def _name(view: View) -> str:
+    return f"{name_of(view[1])}|{view[0]}"
+
+
+def compare(run: Run, out: Out) -> None:
+    states = _States()
+    marks = run.control_by_member(Kind.VIEW, Kind.OFFSET, Kind.STATE)
+    lines, thrown = run.by_member(GUARANTEE, LINE), run.by_member(GUARANTEE, THROWN)
+    for member in run:
+        key = member.key
+        steps: list[Control | Fact] = [*marks.get(key, []), *lines.get(key, []), *thrown.get(key, [])]
+        _fold(_Member(key, out, states), sorted(steps, key=lambda step: step.index))
+    for moved, got in states.got.items():
+        _same_bytes(run, moved, got, states.given.get(moved), out)
+    for view, loaded in states.merged.items():
+        _one_state(states, view, loaded, out)
+
+
+def _fold(member: _Member, steps: list[Control | Fact]) -> None:
+    on_mark = {Kind.VIEW: member.on_view, Kind.OFFSET: member.on_offset, Kind.STATE: member.on_state}
+    for step in steps:
+        if isinstance(step, Fact):
+            (member.on_line if step.what == LINE else member.on_thrown)(step)
+            continue
+        kind = Kind(step.kind)
+        try:
+            on_mark[kind](step)
+        except (ValueError, TypeError, LookupError) as error:
+            where = f"event {step.index} of {name_of(member.key)} ({kind.name})"
+            member.out.lacks(f"{where} cannot be judged: {error}")
+
+
+def _same_bytes(run: Run, moved: _Moved, got: _Bytes, given: _Bytes | None, out: Out) -> None:
+    giver, taker, view = name_of(moved.giver), name_of(moved.taker), _name(moved.view)
+    if given is not None:
+        out.examined(1)
+        if got[:2] != given[:2]:
+            numbers = f"{got.nbytes} bytes ({got.digest}), it gave {given.nbytes} ({given.digest})"
+            sentence = f"{taker} got another state of {giver} at {view}: {numbers}"
+            out.violation(got.place, sentence, moved.giver, moved.taker)
+    elif moved.giver not in run.members_by_key:
+        out.lacks(f"there is no recording of {giver}")
+    elif run.is_whole(moved.giver):
+        sentence = f"{taker} holds a state of {view} that {giver} never gave whole"
+        out.violation(got.place, sentence, moved.giver, moved.taker)
+    else:
+        out.lacks(f"what {giver} gave to {taker} at {view}")
+
+
+def _one_state(states: _States, view: View, loaded: dict[str, _Bytes], out: Out) -> None:
+    """Of those who went on together from the MergeView, all loaded the same."""
+    companies: defaultdict[View | None, list[str]] = defaultdict(list)
+    for member in loaded:
+        companies[states.next_view(member, view)].append(member)
+    for first, *others in companies.values():
+        for member in others:
+            out.examined(1)
+            one, other = loaded[first], loaded[member]
+            if one.digest != other.digest:
+                pair = f"{name_of(member)} loaded {other.digest}, {name_of(first)} {one.digest}"
+                sentence = f"behind {_name(view)} there is more than one merged state: {pair}"
+                out.violation(other.place, sentence, first, member)
