@@ -4,6 +4,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from ringcast.core.merge import Aggregate, consolidate, entry_after_merge, merge_view, parties_of, sanitised
+from ringcast.core.numbers import ViewNumbers
 from ringcast.model import Address, Digest, Entry, View, ViewId
 
 MEMBERS = [Address(name, 0, f"{name}:1") for name in "ABCDE"]
@@ -105,7 +106,8 @@ def test_a_merge_view_has_everybody_once_in_disjoint_subgroups(
         Aggregate(tuple(group), Digest({m: Entry(0, 1, 1) for m in group}), data.draw(numbers), 1, 1)
         for group in groups
     ]
-    view = merge_view(groups[0][0], aggregates)
+    above = max(aggregate.number for aggregate in aggregates)
+    view = merge_view(ViewNumbers().next_id(above, groups[0][0]), aggregates)
     assert sorted(view.members) == sorted({m for group in groups for m in group})
     assert [m for subgroup in view.subgroups for m in subgroup] == list(view.members)
-    assert view.id.number > max(aggregate.number for aggregate in aggregates)
+    assert view.id.number > above

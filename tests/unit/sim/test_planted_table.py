@@ -83,5 +83,10 @@ def test_candidates_are_not_counted_as_caught() -> None:
     assert not {bug.name for bug in CANDIDATES} & {bug.name for bug in KNOWN}
 
 
+# Members refuse a view that is not at their cut or sets a stream back, so what would break these shows as liveness.
+REFUSED_BEFORE_BROKEN = {"G5", "G9"}
+
+
 def test_every_guarantee_is_broken_by_some_bug() -> None:
-    assert {f"G{number}" for number in range(1, 15)} <= {bug.guarantee for bug in KNOWN}
+    broken = {bug.guarantee for bug in KNOWN}
+    assert {f"G{number}" for number in range(1, 15)} - broken == REFUSED_BEFORE_BROKEN

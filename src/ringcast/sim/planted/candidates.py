@@ -8,8 +8,18 @@ from __future__ import annotations
 from ringcast.sim.planted.planting import Planted
 
 _MEMBERSHIP = "ringcast.core.membership"
+_MULTICAST = "ringcast.core.multicast"
 
 CANDIDATES = (
+    # Whoever sent above the cut refuses the view ("not at its cut"); the roll call is made again and costs time only.
+    Planted(
+        "sends are not held while a roll call runs",
+        "G5",
+        f"{_MULTICAST}.multicast:Multicast.room",
+        "if self.standstill is not None:",
+        "if False:",
+        seeds=60,
+    ),
     # Whoever is silent is suspected again and again by the failure detector, until a view without it.
     Planted(
         "suspicions are forgotten with every view",

@@ -24,14 +24,6 @@ MEMBERSHIP = (
         seeds=25,
     ),
     Planted(
-        "sends are not held while a roll call runs",
-        "G5",
-        f"{_MULTICAST}.multicast:Multicast.room",
-        "if self.standstill is not None:",
-        "if False:",
-        seeds=30,
-    ),
-    Planted(
         "the Resumer is not armed",
         "G7",
         f"{_MEMBERSHIP}.resumer:Resumer.arm",

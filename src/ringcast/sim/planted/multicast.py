@@ -84,9 +84,9 @@ MULTICAST = (
     Planted(
         "a stream to a dead process is never given up",
         "liveness",
-        f"{_CORE}.forsaken:Forsaken.on_interval",
-        ">= self._limit_ns",
-        "> now_ns",
+        f"{_CORE}.forsaken:Forsaken._end",
+        "self._streams.outgoing.pop(peer, None)",
+        "self._streams.outgoing.get(peer)",
         seeds=30,
     ),
 )
