@@ -11,6 +11,7 @@ import os
 import re
 import subprocess
 import sys
+import time
 from collections.abc import Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -150,17 +151,22 @@ def test_connect_says_the_same(running: Cluster, expected: dict[str, Outcome], s
 
 
 @long
-def test_a_worker_killed_in_the_middle_changes_nothing(
+def test_workers_killed_while_judging_and_while_writing_change_nothing(
     running: Cluster, expected: dict[str, Outcome], spark: SparkSession
 ) -> None:
-    tables = running.storage / "tables-after-a-kill"
+    tables = running.storage / "tables-after-kills"
     child = ringcast(*on_storage(tables), "--master", running.master, *running.settings(), *SPECULATION)
     assert child.stderr is not None
     for line in child.stderr:
         if re.match(r"stage \d+: [1-9]", line):  # a stage is under way, and some of its tasks are done
             break
-    assert child.poll() is None
+    assert child.poll() is None and not tables.exists()
     running.kill("worker-0")
+    while child.poll() is None and not any(tables.glob("segments/run=*")):  # the first table of eight
+        time.sleep(0.05)
+    assert child.poll() is None and not any(tables.glob("verdicts/run=*"))  # the last one
+    running.kill("worker-1")
     agrees(verdict(child), expected)
     assert rows(spark, tables) == expected_rows(expected)
-    assert any(event["Event"] == "SparkListenerExecutorRemoved" for event in running.events())
+    lost = [event for event in running.events() if event["Event"] == "SparkListenerExecutorRemoved"]
+    assert len(lost) >= 2
