@@ -19,6 +19,7 @@ import msgspec
 
 from ringcast.errors import RingcastError
 
+RECORDED_SECONDS = 0.2  # a recording is flushed every 50 ms
 LIMIT = 120.0
 
 
@@ -65,7 +66,12 @@ class Puppet:
             self._child.send_signal(number)
 
     async def kill(self) -> None:
-        """kill -9, and wait until it is gone."""
+        """kill -9, and wait until it is gone.
+
+        Not before what happened so far is on its disk: a recording that breaks off before a view that others installed
+        with its member leaves a run unjudged.
+        """
+        await asyncio.sleep(RECORDED_SECONDS)
         self.signal(signal.SIGKILL)
         await self._child.wait()
         await self._listening

@@ -19,7 +19,6 @@ async def story(record: Path) -> dict[str, Any]:
         company.load(NAMES, rate=400, in_order=True, chunk=20)
         for _ in range(KILLS):
             coordinator = await coordinator_of(company)
-            await asyncio.sleep(0.5)  # So long they talk in this view: what was recorded of it is on disk by then.
             await company[coordinator].kill()
             await company.until_view([name for name in NAMES if name != coordinator])
             await company.enter(coordinator)
