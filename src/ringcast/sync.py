@@ -18,7 +18,7 @@ import sys
 import threading
 from collections import deque
 from collections.abc import AsyncIterator, Awaitable, Callable, Coroutine, Iterable, Iterator, Mapping, Sequence
-from concurrent.futures import Future
+from concurrent.futures import Future, InvalidStateError
 from contextlib import suppress
 from inspect import iscoroutinefunction
 from pathlib import Path
@@ -46,6 +46,7 @@ class LoopThread:
         self._ended = asyncio.Event()
         # Not `Thread.is_alive`: a signal that raises inside it makes CPython 3.11 take a running thread for a dead one.
         self._is_over = threading.Event()
+        self._unanswered: dict[Future[Any], None] = {}
         self._thread = threading.Thread(target=self._run, name=f"ringcast {name}", daemon=True)
         self._thread.start()
 
@@ -54,7 +55,11 @@ class LoopThread:
             with asyncio.Runner(loop_factory=lambda: self.loop) as runner:
                 runner.run(self._ended.wait())
         finally:
+            # In this order: who asks adds its answer, then looks whether it is over, so nobody is left without one.
             self._is_over.set()
+            for answer in list(self._unanswered):
+                with suppress(InvalidStateError):
+                    answer.set_exception(GroupClosed("the group was closed"))
 
     def call(self, work: Callable[[], Coroutine[Any, Any, T]]) -> T:
         """Run this on the loop and wait; what interrupts the wait cancels it.
@@ -67,15 +72,18 @@ class LoopThread:
                 f"a group of ringcast.sync was called on its own thread {self._thread.name!r}, from get_state or "
                 "another function that it calls: what waits here stops the group; use another thread"
             )
-        if self._is_over.is_set():
-            raise GroupClosed("the group was closed")
         answer: Future[T] = Future()
+        self._unanswered[answer] = None
         try:
-            self.loop.call_soon_threadsafe(self._begin, work, answer, threading.current_thread())
+            if self._is_over.is_set():
+                raise GroupClosed("the group was closed")
+            self.soon(self._begin, work, answer, threading.current_thread())
             return answer.result()
         except BaseException:
             answer.cancel()
             raise
+        finally:
+            self._unanswered.pop(answer, None)
 
     def _begin(self, work: Callable[[], Coroutine[Any, Any, T]], answer: Future[T], thread: threading.Thread) -> None:
         if answer.cancelled():

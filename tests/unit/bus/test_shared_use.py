@@ -84,7 +84,10 @@ def test_each_message_and_each_notice_comes_to_one_of_the_threads_once(bus: Bus,
             with suppress(BusUnusable), bus.attach("guest") as guest:
                 guest.queue_many([b"%d:%d" % (visit, i) for i in range(5)], to="keeper")
                 visit += 1
-        sender = bus.attach("sender")
+        sender = None
+        while sender is None:  # Until the notices of the guests were read, their slots are not free.
+            with suppress(BusUnusable):
+                sender = bus.attach("sender")
         while not all(task.done() for task in listening):
             with suppress(BusFull):
                 sender.queue(b"end", to="keeper", policy="raise")
