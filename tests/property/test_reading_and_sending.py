@@ -198,7 +198,7 @@ def play_in_world(seed: int) -> None:
 
     loss = Random(f"{seed} link").choice([0.0, 0.0, 0.05])
     config, link = profile("test", **WINDOW), Link(loss=loss, reorder=2 * loss)
-    with World(App, list("ABC"), seed=seed, config=config, link=link) as world:
+    with World(App, list("ABC"), seed=seed, config=config, link=link, bound=5.0) as world:
         groups = [world[name].group for name in "ABC"]
         everybody = [group.me for group in groups]
         senders = [Sender(group, everybody, Random(f"{seed} send {group.me.name}")) for group in groups]
