@@ -22,7 +22,7 @@ def test_all_workers_end_with_the_same_ledger() -> None:
 
 def test_the_example_of_the_guide_runs_as_it_stands(tmp_path: Path) -> None:
     guide = (ROOT / "docs" / "guide.md").read_text()
-    found = re.search(r"## Processes of one host.*?```python\n(.*?)```", guide, re.DOTALL)
+    found = re.search(r"## One host: the bus.*?```python\n(.*?)```", guide, re.DOTALL)
     assert found is not None
     script = tmp_path / "example.py"
     script.write_text(found.group(1))
