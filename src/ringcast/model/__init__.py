@@ -3,7 +3,7 @@
 from ringcast.model.address import MAX_ENDPOINT, MAX_INCARNATION, MAX_NAME, Address, check_name
 from ringcast.model.config import MIB, MS, SECOND, Config, Profile, profile
 from ringcast.model.digest import Digest, Entry
-from ringcast.model.event import SCHEMA_VERSION, STREAMS_PER_EPOCH, Event, Kind
+from ringcast.model.event import SCHEMA_VERSION, STREAMS_PER_EPOCH, TRAFFIC, Event, Kind
 from ringcast.model.message import (
     Batch,
     Delivery,
@@ -30,6 +30,7 @@ __all__ = [
     "SECOND",
     "STREAMS_PER_EPOCH",
     "TOTAL",
+    "TRAFFIC",
     "Address",
     "Batch",
     "Config",

@@ -68,6 +68,16 @@ class Kind(IntEnum):
     HEAL = 71
 
 
+# What every message brings with it; all other kinds change the course of a run, or are rare.
+TRAFFIC = frozenset(
+    (
+        *(Kind.SEND, Kind.DELIVER, Kind.ACK, Kind.PURGE, Kind.TAKEN, Kind.HANDED, Kind.UNREAD),
+        *(Kind.SPOOLED, Kind.DROP, Kind.WAIT_START, Kind.WAIT_END, Kind.QUEUE_START, Kind.QUEUE_FINISH, Kind.DEQUEUE),
+        *(Kind.OFFSET, Kind.WINDOW, Kind.DIGEST, Kind.STREAM),
+    )
+)
+
+
 @dataclass(slots=True)
 class Event:
     """`stream` 0 is the group's multicast; others are numbered per member. Unused fields keep their defaults.

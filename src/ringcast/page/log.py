@@ -10,19 +10,12 @@ from collections import deque
 from collections.abc import Iterator
 from typing import Any, NamedTuple
 
-from ringcast.model import SECOND, Address, Event, Kind
+from ringcast.model import SECOND, TRAFFIC, Address, Event
 from ringcast.page.scene import is_harness
 from ringcast.sim import in_words
 
 MOST_COURSE = 5_000
 MOST_TRAFFIC = 5_000
-
-_EVERYDAY = (
-    *(Kind.SEND, Kind.DELIVER, Kind.ACK, Kind.PURGE, Kind.TAKEN, Kind.HANDED, Kind.UNREAD, Kind.SPOOLED, Kind.DROP),
-    *(Kind.WAIT_START, Kind.WAIT_END),
-)
-_QUIET = (Kind.OFFSET, Kind.WINDOW, Kind.DIGEST, Kind.STREAM, Kind.QUEUE_START, Kind.QUEUE_FINISH, Kind.DEQUEUE)
-TRAFFIC = frozenset((*_EVERYDAY, *_QUIET))
 
 
 class Line(NamedTuple):

@@ -12,7 +12,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
-from ringcast.model import SECOND, Address, Event, Kind, ViewId
+from ringcast.model import SECOND, STREAMS_PER_EPOCH, Address, Event, Kind, ViewId
 from ringcast.page.meter import Meter
 from ringcast.trace import as_address, as_addresses, detail_of
 
@@ -25,7 +25,6 @@ MOST_STEPS = 60
 MOST_SAMPLES = 600
 SAMPLE_NS = SECOND // 2
 
-CHANNELS = 4  # a stream's number is its channel plus a multiple of these (docs/design/trace.md)
 PRIVATE = 1  # the channel of private messages; 0 is the multicast, the others carry no messages of applications
 
 
@@ -420,7 +419,7 @@ def is_harness(who: Address) -> bool:
 
 
 def _is_of_application(event: Event) -> bool:
-    return event.stream % CHANNELS <= PRIVATE
+    return event.stream % STREAMS_PER_EPOCH <= PRIVATE
 
 
 def _short_view(view_id: ViewId | None) -> str:

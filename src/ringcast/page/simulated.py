@@ -10,8 +10,8 @@ from collections.abc import Mapping
 from typing import Any, NamedTuple
 
 from ringcast.errors import UsageError
-from ringcast.model import MS, SECOND
-from ringcast.page.log import TRAFFIC, Log
+from ringcast.model import MS, SECOND, TRAFFIC
+from ringcast.page.log import Log
 from ringcast.page.scene import Scene
 from ringcast.page.source import number_of, text_of
 from ringcast.page.talkers import Talker

@@ -11,15 +11,13 @@ from __future__ import annotations
 from typing import Any
 
 from ringcast.core import Node
-from ringcast.model import Address, Event, Kind, ViewId
+from ringcast.model import TRAFFIC, Address, Event, Kind, ViewId
 
 MOST_EVENTS = 2_000  # kept between two looks
 
 _ADDED = frozenset((Kind.SEND, Kind.DELIVER, Kind.REQUEST, Kind.REPAIR, Kind.DEQUEUE))
 _REPLACED = frozenset((Kind.ACK, Kind.PURGE))
-_LEFT_OUT = frozenset(
-    (Kind.TAKEN, Kind.WINDOW, Kind.STREAM, Kind.DROP, Kind.QUEUE_START, Kind.QUEUE_FINISH, Kind.DIGEST, Kind.WAIT_START)
-) | {Kind.WAIT_END}
+_LEFT_OUT = TRAFFIC - _ADDED - _REPLACED - {Kind.OFFSET}
 
 
 class Watch:

@@ -10,15 +10,10 @@ from collections.abc import Callable, Iterable, Iterator, Mapping
 from heapq import merge
 
 from ringcast.checkers import describe
-from ringcast.model import SECOND, Address, Event, Kind
+from ringcast.model import SECOND, TRAFFIC, Address, Event, Kind
 from ringcast.trace import Recording
 
-_EVERYDAY = (
-    *(Kind.SEND, Kind.DELIVER, Kind.ACK, Kind.PURGE, Kind.TAKEN, Kind.HANDED, Kind.UNREAD, Kind.DROP),
-    *(Kind.WAIT_START, Kind.WAIT_END),
-)
-_ORDER = (Kind.QUEUE_START, Kind.QUEUE_FINISH, Kind.DEQUEUE)
-_QUIET = (*_EVERYDAY, *_ORDER, Kind.START, Kind.OFFSET, Kind.WINDOW, Kind.DIGEST, Kind.STREAM)
+_QUIET = TRAFFIC | {Kind.START}
 
 
 def tell(

@@ -51,3 +51,10 @@ def test_who_does_not_keep_up_is_told_how_much_was_missed() -> None:
 def test_an_event_survives_the_way_to_the_watcher() -> None:
     event = Event(Kind.VIEW, 5, VIEW, B, 0, 1, 2, 3, 4, 5, {"members": [list(A), list(B)]})
     assert as_event(msgspec.json.decode(msgspec.json.encode(as_row(event)))) == event
+
+
+def test_what_a_reader_was_handed_is_not_shown_one_by_one() -> None:
+    watch = Watch()
+    for number in range(10):
+        watch.append(Event(Kind.HANDED, number, VIEW, B, 0, number + 1, 1))
+    assert watch.take() == []
