@@ -9,16 +9,20 @@ from ringcast.sim.clock import Clock, LocalClock
 from ringcast.sim.cluster import HARNESS, Cluster, names_of
 from ringcast.sim.faults import LINK_CHANGES, PARTITIONS, Fault, Faults
 from ringcast.sim.kept import Kept
+from ringcast.sim.loop import VirtualLoop
 from ringcast.sim.member import Member
 from ringcast.sim.network import Catch, Link, Network
 from ringcast.sim.options import WORKLOADS, Options, draw
+from ringcast.sim.passing import Passing
 from ringcast.sim.planted import KNOWN, hunt, hunt_all, known, plant, refresh, table_of
+from ringcast.sim.process import App, MakeApp, Partition, Process
 from ringcast.sim.run import Outcome, run_world, simulate
 from ringcast.sim.scenario import play, scenario_of
 from ringcast.sim.shrink import Shrunk, shrink
 from ringcast.sim.stage import Stage
 from ringcast.sim.story import in_words, tell
 from ringcast.sim.summary import Summary
+from ringcast.sim.verdict import Broke, Diverged, Unsettled, Violated, WorldFailed, differences, violations
 from ringcast.sim.workload import Load
 
 __all__ = [
@@ -27,26 +31,38 @@ __all__ = [
     "LINK_CHANGES",
     "PARTITIONS",
     "WORKLOADS",
+    "App",
     "Application",
     "Asked",
+    "Broke",
     "Catch",
     "Clock",
     "Cluster",
+    "Diverged",
     "Fault",
     "Faults",
     "Kept",
     "Link",
     "Load",
     "LocalClock",
+    "MakeApp",
     "Member",
     "Network",
     "Options",
     "Outcome",
+    "Partition",
+    "Passing",
+    "Process",
     "Shrunk",
     "Stage",
     "Summary",
     "Sweeper",
     "Task",
+    "Unsettled",
+    "Violated",
+    "VirtualLoop",
+    "WorldFailed",
+    "differences",
     "draw",
     "hunt",
     "hunt_all",
@@ -63,4 +79,5 @@ __all__ = [
     "simulate",
     "table_of",
     "tell",
+    "violations",
 ]

@@ -10,13 +10,11 @@
         assert world.same(lambda app: app.data) == {"x": "1"}
 
 Real Groups, driven by the real driver, on a clock and a network that are simulated: nothing waits for real, a seed
-replays bit for bit, and at the end the guarantees G1 to G18 are judged. This is the one room that knows both `runtime`
-and `sim` (decision 0055). docs/testing-your-service.md is the guide; `ringcast_world` is the same as a pytest fixture.
+replays bit for bit, and at the end the guarantees G1 to G18 are judged. docs/testing-your-service.md is the guide;
+`ringcast_world` is the same as a pytest fixture.
 """
 
-from ringcast.testing.loop import VirtualLoop
-from ringcast.testing.process import App, Process
-from ringcast.testing.verdict import Broke, Diverged, Unsettled, Violated, WorldFailed
+from ringcast.sim import App, Broke, Diverged, Process, Unsettled, Violated, VirtualLoop, WorldFailed
 from ringcast.testing.world import World
 
 __all__ = [

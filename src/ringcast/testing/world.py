@@ -16,12 +16,25 @@ from typing import Any, TypeVar
 from ringcast.errors import UsageError
 from ringcast.model import MS, SECOND, Address, Config, Mark, profile
 from ringcast.runtime import OnExclusion
-from ringcast.sim import Clock, Fault, Link, Network, names_of, tell
+from ringcast.sim import (
+    Clock,
+    Diverged,
+    Fault,
+    Link,
+    MakeApp,
+    Network,
+    Partition,
+    Passing,
+    Process,
+    Unsettled,
+    Violated,
+    differences,
+    names_of,
+    tell,
+    violations,
+)
 from ringcast.testing.harness import Harness
-from ringcast.testing.passing import Passing
-from ringcast.testing.process import MakeApp, Partition, Process
 from ringcast.testing.trouble import check_fault, draw_trouble
-from ringcast.testing.verdict import Diverged, Unsettled, Violated, differences, violations
 from ringcast.trace import MemoryRecorder, Recording, run_hash
 
 T = TypeVar("T")

@@ -16,9 +16,10 @@ from typing import Any, Literal, Protocol
 
 from ringcast.model import Address, Config, Mark
 from ringcast.runtime import Done, Group, Joining, MarkStore, OnExclusion, Place
-from ringcast.sim import Clock, Network
-from ringcast.testing.loop import VirtualLoop
-from ringcast.testing.transport import SimulatedTransport, WorldDiscovery
+from ringcast.sim.clock import Clock
+from ringcast.sim.loop import VirtualLoop
+from ringcast.sim.network import Network
+from ringcast.sim.transport import SimulatedTransport, WorldDiscovery
 from ringcast.trace import Header, MemoryRecorder, Recorder, RecordingOptions
 
 JOIN_SECONDS = 60.0

@@ -14,7 +14,7 @@ from collections.abc import Callable, Coroutine, Generator
 from contextvars import Context
 from typing import Any, TypeVar, TypeVarTuple
 
-from ringcast.sim import Clock
+from ringcast.sim.clock import Clock
 
 T = TypeVar("T")
 Ts = TypeVarTuple("Ts")

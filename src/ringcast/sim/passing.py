@@ -11,8 +11,8 @@ import sys
 from collections.abc import AsyncGenerator, Callable
 from typing import Any
 
-from ringcast.sim import Clock
-from ringcast.testing.verdict import Broke
+from ringcast.sim.clock import Clock
+from ringcast.sim.verdict import Broke
 
 MOST_STEPS = 200_000  # callbacks at one moment of virtual time
 

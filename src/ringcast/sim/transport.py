@@ -10,7 +10,7 @@ from collections.abc import Callable, Iterable, Sequence
 
 from ringcast.core import AskView, Loose
 from ringcast.errors import TransportError
-from ringcast.sim import Network
+from ringcast.sim.network import Network
 from ringcast.transport import Counters, Endpoint, Inbox, OnFrames, OnWritable
 
 PREFIX = "mem:"
