@@ -4,6 +4,7 @@ Pure data with marks on it: no clock, no network, no protocol. The unit is the r
 """
 
 from ringcast.window.acks import AckMap
+from ringcast.window.audit import Audit
 from ringcast.window.lengths import Alike, largest, lengths_of, total
 from ringcast.window.ranges import Ranges
 from ringcast.window.receive import Admitted, ReceiveWindow
@@ -14,6 +15,7 @@ __all__ = [
     "AckMap",
     "Admitted",
     "Alike",
+    "Audit",
     "Ranges",
     "ReceiveWindow",
     "Ring",

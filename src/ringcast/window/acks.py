@@ -12,16 +12,19 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Generic, TypeVar
 
+from ringcast.window.audit import Audit
+
 K = TypeVar("K")
 
 
 class AckMap(Generic[K]):
     """Highest cumulative ack per member; a dict, so that every listing repeats in the same order."""
 
-    __slots__ = ("_acks", "_at_minimum", "minimum")
+    __slots__ = ("_acks", "_at_minimum", "_audit", "minimum")
 
     def __init__(self, offsets: Mapping[K, int]) -> None:
         self._acks = dict(offsets)
+        self._audit = Audit()
         self._find_minimum()
 
     def __len__(self) -> int:
@@ -57,6 +60,10 @@ class AckMap(Generic[K]):
 
     def check(self) -> None:
         """Every invariant of the map; for tests and the simulator."""
+        assert 0 <= self._at_minimum <= len(self._acks), (self._at_minimum, self._acks)
+        assert self._at_minimum or not self._acks, self._acks
+        if not self._audit.is_due(len(self._acks)):
+            return
         acks = list(self._acks.values())
         assert self.minimum == (min(acks) if acks else 0), (self.minimum, self._acks)
         assert self._at_minimum == acks.count(self.minimum), (self._at_minimum, self._acks)

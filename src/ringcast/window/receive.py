@@ -268,8 +268,8 @@ class ReceiveWindow(Generic[T]):
         assert self._fresh is None or len(self._fresh) == ready - handed, self._marks()
         self._beyond_gap.check()
         if self._beyond_gap.count:
-            beyond_gap = list(self._beyond_gap)
-            assert beyond_gap[0][0] > ready + 1 and beyond_gap[-1][1] <= self.highest, (self._marks(), beyond_gap)
+            first, last = self._beyond_gap.ends
+            assert first > ready + 1 and last <= self.highest, (self._marks(), list(self._beyond_gap))
             assert self.occupancy <= self.capacity, (self.occupancy, self.capacity)
 
     def _marks(self) -> dict[str, int]:

@@ -12,6 +12,7 @@ from dataclasses import dataclass
 from itertools import accumulate
 
 from ringcast.core.ordering.envelope import HEAD_BYTES, PLACE_BYTES
+from ringcast.window import Audit
 
 
 @dataclass(frozen=True, slots=True)
@@ -32,6 +33,7 @@ class InFlight:
         self.nbytes = 0
         self.finished = 0  # the highest number that has its place
         self._batches: deque[Unfinished] = deque()
+        self._audit = Audit()
 
     def __len__(self) -> int:
         return len(self._batches)
@@ -75,5 +77,15 @@ class InFlight:
         if not self._batches:
             assert self.count == 0 and self.nbytes == 0, (self.count, self.nbytes)
             return
-        assert self.count == sum(batch.count for batch in self._batches)
-        assert self.nbytes == sum(batch.nbytes for batch in self._batches)
+        oldest, newest = self._batches[0], self._batches[-1]
+        assert self.finished < oldest.first <= newest.first and newest.last == self.next - 1, (oldest, newest)
+        assert self.count == self.next - oldest.first, (self.count, self.next, oldest)
+        if self._audit.is_due(len(self._batches)):
+            self._check_batches()
+
+    def _check_batches(self) -> None:
+        number = self._batches[0].first
+        for batch in self._batches:
+            assert batch.first == number and batch.count > 0, (number, batch)
+            number = batch.last + 1
+        assert self.nbytes == sum(batch.nbytes for batch in self._batches), (self.nbytes, self._batches)

@@ -12,20 +12,23 @@ down to: read in the order of announcement. (A property test holds this against 
 from __future__ import annotations
 
 from collections import deque
+from operator import lt
 
 from ringcast.core.ordering.batch import Batch
+from ringcast.window import Audit
 
 
 class SenderLine:
     """`bit` is this member's bit among destinations; `known` the highest number the sender has used."""
 
-    __slots__ = ("announced", "bit", "held", "known", "lacking", "staged")
+    __slots__ = ("_audit", "announced", "bit", "held", "known", "lacking", "staged")
 
     def __init__(self, bit: int, known: int = 0) -> None:
         self.bit = bit
         self.known = self.staged = self.announced = known
         self.held: deque[Batch] = deque()
         self.lacking: deque[Batch] = deque()
+        self._audit = Audit()
 
     @property
     def is_empty(self) -> bool:
@@ -86,7 +89,15 @@ class SenderLine:
         assert self.staged <= self.known, (self.staged, self.known)
         if self.is_empty:  # nearly always, and the simulator asks after every ordered item
             return
-        numbers = [batch.first for batch in self.unannounced()]
-        assert numbers == sorted(numbers), numbers
-        assert all(self._has_all(batch) for batch in self.held), self.held
         assert not self.lacking or not self._has_all(self.lacking[0]), self.lacking[0]
+        if self.held:
+            newest = self.held[-1]
+            assert self._has_all(newest) and newest.last <= self.staged, (newest, self.staged)
+            assert not self.lacking or newest.last < self.lacking[0].first, (newest, self.lacking[0])
+        if self._audit.is_due(len(self.held) + len(self.lacking)):
+            self._check_batches()
+
+    def _check_batches(self) -> None:
+        numbers = [batch.first for batch in self.unannounced()]
+        assert all(map(lt, numbers, numbers[1:])), numbers
+        assert all(map(self._has_all, self.held)), self.held
