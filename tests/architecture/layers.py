@@ -40,6 +40,7 @@ MAY_IMPORT["pytest_plugin"] = ("testing",)
 _BELOW_BENCH = tuple(room for room in MAY_IMPORT if room not in FOUNDATION)
 MAY_IMPORT["sync"] = ("model", "order", "runtime")
 MAY_IMPORT["__init__"] = ("sync", "model", "core", "order", "runtime", "bus", "trace", "sim")
+MAY_IMPORT["blocks"] = ("__init__",)  # the public API alone: what blocks need, users have
 MAY_IMPORT["bench"] = (*_BELOW_BENCH, "__init__")
 MAY_IMPORT["demo"] = (*_BELOW_BENCH, "__init__")
 MAY_IMPORT["cli"] = (*_BELOW_BENCH, "__init__", "bench", "demo")
@@ -49,7 +50,10 @@ MAY_IMPORT["__main__"] = ("cli",)
 ORGANS = ("multicast", "membership", "merge", "ordering", "failure", "detector")
 
 LIBRARY_ROOMS: dict[str, tuple[str, ...]] = {
-    "msgspec": ("model", "core", "wire", "trace", "runtime", "sim", "checkers", "page", "lab", "bench", "cli"),
+    "msgspec": (
+        *("model", "core", "wire", "trace", "runtime", "sim", "checkers"),
+        *("page", "lab", "bench", "cli", "blocks"),
+    ),
     "click": ("cli",),
     "rich": ("cli", "bench"),
     "pyspark": ("pipeline",),

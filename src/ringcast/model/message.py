@@ -6,7 +6,9 @@ Not what travels: packets are in core/packets.py.
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import dataclass
+from itertools import repeat
 
 from ringcast.model.address import Address
 from ringcast.model.order import Order
@@ -137,6 +139,15 @@ class Batch(Delivery):
         self._view = view
         self._place = place
         self._to = to
+
+    def with_payloads(self, payloads: list[bytes]) -> Batch:
+        """The same delivery with other bytes, for layers that share a group."""
+        return Batch(self.sender, payloads, self.private, self._view, self._place, self._to)
+
+    def messages(self) -> Iterator[Message]:
+        """One by one. A message that is kept does not keep the others."""
+        delivery = Delivery(self.private, self._view, self._place, self._to)
+        return map(Message, repeat(self.sender), self.payloads, repeat(delivery))
 
     def __eq__(self, other: object) -> bool:
         if type(other) is not Batch:

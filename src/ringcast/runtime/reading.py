@@ -166,8 +166,7 @@ class Reading:
         run = self._open
         if run is None:
             return self._next_ready(by_message=False)  # type: ignore[return-value]
-        batch = run.batch
-        rest = Batch(batch.sender, list(run.payloads), batch.private, batch._view, batch._place, batch._to)
+        rest = run.batch.with_payloads(list(run.payloads))
         self.settle()
         return rest if rest.payloads else self.take_batch()
 

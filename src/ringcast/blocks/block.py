@@ -1,0 +1,155 @@
+"""What every block has in common: its name on a shared group, the way out, and what the group tells it.
+
+A block is given the messages under its name, and every view, in the group's order; it never waits there, so that one
+block cannot stop another. Whoever waits for something of its own is told when the place is lost or the group ends.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Iterable, Mapping
+from typing import Any
+
+from ringcast import Address, Batch, Group, Notice, Order, Receipt, RingcastError, UsageError, View
+
+MAX_NAME = 64  # bytes of a channel's name
+
+Sides = Mapping[tuple[Address, ...], bytes]  # the members of each side -> its state
+To = Address | Iterable[Address] | None
+
+
+def prefix_of(name: str) -> bytes:
+    """What stands before every payload of this channel."""
+    raw = name.encode()
+    return bytes([len(raw)]) + raw
+
+
+class Port:
+    """The way out: what a block sends goes to the group under the block's name."""
+
+    def __init__(self, group: Group, name: str) -> None:
+        self.group = group
+        self._prefix = prefix_of(name)
+
+    async def send(
+        self, body: bytes, *, to: To = None, order: Order = Order.FIFO, timeout: float | None = None
+    ) -> None:
+        await self.group.send(self._prefix + body, to=to, order=order, timeout=timeout)
+
+    async def send_many(self, bodies: Iterable[bytes], *, timeout: float | None = None) -> None:
+        await self.group.send_many([self._prefix + body for body in bodies], timeout=timeout)
+
+    async def queue(self, body: bytes, *, to: To = None, timeout: float | None = None) -> Receipt:
+        return await self.group.queue(self._prefix + body, to=to, timeout=timeout)
+
+    def is_me(self, sender: Address) -> bool:
+        """This process sent it, as this incarnation or as the one whose place it lost."""
+        me = self.group.me
+        return sender == me or (sender.name == me.name and sender.endpoint == me.endpoint)
+
+
+class Block:
+    """One user of a shared group. `kind` says what all members must have alike; None: it has no state."""
+
+    kind: str | None = None
+
+    def __init__(self, name: str) -> None:
+        if not name or len(name.encode()) > MAX_NAME or not name.isprintable():
+            raise UsageError(f"the name of a channel must be printable, with 1 to {MAX_NAME} bytes, got {name!r}")
+        self.name = name
+        self._opened: Port | None = None
+        self._ended: RingcastError | None = None
+
+    @property
+    def _port(self) -> Port:
+        if self._ended is not None:
+            raise self._ended.copy()
+        if self._opened is None:
+            raise UsageError(f"{self.name!r} is on no group yet: give it to ringcast.blocks.join")
+        return self._opened
+
+    def _open(self, port: Port) -> None:
+        if self._opened is not None:
+            raise UsageError(f"{self.name!r} was on a group before: make a new one for another")
+        self._opened = port
+
+    # ---- what the group tells it
+
+    def _on_batch(self, batch: Batch) -> None:
+        """Messages under this name; payloads without the name."""
+        raise NotImplementedError
+
+    def _on_view(self, view: View) -> None:
+        """A view. One may come again, or late, behind the state of a later one."""
+
+    def _on_notice(self, notice: Notice) -> None:
+        """The same, and everything else that stands between messages."""
+
+    def _fail(self, error: RingcastError) -> None:
+        """Whoever waits for what was sent waits in vain: the place is lost, or this side may not go on."""
+
+    def _end(self, error: RingcastError) -> None:
+        self._ended = error
+        self._fail(error)
+
+    # ---- flow control: only a block with readers of its own may hold the group
+
+    @property
+    def _unread(self) -> int:
+        return 0
+
+    async def _until_room(self) -> None:
+        """Return as soon as there is room."""
+
+    @property
+    def _is_full(self) -> bool:
+        return False
+
+    # ---- state
+
+    async def _cut(self) -> bytes:
+        """The state, where the group stands."""
+        raise NotImplementedError
+
+    async def _load(self, state: bytes) -> None:
+        raise NotImplementedError
+
+    def _merge(self, sides: Sides) -> bytes:
+        """One state of those of all sides, at one member; to raise means that they stay apart."""
+        raise NotImplementedError
+
+    def _part(self, why: str) -> None:
+        """The sides of a merge keep states of their own."""
+
+
+class Pending:
+    """Those who wait until what they sent has come back in the one order."""
+
+    def __init__(self) -> None:
+        self._waiting: dict[int, asyncio.Future[Any]] = {}
+        self._last = 0
+
+    def __len__(self) -> int:
+        return len(self._waiting)
+
+    def add(self) -> tuple[int, asyncio.Future[Any]]:
+        self._last += 1
+        future = self._waiting[self._last] = asyncio.get_running_loop().create_future()
+        return self._last, future
+
+    def drop(self, number: int) -> None:
+        self._waiting.pop(number, None)
+
+    def settle(self, number: int, result: object) -> None:
+        """It is done; an exception as the result is raised by whoever waits."""
+        future = self._waiting.get(number)
+        if future is not None and not future.done():
+            if isinstance(result, Exception):
+                future.set_exception(result)
+            else:
+                future.set_result(result)
+
+    def fail(self, error: RingcastError) -> None:
+        for future in self._waiting.values():
+            if not future.done():
+                future.set_exception(error.unknown("whether this was done cannot be known"))

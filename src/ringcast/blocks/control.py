@@ -1,0 +1,108 @@
+"""The control channel of a shared group: members' tags, and whose channel holds back the group.
+
+A member's tags are set by itself alone, so no order among members is needed; who joins gets those of all with the
+state, at its view. Behind a merge each member's tags are those that its own side knew.
+Not a guarantee of delivery: that somebody is held back is told once a second and may come late.
+"""
+
+from __future__ import annotations
+
+from types import MappingProxyType
+
+import msgspec
+
+from ringcast import Address, Batch, RingcastError, UsageError, View
+from ringcast.blocks.block import Block, Sides
+
+MAX_TAG_BYTES = 1024  # of all tags of a member, as they travel
+
+Tags = MappingProxyType[str, str]
+NO_TAGS: Tags = MappingProxyType({})
+
+
+class _Tagged(msgspec.Struct, array_like=True, tag=1):
+    tags: dict[str, str]
+
+
+class _Held(msgspec.Struct, array_like=True, tag=2):
+    """The sender reads nothing because of this channel; an empty name: it reads again."""
+
+    channel: str
+    unread: int
+
+
+class _State(msgspec.Struct, array_like=True):
+    tags: list[tuple[Address, dict[str, str]]]
+
+
+_encode = msgspec.msgpack.Encoder().encode
+_message = msgspec.msgpack.Decoder(_Tagged | _Held)
+_state = msgspec.msgpack.Decoder(_State)
+
+
+class Control(Block):
+    kind = "control"
+
+    def __init__(self) -> None:
+        super().__init__("control")
+        self.name = ""  # no user's channel can have this name
+        self.tags: dict[Address, Tags] = {}
+        self.held: dict[Address, tuple[str, int]] = {}  # who reads nothing: because of which channel, messages unread
+        self.malformed = 0
+
+    async def tag(self, tags: dict[str, str]) -> None:
+        await self._port.send(self.checked(tags))
+
+    @staticmethod
+    def checked(tags: dict[str, str]) -> bytes:
+        body = _encode(_Tagged(tags))
+        try:
+            _message.decode(body)
+        except msgspec.ValidationError as error:
+            raise UsageError(f"tags must be texts by text: {error}") from None
+        if len(body) > MAX_TAG_BYTES:
+            raise UsageError(f"the tags have {len(body)} bytes, a member may have {MAX_TAG_BYTES}")
+        return body
+
+    async def tell_held(self, channel: str, unread: int) -> None:
+        await self._port.send(_encode(_Held(channel, unread)))
+
+    # ---- what the group tells it
+
+    def _on_batch(self, batch: Batch) -> None:
+        for payload in batch.payloads:
+            try:
+                message = _message.decode(payload)
+            except msgspec.DecodeError:
+                self.malformed += 1
+                continue
+            if isinstance(message, _Tagged):
+                self.tags[batch.sender] = MappingProxyType(message.tags)
+            elif message.channel:
+                self.held[batch.sender] = (message.channel, message.unread)
+            else:
+                self.held.pop(batch.sender, None)
+
+    def _on_view(self, view: View) -> None:
+        for gone in [member for member in self.tags if member not in view]:
+            del self.tags[gone]
+        for gone in [member for member in self.held if member not in view]:
+            del self.held[gone]
+
+    def _end(self, error: RingcastError) -> None:
+        super()._end(error)
+        self.held.clear()
+
+    # ---- state
+
+    async def _cut(self) -> bytes:
+        return _encode(_State([(member, dict(tags)) for member, tags in self.tags.items()]))
+
+    async def _load(self, state: bytes) -> None:
+        self.tags = {member: MappingProxyType(tags) for member, tags in _state.decode(state).tags}
+
+    def _merge(self, sides: Sides) -> bytes:
+        found = []
+        for members, state in sides.items():
+            found += [(member, tags) for member, tags in _state.decode(state).tags if member in members]
+        return _encode(_State(found))

@@ -1,0 +1,54 @@
+"""What blocks raise on purpose, beside the errors of the group itself.
+
+RingcastError
+└── BlockError
+    ├── RemoteError    a handler raised at another member: `kind` and `text` say what, `member` says where
+    ├── Gone           a member left before it answered: whether its handler ran cannot be known
+    ├── Apart          the two sides of a merge could not become one here: writes are refused until `replace`
+    ├── StaleToken     the write carries a fencing token that is older than one seen before; nothing was written
+    ├── LockLost       this member does not hold the lock any more: the other side of a merge does, or its side
+    │                  may not go on
+    └── ChangesLost    a change feed was read too slowly: more keys changed than it keeps
+"""
+
+from __future__ import annotations
+
+from ringcast import Address, RingcastError
+
+
+class BlockError(RingcastError):
+    """Root of what blocks raise."""
+
+
+class RemoteError(BlockError):
+    """A handler raised at another member."""
+
+    def __init__(self, member: Address, kind: str, text: str) -> None:
+        super().__init__(f"{member} raised {kind}: {text}")
+        self.member = member
+        self.kind = kind
+        self.text = text
+
+
+class Gone(BlockError):
+    """A member left before it answered."""
+
+    def __init__(self, member: Address) -> None:
+        super().__init__(f"{member} is gone and has not answered; whether its handler ran cannot be known")
+        self.member = member
+
+
+class Apart(BlockError):
+    """The sides of a merge could not become one."""
+
+
+class StaleToken(BlockError):
+    """An older fencing token than one that was seen before."""
+
+
+class LockLost(BlockError):
+    """This member does not hold the lock any more."""
+
+
+class ChangesLost(BlockError):
+    """A change feed was read too slowly."""

@@ -1,0 +1,44 @@
+"""A service of blocks for a world of the test kit: what runs in each process, and random work on it."""
+
+from __future__ import annotations
+
+import asyncio
+import os
+from collections.abc import Callable
+
+from ringcast import Group
+from ringcast.blocks import SharedGroup
+from ringcast.blocks.block import Block
+
+SEEDS = int(os.environ.get("RINGCAST_SEEDS", "3"))
+FIRST_SEED = int(os.environ.get("RINGCAST_FIRST_SEED", "0"))
+
+
+class Service:
+    """Blocks on the group of one process. Subclasses make the blocks and may work with them in `live`."""
+
+    def __init__(self) -> None:
+        self.shared = SharedGroup(*self.make())
+        self.get_state = self.shared.get_state
+        self.set_state = self.shared.set_state
+        self.merge_state = self.shared.merge_state
+
+    def make(self) -> list[Block]:
+        return []
+
+    async def run(self, group: Group) -> None:
+        async with self.shared.on(group):
+            await self.live()
+
+    async def live(self) -> None:
+        await asyncio.Event().wait()
+
+
+def service(make: Callable[[], list[Block]]) -> type[Service]:
+    """A service that only has these blocks."""
+
+    class Plain(Service):
+        def make(self) -> list[Block]:
+            return make()
+
+    return Plain
