@@ -9,6 +9,7 @@ from pathlib import Path
 import pytest
 
 from ringcast import Group, Message, NotPrimary, UsageError, WaitExpired
+from ringcast.model import Kind, profile
 from ringcast.sim import Link
 from ringcast.sim.planted import KNOWN, plant
 from ringcast.testing import Broke, Diverged, Unsettled, Violated, World
@@ -102,6 +103,22 @@ def test_a_process_that_crashes_has_no_time_to_tidy_up_and_starts_without_memory
         assert world.apps["C"] is not gone and world.apps["C"].read == []
         assert str(world.apps["C"].group.me) == "C#2"
     assert gone.ended == "tidied up"  # only so that nothing is left behind when the world is over
+
+
+def test_the_recording_of_a_crash_ends_with_the_crash() -> None:
+    """Its send waits for B, and is cancelled when the world is over: A did not do that (`make pause-runs`, 420)."""
+    with World(Log, 3, config=profile("test", capacity=4)) as world:
+        world.freeze("B")
+        world.spawn("A", world.apps["A"].group.send_many([b"x"] * 10))
+        world.advance(0.1)
+        world.crash("A")
+        world.advance(3)
+        world.thaw("B")
+        world.agree()
+    recording = next(recorder for recorder in world.recorders if recorder.header.member.name == "A")
+    kinds = [event.kind for event in recording.events]
+    assert kinds.count(Kind.WAIT_START) > kinds.count(Kind.WAIT_END)
+    assert kinds[-1] is Kind.CLOSED
 
 
 def test_one_that_leaves_is_missed_by_nobody() -> None:

@@ -69,6 +69,16 @@ def test_memory_and_file_record_the_same(tmp_path: Path) -> None:
     assert memory.recording().closed
 
 
+def test_nothing_is_added_to_a_closed_recording_in_memory() -> None:
+    memory = MemoryRecorder(HEADER)
+    append = memory.append  # as a driver keeps it
+    memory.extend(sends(1))
+    memory.close(5, "crashed")
+    append(sends(1)[0])
+    memory.extend(sends(2))
+    assert [event.kind for event in memory.recording().events] == [Kind.START, Kind.SEND, Kind.CLOSED]
+
+
 def test_a_cut_recorder_keeps_what_was_flushed(tmp_path: Path) -> None:
     recorder = FileRecorder(tmp_path, HEADER)
     recorder.extend(sends(3))
