@@ -11,6 +11,7 @@ from __future__ import annotations
 from collections import deque
 from collections.abc import Callable, Iterable, Mapping, Sequence
 
+from ringcast.core.admission import Carrier, Sender, State, takes_message, takes_packet
 from ringcast.core.control import NOTHING_TO_SETTLE, Settlement, Staged
 from ringcast.core.control_line import ControlLine, Decode, Encode
 from ringcast.core.deadlines import earliest
@@ -314,10 +315,33 @@ class Node:
     # ---- packets
 
     def on_packet(self, now_ns: int, sender: Address, packet: Packet) -> list[Effect]:
+        kind, channel = type(packet), packet.channel
+        if kind is not Run or channel is not _GROUP:
+            is_taken = self._takes_loose(sender, packet) if kind is Loose else self._takes(sender, channel)
+            if not is_taken:
+                return [Drop(f"{_what(packet)}, not taken from this process now", sender)]
         if self.next_interval_ns is None:
             self._wake_by(now_ns)
         out = self.order.sift(now_ns, self._on[type(packet)](now_ns, sender, packet))
         return out if self.society is None else self.society.after_packet(now_ns, sender, out)
+
+    def _takes(self, sender: Address, channel: Channel) -> bool:
+        return takes_packet(channel, self._who_is(sender), self._state)
+
+    def _takes_loose(self, sender: Address, packet: Packet) -> bool:
+        assert isinstance(packet, Loose)
+        return takes_message(packet.message, Carrier.DATAGRAM, self._who_is(sender), self._state)
+
+    def _who_is(self, sender: Address) -> Sender:
+        if self._group is not None:
+            return Sender.MEMBER if sender in self._group.view else Sender.OUTSIDER
+        return Sender.OUTSIDER if self.society is None else self.society.who_is(sender)
+
+    @property
+    def _state(self) -> State:
+        if self.society is not None:
+            return self.society.admission_state
+        return State.LOOKING if self._group is None else State.IN_VIEW
 
     def _on_run(self, now_ns: int, sender: Address, run: Run) -> list[Effect]:
         if run.channel is _GROUP:
@@ -325,8 +349,8 @@ class Node:
                 self._early.append((sender, run))
                 return []
             return self._group.on_run(now_ns, sender, run)
-        if run.channel is _CONTROL and self.society is not None:
-            return self.society.on_run(now_ns, sender, run)
+        if run.channel is _CONTROL:
+            return [] if self.society is None else self.society.on_run(now_ns, sender, run)
         if run.channel is _STATE:
             return [] if self.society is None else self.society.on_state_run(now_ns, sender, run)
         return self.peers.on_run(now_ns, sender, run)
@@ -361,8 +385,8 @@ class Node:
     def _streams(self, packet: Packet) -> GroupStream | PeerStreams | None:
         if packet.channel is _GROUP:
             return self._group
-        if packet.channel is _CONTROL and self.society is not None:
-            return self.society.line.streams
+        if packet.channel is _CONTROL:
+            return None if self.society is None else self.society.line.streams
         if packet.channel is _STATE:
             return None if self.society is None else self.society.state.streams
         return self.peers
@@ -401,3 +425,9 @@ class Node:
         self.order.ordering.check()
         if self.society is not None:
             self.society.check()
+
+
+def _what(packet: Packet) -> str:
+    if isinstance(packet, Loose):
+        return f"{type(packet.message).__name__} alone in a datagram"
+    return f"{type(packet).__name__} on the {packet.channel.name} channel"

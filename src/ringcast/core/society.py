@@ -10,6 +10,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable
 from typing import Any
 
+from ringcast.core.admission import Carrier, Sender, State, takes_message
 from ringcast.core.body import Body
 from ringcast.core.control import (
     Announce,
@@ -164,8 +165,23 @@ class Society:
         """Control messages, as they came."""
         out, messages = self.line.on_run(now_ns, sender, run)
         for message in messages:
-            out += self.on_message(now_ns, sender, message)
+            if takes_message(message, Carrier.STREAM, self.who_is(sender), self.admission_state):
+                out += self.on_message(now_ns, sender, message)
+            else:
+                out.append(Drop(f"{type(message).__name__}, not taken from this process now", sender))
         return out
+
+    def who_is(self, sender: Address) -> Sender:
+        view, joiner = self.view, self.membership.joiner
+        if view is not None:
+            return Sender.MEMBER if sender in view else Sender.OUTSIDER
+        return Sender.FOUND if joiner is not None and joiner.has_found(sender) else Sender.OUTSIDER
+
+    @property
+    def admission_state(self) -> State:
+        if self.view is None:
+            return State.LOOKING
+        return State.PROMISED if self.membership.is_promised else State.IN_VIEW
 
     def on_message(self, now_ns: int, sender: Address, message: Control) -> list[Effect]:
         """Whose is it? The first organ that knows it."""
@@ -190,7 +206,7 @@ class Society:
 
     def _on_ask(self, now_ns: int, sender: Address, ask: Ask) -> list[Effect]:
         out: list[Effect] = []
-        if ask.merge_id is None and not self.membership.may_lead(sender):
+        if ask.merge_id is None and self.who_is(sender) is Sender.MEMBER and not self.membership.may_lead(sender):
             # It thinks that all before it are dead, and we do not: see for ourselves, for it will ask again.
             out += self.carry_out(now_ns, self.vigilance.on_told(now_ns, sender, ask.going))
         why = self.merging.objection(now_ns, ask) if self.membership.would_answer(sender, ask) else None

@@ -143,7 +143,12 @@ class Follower:
 
     def on_fill(self, now_ns: int, asker: Address, fill: Fill) -> Steps:
         promise = self.promise
-        if promise is None or promise.id != fill.id or len(fill.cuts) != len(self.view.members):
+        if (
+            promise is None
+            or promise.id != fill.id
+            or promise.asker != asker
+            or len(fill.cuts) != len(self.view.members)
+        ):
             return []  # A promise that was replaced or ended; the asker has heard of it, or begins again.
         cuts = dict(zip(self.view.members, fill.cuts, strict=True))
         if any(self._streams.delivered(member) > cut for member, cut in cuts.items()):

@@ -11,6 +11,7 @@ Bounded: at most `known_peers` endpoints and addresses are remembered. Not disco
 
 from __future__ import annotations
 
+from collections import deque
 from collections.abc import Iterable
 from itertools import accumulate, islice
 from typing import NamedTuple
@@ -21,6 +22,7 @@ from ringcast.core.membership.steps import Ring, Say, Steps, Tell
 from ringcast.model import Address, Config, Entry, Terms, ViewId
 
 TRIES = 2  # without an answer, before another coordinator is asked
+ASKED = 16  # coordinators remembered after they were asked
 GREETED = 16  # endpoints greeted in one look: its cost does not grow with what discovery knows
 
 
@@ -49,6 +51,7 @@ class Joiner:
         self.request = Join(observer, with_state, config.capacity, config.window_bytes, terms)
         self._hello = Hello(observer)
         self.target: Address | None = None  # whom we asked
+        self._asked: deque[Address] = deque(maxlen=ASKED)  # the last ones, for a view may come from one of them
         self.tries = 0  # without any answer from it
         self.busy = 0  # how often it told us to come back
         self._chance = chance
@@ -158,6 +161,8 @@ class Joiner:
 
     def _ask(self, now_ns: int, coordinator: Address) -> Steps:
         self.target = coordinator
+        if coordinator not in self._asked:
+            self._asked.append(coordinator)
         self.tries += 1
         self._ask_ns = now_ns + self._pause(self.config.join_retry_ns)
         return [Say(coordinator, self.request)]
@@ -174,6 +179,10 @@ class Joiner:
             return []
         self.tries = 0
         return self._ask(now_ns, coordinator)
+
+    def has_found(self, process: Address) -> bool:
+        """It was asked, or heard, or named as a coordinator: only such a one may tell us a view, or send us away."""
+        return process in self._asked or process in self._heard or process in self._coordinators()
 
     def _pause(self, pause_ns: int) -> int:
         return int(pause_ns * (0.5 + self._chance.random()))

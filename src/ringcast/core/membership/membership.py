@@ -323,7 +323,8 @@ class Membership:
     def _on_ask(self, now_ns: int, sender: Address, ask: Ask) -> Steps:
         if self.follower is None:  # Its view has us, but whoever made it died before telling us.
             return [Say(sender, Behind(ask.id, ViewId(0, self.me)))]
-        self.primacy.on_ask(ask)
+        if sender in self.follower.view:
+            self.primacy.on_ask(ask)
         return [self._with_standing(step) for step in self.follower.on_ask(now_ns, sender, ask)]
 
     def _with_standing(self, step: Step) -> Step:
@@ -366,7 +367,7 @@ class Membership:
             taken: Steps = [Adopt(message), Say(sender, ViewAck(message.id))]
             return taken if self.me in message.members else []
         if self.leaver is not None and self.me not in message.members and message.id > self.follower.view.id:
-            return self.end(clean=True)
+            return self.end(clean=True) if sender in self.follower.view else []
         return self.follower.on_view(now_ns, sender, message)
 
     def on_adopted(self, now_ns: int, message: NewView, streams: Streams, suspected: Collection[Address] = ()) -> Steps:

@@ -180,6 +180,8 @@ class Multicast:
         incoming = self.incoming.get(run.origin)
         if incoming is None:
             return [Drop("a run from a stranger", run.origin, len(run.items))]
+        if run.origin is not sender and run.origin != sender and not self._may_repair(sender):
+            return [Drop("a run in another's name that nobody asked for", sender, len(run.items))]
         if self.standstill is not None and sender in self.standstill.going:
             return [Drop("a run of a member that is going away", run.origin, len(run.items))]
         out: list[Effect] = []
@@ -212,9 +214,15 @@ class Multicast:
             out.append(Lost(f"{incoming.origin} no longer counts this member: its low is above what was received"))
         out.append(Drop("beyond the window", incoming.origin, count))
 
+    def _may_repair(self, sender: Address) -> bool:
+        """Others send a member's messages only to who fills up to a cut."""
+        return self.standstill is not None and sender in self.view
+
     def _of_another_view(self, sender: Address, run: Run) -> list[Effect]:
         if isinstance(run.tag, int) or run.tag < self.view.id:
             return [Drop("a run of an earlier view", run.origin, len(run.items))]
+        if sender not in self.view and self.standstill is None:
+            return [Drop("a run of a later view, from a process outside this one", sender, len(run.items))]
         if len(self._early) >= self.config.early_packets:
             return [Drop("a run of a later view, and no room to keep it", run.origin, len(run.items))]
         self._early.append((sender, run))

@@ -41,7 +41,7 @@ def test_a_stream_that_makes_progress_is_kept() -> None:
         at_ns = NOW + number * LIMIT_NS * 2 // 3
         alice.send_to(at_ns, [STRANGER], b"x")
         alice.send_to(at_ns, [STRANGER], b"x")
-        alice.on_packet(at_ns, STRANGER, Ack(Channel.PEER, 1, 2 * number - 1))
+        alice.peers.on_ack(at_ns, STRANGER, Ack(Channel.PEER, 1, 2 * number - 1))
         assert tick_until(alice, at_ns + LIMIT_NS // 2) == []
     assert alice.peers.outgoing[STRANGER].window.low == 7
 
@@ -56,14 +56,15 @@ def test_a_member_of_the_view_is_never_given_up() -> None:
 def test_a_gap_that_a_process_outside_the_view_never_fills_is_given_up_and_may_still_be_filled_later() -> None:
     """Found by simulation (seed 46): the requests to a crashed process went on for ever."""
     alice = node()
-    alice.on_packet(NOW, STRANGER, stream_run(STRANGER, 1, 1, b"1"))
-    alice.on_packet(NOW, STRANGER, stream_run(STRANGER, 1, 3, b"3"))
+    alice.wake(NOW)
+    alice.peers.on_run(NOW, STRANGER, stream_run(STRANGER, 1, 1, b"1"))
+    alice.peers.on_run(NOW, STRANGER, stream_run(STRANGER, 1, 3, b"3"))
     delivered = Deliver(STRANGER, Channel.PEER, [b"1"], 1, 1, 1, 1)
     alice.on_taken(NOW, delivered)
     drops = tick_until(alice, NOW + 2 * LIMIT_NS)
     assert drops == [Drop("gave up a gap in a stream from a process outside the view", STRANGER, 1)]
     assert alice.deadline_ns() is None, "nothing is left to do"
     later = NOW + 3 * LIMIT_NS
-    effects = alice.on_packet(later, STRANGER, stream_run(STRANGER, 1, 2, b"2", b"3"))
+    effects = alice.peers.on_run(later, STRANGER, stream_run(STRANGER, 1, 2, b"2", b"3"))
     assert [delivery.payloads for delivery in only(Deliver, effects)] == [[b"2", b"3"]]
     alice.check()

@@ -39,7 +39,11 @@ def acked(sender: Node, *acks: tuple[object, int]) -> None:
 def test_an_ack_from_a_stranger_is_ignored_and_creates_no_entry() -> None:
     alice = node()
     send(alice, b"x")
-    assert alice.on_packet(NOW, STRANGER, Ack(GROUP, VIEW.id, 1)) == [Drop("an ack from a stranger", STRANGER)]
+    ack = Ack(GROUP, VIEW.id, 1)
+    assert alice.group.on_ack(NOW, STRANGER, ack) == [Drop("an ack from a stranger", STRANGER)]
+    assert alice.on_packet(NOW, STRANGER, ack) == [
+        Drop("Ack on the GROUP channel, not taken from this process now", STRANGER)
+    ]
     assert alice.group.outgoing.acks.get(STRANGER) is None
     assert alice.group.outgoing.window.low == 0
 

@@ -47,9 +47,14 @@ def carry(sender: Node, receiver: Node, effects: list[Effect]) -> list[bytes]:
     return read
 
 
-def test_a_stream_works_between_strangers() -> None:
-    alice, stranger = node(A), node(STRANGER, view=View(ViewId(1, STRANGER), (STRANGER,)))
-    assert carry(alice, stranger, alice.send_to(NOW, [STRANGER], b"hello")) == [b"hello"]
+def test_what_a_process_outside_the_view_sends_alone_is_not_taken_and_not_acked() -> None:
+    alice, stranger = node(A), node(STRANGER, view=View(ViewId(1, STRANGER), (STRANGER, A)))
+    (run,) = packets(stranger.send_to(NOW, [A], b"hello"))
+    assert isinstance(run, Run)
+    assert alice.on_packet(NOW, STRANGER, run) == [
+        Drop("Run on the PEER channel, not taken from this process now", STRANGER)
+    ]
+    assert not alice.peers.incoming and alice.deadline_ns() is None
 
 
 def test_one_message_to_a_subset_goes_on_the_stream_of_each() -> None:
@@ -208,6 +213,10 @@ def peers_at(count: int) -> list[Address]:
     return [Address(f"P{number}", 1, f"mem:P{number}") for number in range(count)]
 
 
+def with_all(*peers: Address) -> Node:
+    return node(B, view=View(ViewId(1, A), (A, B, C, *peers)))
+
+
 def begin(bob: Node, peer: Address, *items: bytes) -> list[Effect]:
     return bob.on_packet(NOW, peer, stream_run(peer, 1, 1, *items))
 
@@ -221,7 +230,7 @@ def read_all(bob: Node, effects: list[Effect]) -> list[bytes]:
 
 
 def test_a_message_that_came_in_part_is_kept_whoever_else_comes_and_goes() -> None:
-    bob = node(B)
+    bob = with_all(*peers_at(1024))
     begin(bob, A, Piece(b"first half, "))
     for peer in peers_at(1024):
         assert read_all(bob, begin(bob, peer, b"hello")) == [b"hello"]
@@ -233,7 +242,7 @@ def test_what_is_not_read_yet_keeps_its_stream_so_that_it_is_acked_and_never_sen
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     monkeypatch.setattr(peer_streams, "MAX_PEERS", 2)
-    bob = node(B)
+    bob = with_all(*peers_at(3))
     unread = begin(bob, A, b"unread")
     for peer in peers_at(3):
         read_all(bob, begin(bob, peer, b"hello"))
@@ -244,7 +253,7 @@ def test_what_is_not_read_yet_keeps_its_stream_so_that_it_is_acked_and_never_sen
 
 def test_a_stream_too_many_is_not_listened_to_until_another_owes_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(peer_streams, "MAX_PEERS", 2)
-    bob, (late, other) = node(B), peers_at(2)
+    bob, (late, other) = with_all(*peers_at(2)), peers_at(2)
     unread = begin(bob, A, b"unread")
     begin(bob, other, Piece(b"in part"))
     assert begin(bob, late, b"hello") == [Drop("a run of one stream too many", late)]
