@@ -53,6 +53,7 @@ from ringcast.runtime.drops import Drops
 from ringcast.runtime.event_log import EventLog
 from ringcast.runtime.heartbeats import Audience, Heartbeats, Receiver
 from ringcast.runtime.mark_file import MarkStore
+from ringcast.runtime.origins import Origins
 from ringcast.runtime.spool import Spool
 from ringcast.runtime.unsent import Unsent
 from ringcast.trace import Recorder
@@ -107,6 +108,7 @@ class Driver:
         self._record: Callable[[Event], None] = self._record_alone
         self._watchers: list[Callable[[Event], None]] = []
         self._heartbeats = heartbeats
+        self.origins: Origins | None = None  # where frames may come from, on a transport that does not know it
         self.marks: MarkStore | None = None  # where the mark of primary views is kept
         self.on_unkept: Callable[[RingcastError], None] = _ignore
         self._frames: list[bytes] = []  # multicasts of the batch in progress
@@ -319,6 +321,8 @@ class Driver:
             self._flush_frames()  # What was multicast in the view before goes to the members of that view.
         self._others = [endpoint for _, endpoint in self._receivers(effect.view.members)]
         self.transport.set_peers(self._others)
+        if self.origins is not None:
+            self.origins.set_members(self._others)
         windows = {member: incoming.window for member, incoming in self.node.group.incoming.items()}
         self.chronicle.on_view(self.now_ns(), effect.view, windows)
         self._event_log.on_view(effect.view, self.chronicle)

@@ -10,6 +10,7 @@ SIGTERM if nobody else has asked for that signal.
 from __future__ import annotations
 
 import asyncio
+import os
 from collections.abc import Generator, Iterable
 from dataclasses import dataclass, field
 from functools import partial
@@ -28,6 +29,7 @@ from ringcast.runtime.group import Group
 from ringcast.runtime.heartbeats import Heartbeats
 from ringcast.runtime.host import Host, RealHost
 from ringcast.runtime.mark_file import MarkStore
+from ringcast.runtime.origins import Origins
 from ringcast.runtime.rejoin import Comeback, Entry, OnExclusion, Partition
 from ringcast.runtime.reunion import MergeState
 from ringcast.runtime.sigterm import SigtermLeaves
@@ -35,7 +37,7 @@ from ringcast.runtime.state_giving import GetState
 from ringcast.runtime.state_loading import SetState
 from ringcast.runtime.words import why_not_joined
 from ringcast.trace import RecordingOptions, recording_options
-from ringcast.transport import Datagrams, TcpTransport, Transport, UdpTransport
+from ringcast.transport import Datagrams, Guarded, TcpTransport, Transport, UdpTransport
 from ringcast.wire import Codec, decode_control, encode_control
 
 MTU_CLASS = 1_500  # frames up to this size promise not to be split on the way
@@ -67,6 +69,7 @@ class Place:
     host: Host = field(default_factory=RealHost)
     entry: Entry = field(default_factory=Entry)
     searching: asyncio.Task[None] | None = field(default=None)
+    origins: Origins | None = None
 
 
 class Joining:
@@ -213,6 +216,7 @@ async def enter(place: Place) -> Group:
     """Open, look for others, and wait for the first view and the state."""
     began = asyncio.get_running_loop().time()
     await place.transport.open(place.entry.on_frames)
+    place.origins = _watch_origins(place)
     group: Group | None = None
     try:
         if place.primary_mark is not None:
@@ -283,7 +287,27 @@ def make_driver(place: Place, expect: int) -> Driver:
         node, Codec(place.group, me), place.transport, recorder, heartbeats, host.now_ns
     )
     driver.marks = place.marks
+    if place.origins is not None:
+        place.origins.set_me(me)
+        driver.origins = place.origins
     return driver
+
+
+def _watch_origins(place: Place) -> Origins | None:
+    transport = place.transport
+    if not isinstance(transport, Guarded):
+        return None
+    loop = asyncio.get_running_loop()
+    origins = Origins(
+        place.group,
+        os.urandom(16),
+        place.host.now_ns,
+        transport.send,
+        lambda frame: loop.call_soon(place.entry.on_frames, [frame]),
+        transport.counters.lose,
+    )
+    transport.guard = origins.admits
+    return origins
 
 
 def _mark(place: Place, me: Address, expect: int) -> Mark | None:

@@ -5,7 +5,7 @@ from ringcast.transport.endpoint import Endpoint, reason, resolve, split_host_po
 from ringcast.transport.inbox import Inbox
 from ringcast.transport.memory import MemoryHub, MemoryTransport
 from ringcast.transport.multicast import MulticastGroup, group_socket, prepare_sender
-from ringcast.transport.protocol import Frame, OnFrames, OnWritable, Transport
+from ringcast.transport.protocol import Frame, Guard, Guarded, OnFrames, OnWritable, Source, Transport
 from ringcast.transport.tcp import TcpTransport
 from ringcast.transport.tcp_limits import TcpLimits
 from ringcast.transport.udp import ON_ONE_HOST, WITHIN_PATH, Datagrams, UdpTransport
@@ -17,12 +17,15 @@ __all__ = [
     "Datagrams",
     "Endpoint",
     "Frame",
+    "Guard",
+    "Guarded",
     "Inbox",
     "MemoryHub",
     "MemoryTransport",
     "MulticastGroup",
     "OnFrames",
     "OnWritable",
+    "Source",
     "TcpLimits",
     "TcpTransport",
     "Transport",

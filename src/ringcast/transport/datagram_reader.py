@@ -14,7 +14,7 @@ from collections.abc import Iterator
 from ringcast.transport import segments
 from ringcast.transport.counters import CUT_IN, NETWORK_REFUSED, Counters
 from ringcast.transport.cut import CutSwitch
-from ringcast.transport.protocol import Frame, OnFrames
+from ringcast.transport.protocol import Frame, Guard, OnFrames
 
 READS_PER_WAKE = 32  # about two megabytes: with several senders, some frames of each
 _READ_BYTES = 65_536  # no datagram is larger, so none is ever cut short
@@ -35,6 +35,7 @@ class DatagramReader:
     ) -> None:
         self._socket, self._loop, self._counters, self._cut, self._on_frames = sock, loop, counters, cut, on_frames
         self._trains = trains
+        self.guard: Guard | None = None
         self._buffer = memoryview(bytearray(_READ_BYTES))
         self._is_closed = False
         loop.add_reader(sock, self._on_readable)
@@ -45,7 +46,10 @@ class DatagramReader:
 
     def _on_readable(self) -> None:
         self._counters.wakes += 1
-        frames = self._read_with_source() if self._trains or self._cut.blocked else self._read()
+        if self._trains or self._cut.blocked:
+            frames = self._read_with_source()
+        else:
+            frames = self._read() if self.guard is None else self._read_guarded(self.guard)
         self._on_frames(frames)
         for _ in frames:  # What nobody took is dropped; left in the socket, it would wake us for ever.
             pass
@@ -61,6 +65,20 @@ class DatagramReader:
         except OSError as error:
             self._note(error)
 
+    def _read_guarded(self, guard: Guard) -> Iterator[Frame]:
+        counters, buffer, read = self._counters, self._buffer, self._socket.recvfrom_into
+        try:
+            for _ in range(READS_PER_WAKE):
+                size, source = read(buffer)
+                counters.frames_in += 1
+                counters.bytes_in += size
+                frame = buffer[:size]
+                at = source[:2]
+                if guard(at, frame, at):
+                    yield frame
+        except OSError as error:
+            self._note(error)
+
     def _read_with_source(self) -> Iterator[Frame]:
         """The slower read: it also learns where a datagram came from and whether it is a train."""
         counters, buffer, read = self._counters, self._buffer, self._socket.recvmsg_into
@@ -73,7 +91,13 @@ class DatagramReader:
                     continue
                 counters.frames_in += len(datagrams)
                 counters.bytes_in += size
-                yield from datagrams
+                if self.guard is None:
+                    yield from datagrams
+                    continue
+                at = source[:2]
+                for frame in datagrams:
+                    if self.guard(at, frame, at):
+                        yield frame
         except OSError as error:
             self._note(error)
 

@@ -8,7 +8,7 @@ them raises for what the network or a peer does: losses are counted.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
-from typing import Protocol
+from typing import Protocol, runtime_checkable
 
 from ringcast.transport.counters import Counters
 from ringcast.transport.endpoint import Endpoint
@@ -16,8 +16,21 @@ from ringcast.transport.endpoint import Endpoint
 Frame = bytes | memoryview
 """A frame that was read. A view is of the transport's own buffer: it is valid until the next frame is taken."""
 
+Source = tuple[str, int]
+"""Where a frame came from, as the network says: a numeric host and a port."""
+
+Guard = Callable[[Source, Frame, Source], bool]
+"""Asked for each frame that comes: its source, the frame, where an answer to it goes. False: it is not handed on."""
+
 OnFrames = Callable[[Iterable[Frame]], None]
 OnWritable = Callable[[], None]
+
+
+@runtime_checkable
+class Guarded(Protocol):
+    """A transport on which anybody can send in anybody's name, unless somebody looks where frames come from."""
+
+    guard: Guard | None
 
 
 class Transport(Protocol):

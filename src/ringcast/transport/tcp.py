@@ -18,7 +18,7 @@ from ringcast.transport.endpoint import Endpoint, reason
 from ringcast.transport.framing import LENGTH, encode_hello, with_lengths
 from ringcast.transport.heap import keep_heap
 from ringcast.transport.limits import refuse_oversize
-from ringcast.transport.protocol import OnFrames, OnWritable
+from ringcast.transport.protocol import Guard, OnFrames, OnWritable
 from ringcast.transport.tcp_aside import AsideLinks
 from ringcast.transport.tcp_incoming import Listener
 from ringcast.transport.tcp_limits import MAX_FRAME, TcpLimits
@@ -41,6 +41,7 @@ class TcpTransport:
         self.counters = Counters()
         self._bind, self._advertise, self._limits = bind, advertise, limits or TcpLimits()
         self._cut = CutSwitch()
+        self._guard: Guard | None = None
         self._local: Endpoint | None = None
         self._listener: Listener | None = None
         self._dialer: Dialer | None = None
@@ -49,6 +50,16 @@ class TcpTransport:
         self._is_refused = False  # the caller holds frames and waits for `on_writable`
         self._watch: asyncio.TimerHandle | None = None
         self._sweep: asyncio.TimerHandle | None = None
+
+    @property
+    def guard(self) -> Guard | None:
+        return self._guard
+
+    @guard.setter
+    def guard(self, guard: Guard | None) -> None:
+        self._guard = guard
+        if self._listener is not None:
+            self._listener.guard = guard
 
     @property
     def local(self) -> Endpoint:
@@ -91,6 +102,7 @@ class TcpTransport:
         listen(sock, at)
         self._local = with_bound_port(advertised, sock)
         self._listener = Listener(sock, loop, self.counters, self._cut, self._limits, on_frames)
+        self._listener.guard = self._guard
         self._dialer = Dialer(loop, self.counters, self._limits, encode_hello(self._local), at, self._on_room)
         self._aside = AsideLinks(self._dialer)
         self._sweep = loop.call_later(self._limits.idle_seconds, self._close_idle)

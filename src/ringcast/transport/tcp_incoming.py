@@ -9,13 +9,14 @@ from __future__ import annotations
 import asyncio
 import socket
 from collections.abc import Iterator
+from typing import Any
 
 from ringcast.errors import PeerError
 from ringcast.transport.counters import BAD_STREAM, CUT_IN, TOO_MANY_CONNECTIONS, Counters
 from ringcast.transport.cut import CutSwitch
 from ringcast.transport.endpoint import Endpoint
 from ringcast.transport.framing import LENGTH, decode_hello, split_frames
-from ringcast.transport.protocol import Frame, OnFrames
+from ringcast.transport.protocol import Frame, Guard, OnFrames, Source
 from ringcast.transport.tcp_limits import MAX_FRAME, TcpLimits
 
 _ACCEPTS_PER_WAKE = 16
@@ -40,6 +41,7 @@ class Listener:
         self.connections: dict[Incoming, None] = {}
         self._socket = sock
         self._pause: asyncio.TimerHandle | None = None
+        self.guard: Guard | None = None
         loop.add_reader(sock, self._on_connection)
 
     def close(self) -> None:
@@ -53,14 +55,14 @@ class Listener:
     def _on_connection(self) -> None:
         try:
             for _ in range(_ACCEPTS_PER_WAKE):
-                self._admit(self._socket.accept()[0])
+                self._admit(*self._socket.accept())
         except (BlockingIOError, ConnectionAbortedError):
             pass
         except OSError:
             self.loop.remove_reader(self._socket)
             self._pause = self.loop.call_later(_PAUSE_SECONDS, self.loop.add_reader, self._socket, self._on_connection)
 
-    def _admit(self, sock: socket.socket) -> None:
+    def _admit(self, sock: socket.socket, peer: tuple[Any, ...]) -> None:
         strangers = sum(connection.sender is None for connection in self.connections)
         if len(self.connections) >= self.limits.max_incoming or strangers >= self.limits.max_strangers:
             self.counters.lose(TOO_MANY_CONNECTIONS)
@@ -70,14 +72,15 @@ class Listener:
         sock.setsockopt(socket.SOL_SOCKET, socket.SO_KEEPALIVE, 1)
         for option, value in _KEEP_ALIVE.items():
             sock.setsockopt(socket.IPPROTO_TCP, option, value)
-        self.connections[Incoming(sock, self)] = None
+        self.connections[Incoming(sock, str(peer[0]), self)] = None
 
 
 class Incoming:
     """One connection: first its hello, then its frames."""
 
-    def __init__(self, sock: socket.socket, listener: Listener) -> None:
+    def __init__(self, sock: socket.socket, host: str, listener: Listener) -> None:
         self.sender: Endpoint | None = None
+        self._host = host  # that it comes from
         self._socket, self._listener = sock, listener
         self._held = b""  # the beginning of a frame (or hello) whose end has not come
         self._deadline = listener.loop.call_later(listener.limits.hello_seconds, self._break)
@@ -157,4 +160,8 @@ class Incoming:
             return []
         listener.counters.frames_in += len(frames)
         listener.counters.bytes_in += sum(map(len, frames))
-        return frames
+        guard, sender = listener.guard, self.sender
+        if guard is None or sender is None:
+            return frames
+        source: Source = (self._host, sender.port)
+        return [frame for frame in frames if guard(source, frame, sender)]

@@ -31,7 +31,7 @@ from ringcast.transport.heap import keep_heap
 from ringcast.transport.limits import refuse_oversize
 from ringcast.transport.multicast import MulticastGroup
 from ringcast.transport.own_copies import refuse_own_copies
-from ringcast.transport.protocol import OnFrames, OnWritable
+from ringcast.transport.protocol import Guard, OnFrames, OnWritable
 
 LARGEST_DATAGRAM = 65_507
 RECEIVE_BUFFER_BYTES = 16 << 20
@@ -75,10 +75,21 @@ class UdpTransport:
         self._multicast = multicast
         self._buffer_bytes = (receive_buffer_bytes, send_buffer_bytes)
         self._cut = CutSwitch()
+        self._guard: Guard | None = None
         self._local: Endpoint | None = None
         self._sockets: list[socket.socket] = []  # the unicast one, then the one that receives the group
         self._readers: list[DatagramReader] = []
         self._sender: DatagramSender | None = None
+
+    @property
+    def guard(self) -> Guard | None:
+        return self._guard
+
+    @guard.setter
+    def guard(self, guard: Guard | None) -> None:
+        self._guard = guard
+        for reader in self._readers:
+            reader.guard = guard
 
     @property
     def local(self) -> Endpoint:
@@ -120,6 +131,7 @@ class UdpTransport:
         self._readers = [
             DatagramReader(sock, loop, self.counters, self._cut, on_frames, trains=trains) for sock in self._sockets
         ]
+        self.guard = self._guard
 
     def _open_sockets(self, at: Endpoint) -> None:
         unicast = bound_socket(socket.SOCK_DGRAM, at)

@@ -3,5 +3,18 @@
 from ringcast.wire.codec import Codec
 from ringcast.wire.control import decode_control, encode_control
 from ringcast.wire.limits import MAX_FRAME, VERSION
+from ringcast.wire.origin import CHALLENGE, PROOF, OriginFrames, claimed_endpoint, cookie_in, is_multicast_run
 
-__all__ = ["MAX_FRAME", "VERSION", "Codec", "decode_control", "encode_control"]
+__all__ = [
+    "CHALLENGE",
+    "MAX_FRAME",
+    "PROOF",
+    "VERSION",
+    "Codec",
+    "OriginFrames",
+    "claimed_endpoint",
+    "cookie_in",
+    "decode_control",
+    "encode_control",
+    "is_multicast_run",
+]

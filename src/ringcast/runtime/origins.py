@@ -1,0 +1,201 @@
+"""Is a frame's sender where its address says it is? Asked for every frame, before it is decoded.
+
+A frame names its sender, and with it the endpoint to which answers go. Taken on trust, anybody could speak in a
+member's name, or have answers sent to somebody else. So a frame is taken
+
+    from a member's endpoint                in the name of who is there: the view says who
+    from anywhere else                      after a proof: a cookie that was sent to the endpoint it names came back
+
+An endpoint that is proved may send so many frames a second, and no more; the first frame of one that is not is kept
+meanwhile, so that a proof costs a newcomer one round trip and no retry. The cookie is a keyed checksum of where the
+frame came from and what it claims: nothing is remembered of who was challenged. A challenge is never longer than the
+frame that provoked it (return-routability, amplification at most 1).
+
+Behind an address translation a member comes from elsewhere than it can be reached: it is proved like anybody.
+Not authentication: whoever can read what is sent to a member's endpoint can speak for it.
+Bounded: `MOST_OUTSIDERS` proved endpoints, `MOST_KEPT` first frames, `PER_SECOND` challenges and proofs.
+"""
+
+from __future__ import annotations
+
+from collections import OrderedDict
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass
+from hashlib import blake2s
+
+from ringcast.model import SECOND, Address
+from ringcast.transport import Endpoint, Frame, Source
+from ringcast.wire import (
+    CHALLENGE,
+    PROOF,
+    OriginFrames,
+    claimed_endpoint,
+    cookie_in,
+    is_multicast_run,
+)
+
+MOST_OUTSIDERS = 1_024
+MOST_KEPT = 64
+KEPT_BYTES = 2_048  # a first frame that is larger is not kept: its sender repeats it
+PER_SECOND = 500  # challenges, and as many proofs
+OUTSIDER_PER_SECOND = 100  # frames taken of one process outside the view; runs of a multicast count apart
+OUTSIDERS_PER_SECOND = 1_000  # of all of them together
+
+UNPROVED = "its sender is not proved to be where it says"
+TOO_MANY = "too many frames of processes outside the view"
+OF_ORIGINS = "a challenge or its proof"
+
+
+class Allowance:
+    """So many a second, and at most those of one second at once."""
+
+    __slots__ = ("_at_ns", "_left", "_per_second")
+
+    def __init__(self, per_second: int, now_ns: int) -> None:
+        self._per_second = per_second
+        self._left = float(per_second)
+        self._at_ns = now_ns
+
+    def take(self, now_ns: int) -> bool:
+        passed = now_ns - self._at_ns
+        self._at_ns = now_ns
+        self._left = min(float(self._per_second), self._left + passed * self._per_second / SECOND)
+        if self._left < 1:
+            return False
+        self._left -= 1
+        return True
+
+
+@dataclass(slots=True)
+class Outsider:
+    endpoint: bytes  # that it has proved
+    control: Allowance
+    data: Allowance
+
+
+class Origins:
+    """What one place in a group knows of where frames come from. `on_frame` gets a kept first frame after its proof."""
+
+    def __init__(
+        self,
+        group: str,
+        secret: bytes,
+        now_ns: Callable[[], int],
+        send: Callable[[Endpoint, bytes], bool],
+        on_frame: Callable[[bytes], object],
+        lose: Callable[[str], None],
+    ) -> None:
+        self._group = group
+        self._secret = secret
+        self._now_ns = now_ns
+        self._send = send
+        self._on_frame = on_frame
+        self._lose = lose
+        self._frames: OriginFrames | None = None
+        self._members: dict[Source, bytes] = {}
+        self._outsiders: OrderedDict[Source, Outsider] = OrderedDict()
+        self._kept: OrderedDict[Source, bytes] = OrderedDict()
+        now = now_ns()
+        self._challenges = Allowance(PER_SECOND, now)
+        self._proofs = Allowance(PER_SECOND, now)
+        self._all = Allowance(OUTSIDERS_PER_SECOND, now)
+
+    def set_me(self, me: Address) -> None:
+        """From now on this incarnation is here."""
+        self._frames = OriginFrames(self._group, me)
+
+    def set_members(self, endpoints: Iterable[Endpoint]) -> None:
+        """The view's members, without this one. Who was one may go on to speak as an outsider."""
+        before, now = self._members, self._now_ns()
+        self._members = {(endpoint.host, endpoint.port): str(endpoint).encode() for endpoint in endpoints}
+        for source, endpoint in before.items():
+            if source not in self._members:
+                self._remember(source, endpoint, now)
+
+    @property
+    def outsiders(self) -> Mapping[Source, Outsider]:
+        return self._outsiders
+
+    # ---- every frame
+
+    def admits(self, source: Source, frame: Frame, reply_to: Source) -> bool:
+        """May this frame be decoded?"""
+        claimed = claimed_endpoint(frame)
+        if claimed is not None and self._members.get(source) == claimed:
+            return True
+        return self._admits_outsider(source, frame, claimed, reply_to)
+
+    def _admits_outsider(self, source: Source, frame: Frame, claimed: bytes | None, reply_to: Source) -> bool:
+        frames = self._frames
+        kind = 0 if frames is None else frames.kind(frame)
+        if kind == 0 or frames is None:
+            return True  # not of this group and version: the decoder says what is wrong with it
+        if kind == CHALLENGE:
+            self._answer(frames, frame, reply_to)
+            return False
+        if claimed is None:
+            return True  # cut off: the decoder says so
+        if kind == PROOF:
+            self._on_proof(source, frame, claimed)
+            return False
+        outsider = self._outsiders.get(source)
+        if outsider is None or outsider.endpoint != claimed:
+            self._challenge(frames, source, frame, claimed)
+            self._lose(UNPROVED)
+            return False
+        return self._may_speak(outsider, frame)
+
+    def _may_speak(self, outsider: Outsider, frame: Frame) -> bool:
+        now = self._now_ns()
+        own = outsider.data if is_multicast_run(frame) else outsider.control
+        if own.take(now) and self._all.take(now):
+            return True
+        self._lose(TOO_MANY)
+        return False
+
+    # ---- proofs
+
+    def _cookie(self, source: Source, claimed: bytes) -> bytes:
+        text = f"{source[0]} {source[1]} ".encode() + claimed
+        return blake2s(text, digest_size=8, key=self._secret).digest()
+
+    def _challenge(self, frames: OriginFrames, source: Source, frame: Frame, claimed: bytes) -> None:
+        to = _endpoint(claimed)
+        challenge = frames.challenge(frame, self._cookie(source, claimed))
+        if to is None or challenge is None or not self._challenges.take(self._now_ns()):
+            return
+        if len(frame) <= KEPT_BYTES and source not in self._kept:
+            while len(self._kept) >= MOST_KEPT:
+                self._kept.popitem(last=False)
+            self._kept[source] = bytes(frame)
+        self._send(to, challenge)
+
+    def _answer(self, frames: OriginFrames, challenge: Frame, reply_to: Source) -> None:
+        self._lose(OF_ORIGINS)
+        proof = frames.proof(challenge)
+        if proof is not None and self._proofs.take(self._now_ns()):
+            self._send(Endpoint(*reply_to), proof)
+
+    def _on_proof(self, source: Source, proof: Frame, claimed: bytes) -> None:
+        self._lose(OF_ORIGINS)
+        if cookie_in(proof) != self._cookie(source, claimed):
+            return
+        self._remember(source, claimed, self._now_ns())
+        kept = self._kept.pop(source, None)
+        if kept is not None and claimed_endpoint(kept) == claimed:
+            self._on_frame(kept)
+
+    def _remember(self, source: Source, endpoint: bytes, now_ns: int) -> None:
+        while len(self._outsiders) >= MOST_OUTSIDERS:
+            self._outsiders.popitem(last=False)
+        known = self._outsiders.get(source)
+        if known is None or known.endpoint != endpoint:
+            allowances = Allowance(OUTSIDER_PER_SECOND, now_ns), Allowance(OUTSIDER_PER_SECOND, now_ns)
+            self._outsiders[source] = Outsider(endpoint, *allowances)
+
+
+def _endpoint(text: bytes) -> Endpoint | None:
+    try:
+        return Endpoint.parse(text.decode("ascii"))
+    except (ValueError, OSError):  # not text, or a TransportError
+        return None

@@ -1,0 +1,73 @@
+"""Two small frames that prove where a process is, and how to read a frame's sender without decoding it.
+
+    challenge   head (kind 8, `to` = whom it is for) | cookie 8 | zeros up to the length of the proof
+    proof       head (kind 9) with the sender's address | cookie 8
+
+A challenge goes to the endpoint that a frame's sender named; whoever reads there sends the cookie back. It is as long
+as the proof that answers it, so that nobody is sent more bytes than were sent in its name.
+Layouts only: who is challenged, and what follows from a proof, is decided in runtime/origins.py.
+"""
+
+from __future__ import annotations
+
+from zlib import crc32
+
+from ringcast.model import Address
+from ringcast.wire.header import HEAD_BYTES, address_tag, group_tag, pack_head
+from ringcast.wire.limits import MAGIC, VERSION
+
+CHALLENGE, PROOF = 8, 9
+COOKIE_BYTES = 8
+RUN = 1
+_ADDRESS_BYTES = 10  # of an address, before its name
+_LEAST = HEAD_BYTES + _ADDRESS_BYTES
+
+Frame = bytes | memoryview
+
+
+class OriginFrames:
+    """The frames of one incarnation."""
+
+    def __init__(self, group: str, me: Address) -> None:
+        tag = group_tag(group).to_bytes(4, "little")
+        self._begins = {(MAGIC + bytes([VERSION, kind]) + tag): kind for kind in range(1, PROOF + 1)}
+        self._challenge = MAGIC + bytes([VERSION, CHALLENGE]) + tag
+        self._my_tag = address_tag(me).to_bytes(4, "little")
+        self._proof = pack_head(PROOF, group_tag(group), me)
+
+    def kind(self, frame: Frame) -> int:
+        """Of a frame of this group and version; 0 if it is none."""
+        return self._begins.get(bytes(frame[:8]), 0)
+
+    def challenge(self, frame: Frame, cookie: bytes) -> bytes | None:
+        """For whoever sent this frame; None if the frame is too short to be answered."""
+        end = _LEAST + frame[HEAD_BYTES] + frame[HEAD_BYTES + 1]
+        tag = (crc32(frame[HEAD_BYTES:end]) or 1).to_bytes(4, "little")  # as `address_tag` makes it
+        challenge = (self._challenge + tag + cookie).ljust(end + COOKIE_BYTES, b"\0")
+        return challenge if len(challenge) <= len(frame) else None
+
+    def proof(self, challenge: Frame) -> bytes | None:
+        """The answer to a challenge; None if it is for somebody else, or shorter than its answer."""
+        at = HEAD_BYTES
+        if bytes(challenge[8:at]) != self._my_tag or len(challenge) < len(self._proof) + COOKIE_BYTES:
+            return None
+        return self._proof + bytes(challenge[at : at + COOKIE_BYTES])
+
+
+def claimed_endpoint(frame: Frame) -> bytes | None:
+    """Where the sender of this frame says it is; None if the frame ends before that."""
+    if len(frame) < _LEAST:
+        return None
+    at = _LEAST + frame[HEAD_BYTES]
+    end = at + frame[HEAD_BYTES + 1]
+    return bytes(frame[at:end]) if end <= len(frame) else None
+
+
+def is_multicast_run(frame: Frame) -> bool:
+    """A run of the multicast: data, unlike all else that a process outside the view may send."""
+    end = _LEAST + frame[HEAD_BYTES] + frame[HEAD_BYTES + 1]
+    return frame[3] == RUN and end < len(frame) and frame[end] == 0
+
+
+def cookie_in(proof: Frame) -> bytes:
+    return bytes(proof[-COOKIE_BYTES:])

@@ -1,0 +1,130 @@
+"""Where a frame comes from, frame by frame: members, newcomers, liars and address translation."""
+
+from __future__ import annotations
+
+from ringcast.core import AreYouThere, Hello, Loose, Packet
+from ringcast.model import SECOND, Address
+from ringcast.runtime import origins
+from ringcast.runtime.origins import Origins
+from ringcast.transport import Endpoint, Source
+from ringcast.wire import Codec, OriginFrames
+
+ME, B, X = (Address(name, 1, f"10.0.0.{number}:7000") for number, name in enumerate("MBX", 1))
+AT_B, AT_X = ("10.0.0.2", 7000), ("10.0.0.3", 7000)
+ELSEWHERE = ("10.0.0.9", 9)
+SECRET = b"0123456789abcdef"
+
+
+class Watched:
+    """One place, what it sent and what it took after a proof."""
+
+    def __init__(self) -> None:
+        self.now_ns = 0
+        self.sent: list[tuple[Endpoint, bytes]] = []
+        self.taken: list[bytes] = []
+        self.lost: list[str] = []
+        self.origins = Origins("g", SECRET, lambda: self.now_ns, self._send, self.taken.append, self.lost.append)
+        self.origins.set_me(ME)
+        self.origins.set_members([Endpoint(*AT_B)])
+
+    def _send(self, to: Endpoint, frame: bytes) -> bool:
+        self.sent.append((to, frame))
+        return True
+
+    def admits(self, source: Source, sender: Address, packet: Packet | None = None) -> bool:
+        frame = Codec("g", sender).encode(packet or Loose(Hello()))
+        return self.origins.admits(source, memoryview(frame), source)
+
+    def prove(self, source: Source, sender: Address) -> None:
+        """The process at that address answers the last challenge, from there."""
+        to, challenge = self.sent[-1]
+        assert str(to) == sender.endpoint
+        proof = OriginFrames("g", sender).proof(challenge)
+        assert proof is not None and len(proof) <= len(challenge)
+        self.origins.admits(source, proof, source)
+
+
+def test_a_member_is_taken_from_its_endpoint_and_from_nowhere_else() -> None:
+    watched = Watched()
+    assert watched.admits(AT_B, B)
+    assert not watched.admits(ELSEWHERE, B)
+    assert watched.lost == [origins.UNPROVED]
+
+
+def test_a_newcomer_is_challenged_at_the_endpoint_it_names_and_its_first_frame_is_taken_after_the_proof() -> None:
+    watched = Watched()
+    assert not watched.admits(AT_X, X)
+    hello = Codec("g", X).encode(Loose(Hello()))
+    assert [to for to, _ in watched.sent] == [Endpoint(*AT_X)]
+    assert len(watched.sent[0][1]) <= len(hello), "no more bytes than came"
+    watched.prove(AT_X, X)
+    assert watched.taken == [hello]
+    assert watched.admits(AT_X, X) and len(watched.sent) == 1
+
+
+def test_a_proof_counts_from_where_the_frame_came_only() -> None:
+    watched = Watched()
+    watched.admits(ELSEWHERE, B)  # in the member's name: the member gets the challenge, and answers from its own place
+    watched.prove(AT_B, B)
+    assert not watched.admits(ELSEWHERE, B)
+    assert watched.taken == []
+
+
+def test_a_member_behind_an_address_translation_is_proved_like_anybody() -> None:
+    watched = Watched()
+    watched.admits(ELSEWHERE, B)
+    watched.prove(ELSEWHERE, B)
+    assert watched.admits(ELSEWHERE, B) and watched.admits(AT_B, B)
+
+
+def test_who_has_proved_one_endpoint_speaks_for_no_other() -> None:
+    watched = Watched()
+    watched.admits(AT_X, X)
+    watched.prove(AT_X, X)
+    assert not watched.admits(AT_X, B)
+
+
+def test_a_frame_shorter_than_the_proof_is_not_answered() -> None:
+    watched = Watched()
+    assert not watched.admits(AT_X, X, Loose(AreYouThere()))
+    assert watched.sent == []
+
+
+def test_challenges_kept_frames_and_proved_endpoints_are_bounded() -> None:
+    watched = Watched()
+    for number in range(3_000):
+        sender = Address("s", 1, f"10.1.{number // 250}.{number % 250}:7")
+        watched.admits((sender.endpoint.partition(":")[0], 7), sender)
+    assert len(watched.sent) == origins.PER_SECOND
+    assert len(watched.origins._kept) == origins.MOST_KEPT
+    for number in range(2_000):
+        watched.now_ns += SECOND // origins.PER_SECOND + 1
+        sender = Address("s", 1, f"10.1.{number // 250}.{number % 250}:7")
+        source = (sender.endpoint.partition(":")[0], 7)
+        watched.admits(source, sender)
+        watched.prove(source, sender)
+    assert len(watched.origins.outsiders) == origins.MOST_OUTSIDERS
+
+
+def test_an_outsider_has_an_allowance_that_time_gives_back() -> None:
+    watched = Watched()
+    watched.admits(AT_X, X)
+    watched.prove(AT_X, X)
+    taken = sum(watched.admits(AT_X, X) for _ in range(10 * origins.OUTSIDER_PER_SECOND))
+    assert taken == origins.OUTSIDER_PER_SECOND
+    watched.now_ns += SECOND
+    assert watched.admits(AT_X, X)
+
+
+def test_who_was_a_member_speaks_as_an_outsider() -> None:
+    watched = Watched()
+    watched.origins.set_members([])
+    assert watched.admits(AT_B, B) and not watched.admits(ELSEWHERE, B)
+
+
+def test_what_is_not_of_this_group_is_left_to_the_decoder() -> None:
+    watched = Watched()
+    other = Codec("another", X).encode(Loose(Hello()))
+    for frame in (b"", b"RC", bytes(30), other, other[:15]):
+        assert watched.origins.admits(AT_X, frame, AT_X)
+    assert watched.sent == []
