@@ -14,7 +14,17 @@ from typing import Any
 import numpy as np
 
 from ringcast.model import Address, Kind, ViewId
-from ringcast.trace import COLUMNS, Header, SegmentStart, TraceError, frames_in, from_frame, open_block, segment_number
+from ringcast.trace import (
+    COLUMNS,
+    Header,
+    SegmentStart,
+    TraceError,
+    frames_in,
+    from_frame,
+    open_block,
+    open_detail,
+    segment_number,
+)
 
 Array = np.ndarray[Any, np.dtype[Any]]
 _TYPES = {1: "<u1", 2: "<u2", 4: "<u4", 8: "<u8"}
@@ -61,7 +71,8 @@ class SegmentHeader:
 
 @dataclass(frozen=True, slots=True)
 class Segment:
-    """Columns of equal length, in the member's own order; `view`, `peer`, `detail` are places in the lists, -1 is none.
+    """Columns of equal length, in the member's own order; `view`, `peer`, `detail` are places in the lists, -1 is none;
+    equal details have one place.
 
     `lost`: events lost inside this segment. `hole`: index of the first event after a loss, in or before this segment;
     what comes after it may be shown but not judged. `closed`: the recording ends here, in good order. `damage`: why
@@ -172,7 +183,8 @@ class _Gathering:
     columns: dict[str, list[Array]] = field(default_factory=lambda: {name: [] for name in COLUMNS})
     addresses: dict[Address, int] = field(default_factory=dict)
     views: dict[ViewId, int] = field(default_factory=dict)
-    details: list[Mapping[str, Any]] = field(default_factory=list)
+    details: dict[bytes, int] = field(default_factory=dict)
+    opened: list[Mapping[str, Any]] = field(default_factory=list)
 
     def add(self, payload: memoryview) -> None:
         """Add one block, or nothing and a TraceError if it is damaged."""
@@ -182,15 +194,14 @@ class _Gathering:
             for name, column in zip(COLUMNS, block.columns, strict=True)
         }
         _check(unpacked, (len(block.views), len(block.addresses), len(block.details)))
+        new = [data for data in dict.fromkeys(block.details) if data not in self.details]
+        self.opened.extend([open_detail(data) for data in new])
         unpacked["view"] = _moved(unpacked["view"], _places(self.views, block.views))
         unpacked["peer"] = _moved(unpacked["peer"], _places(self.addresses, block.addresses))
         if block.details:
-            unpacked["detail"] = _moved(
-                unpacked["detail"], range(len(self.details), len(self.details) + len(block.details))
-            )
+            unpacked["detail"] = _moved(unpacked["detail"], _places(self.details, block.details))
         for name, values in unpacked.items():
             self.columns[name].append(values)
-        self.details.extend(block.details)
         self.count += block.count
 
     def segment(self, path: str, header: SegmentHeader, **ending: Any) -> Segment:
@@ -199,7 +210,7 @@ class _Gathering:
         }
         whole["kind"] = whole["kind"].astype(np.uint8)
         dictionaries: dict[str, Any] = {"views": list(self.views), "addresses": list(self.addresses)}
-        return Segment(path=path, header=header, **whole, **dictionaries, details=self.details, **ending)
+        return Segment(path=path, header=header, **whole, **dictionaries, details=self.opened, **ending)
 
 
 _NOTHING: Array = np.zeros(0, dtype=np.int64)

@@ -1,6 +1,6 @@
 """Recordings: recorders, their file format and the reader. Imports only model; knows no protocol and no guarantee."""
 
-from ringcast.trace.block import COLUMNS, Columns, open_block
+from ringcast.trace.block import COLUMNS, Columns, open_block, open_detail
 from ringcast.trace.details import as_address, as_addresses, as_digest, as_view_id, detail_of, digest_rows
 from ringcast.trace.errors import TraceError
 from ringcast.trace.fingerprint import run_hash, trace_hash
@@ -38,6 +38,7 @@ __all__ = [
     "from_frame",
     "host_clock",
     "open_block",
+    "open_detail",
     "read_recording",
     "read_run",
     "read_runs",

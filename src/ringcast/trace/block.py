@@ -61,17 +61,20 @@ def encode_block(events: Sequence[Event]) -> bytes:
     """The bytes of these events. ValueError or OverflowError if a number does not fit 64 bits."""
     address_index: dict[Address, int] = {}
     view_index: dict[ViewId, int] = {}
-    detail_list: list[Any] = []
+    detail_index: dict[bytes, int] = {}
     packed = [
         _pack([e.kind for e in events]),
         _pack([e.t_ns for e in events]),
         _pack([-1 if e.view is None else view_index.setdefault(e.view, len(view_index)) for e in events]),
         _pack([-1 if e.peer is None else address_index.setdefault(e.peer, len(address_index)) for e in events]),
         *(_pack(list(map(attrgetter(name), events))) for name in NUMBERS),
-        _pack([-1 if e.detail is None else _place(detail_list, e.detail) for e in events]),
+        _pack([-1 if e.detail is None else _place(detail_index, e.detail) for e in events]),
     ]
     specs = [(base, code) for base, code, _ in packed]
-    meta = _encode([len(events), list(address_index), list(view_index), specs]), _encode(detail_list)
+    meta = (
+        _encode([len(events), list(address_index), list(view_index), specs]),
+        _encode(list(map(msgspec.Raw, detail_index))),
+    )
     raw = b"".join([*(len(part).to_bytes(4, "little") + part for part in meta), *(data for _, _, data in packed)])
     small = zlib.compress(raw, 1) if len(raw) > _WORTH_PACKING else raw
     return b"\x01" + small if len(small) < len(raw) else b"\x00" + raw
@@ -87,12 +90,13 @@ class PackedColumn(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class PackedBlock:
-    """A block whose dictionaries are read and whose columns, in the order of COLUMNS, are still packed."""
+    """A block whose columns, in the order of COLUMNS, are still packed; so are its details (`open_detail`), of which
+    many may be equal."""
 
     count: int
     addresses: Sequence[Address]
     views: Sequence[ViewId]
-    details: Sequence[Mapping[str, Any]]
+    details: Sequence[bytes]
     columns: Sequence[PackedColumn]
 
 
@@ -104,12 +108,25 @@ def open_block(data: bytes | memoryview) -> PackedBlock:
         raise TraceError(f"damaged block: {error}") from None
 
 
+def open_detail(data: bytes) -> Mapping[str, Any]:
+    """One detail of a packed block; TraceError if it is none."""
+    try:
+        detail = msgspec.msgpack.decode(data)
+    except _DAMAGED as error:
+        raise TraceError(f"damaged block: {error}") from None
+    if not isinstance(detail, dict):
+        raise TraceError("damaged block: a detail is not a map")
+    return detail
+
+
 def decode_block(data: bytes | memoryview) -> Columns:
     """The columns in these bytes; TraceError for anything that encode_block did not write."""
     packed = open_block(data)
     try:
         numbers = {name: _unpack(column, packed.count) for name, column in zip(COLUMNS, packed.columns, strict=True)}
-        columns = Columns(packed.count, packed.addresses, packed.views, packed.details, numbers)
+        details = {data: open_detail(data) for data in dict.fromkeys(packed.details)}
+        known = [details[data] for data in packed.details]
+        columns = Columns(packed.count, packed.addresses, packed.views, known, numbers)
         _check(columns)
     except _DAMAGED as error:
         raise TraceError(f"damaged block: {error}") from None
@@ -119,12 +136,10 @@ def decode_block(data: bytes | memoryview) -> Columns:
 def _open(data: bytes | memoryview) -> PackedBlock:
     raw = memoryview(_unpack_bytes(data))
     meta, at = _part(raw, 0)
-    details, at = _part(raw, at)
+    details, at = _part(raw, at, list[msgspec.Raw])
     count, addresses, views, specs = meta
     if not isinstance(count, int) or not 0 < count <= MAX_BLOCK_EVENTS or len(specs) != len(COLUMNS):
         raise ValueError(f"{count} events in {len(specs)} columns")
-    if not all(isinstance(detail, dict) for detail in details):
-        raise ValueError("a detail is not a map")
     columns = []
     for base, code in specs:
         if not isinstance(base, int):
@@ -136,7 +151,7 @@ def _open(data: bytes | memoryview) -> PackedBlock:
         columns.append(PackedColumn(base, width, raw[at:end]))
         at = end
     view_ids = [ViewId(number, as_address(creator)) for number, creator in views]
-    return PackedBlock(count, [as_address(a) for a in addresses], view_ids, details, columns)
+    return PackedBlock(count, [as_address(a) for a in addresses], view_ids, list(map(bytes, details)), columns)
 
 
 def _check(columns: Columns) -> None:
@@ -147,17 +162,16 @@ def _check(columns: Columns) -> None:
             raise ValueError(f"column {name} points outside its dictionary")
 
 
-def _place(details: list[Any], detail: Mapping[str, Any]) -> int:
-    details.append(_plain(detail))
-    return len(details) - 1
+def _place(known: dict[bytes, int], detail: Mapping[str, Any]) -> int:
+    return known.setdefault(_plain(detail), len(known))
 
 
-def _plain(detail: Mapping[str, Any]) -> Any:
+def _plain(detail: Mapping[str, Any]) -> bytes:
     """The detail itself if it can be written, else its text: a strange value must not cost the recording."""
     try:
-        return msgspec.Raw(_encode(dict(detail)))
+        return _encode(dict(detail))
     except (TypeError, ValueError, OverflowError, RecursionError):
-        return {str(key): repr(value) for key, value in detail.items()}
+        return _encode({str(key): repr(value) for key, value in detail.items()})
 
 
 def _pack(column: Sequence[int]) -> tuple[int, str, bytes]:
@@ -199,8 +213,8 @@ def _unpack_bytes(data: bytes | memoryview) -> bytes | memoryview:
     return raw
 
 
-def _part(raw: memoryview, at: int) -> tuple[Any, int]:
+def _part(raw: memoryview, at: int, kind: Any = Any) -> tuple[Any, int]:
     end = at + 4 + int.from_bytes(raw[at : at + 4], "little")
     if len(raw) < end:
         raise ValueError("dictionary longer than the block")
-    return msgspec.msgpack.decode(raw[at + 4 : end]), end
+    return msgspec.msgpack.decode(raw[at + 4 : end], type=kind), end

@@ -1,12 +1,13 @@
 """Blocks: any events come back equal; any bytes give columns or a TraceError."""
 
+import msgspec
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from ringcast.model import Address, Event, Kind, ViewId
 from ringcast.trace import TraceError
-from ringcast.trace.block import MAX_BLOCK_EVENTS, decode_block, encode_block
+from ringcast.trace.block import MAX_BLOCK_EVENTS, decode_block, encode_block, open_block, open_detail
 
 WORD = st.integers(-(2**63), 2**63 - 1)
 SMALL = st.integers(0, 2**40)
@@ -72,3 +73,15 @@ def test_a_block_that_unpacks_to_too_many_events_is_refused() -> None:
     raw = b"\x00" + len(meta).to_bytes(4, "little") + meta + len(details).to_bytes(4, "little") + details
     with pytest.raises(TraceError, match="events in"):
         decode_block(raw)
+
+
+def test_equal_details_are_stored_once() -> None:
+    detail = {"to": [Address("a", 1, "x"), Address("b", 1, "y")]}
+    events = [Event(Kind.QUEUE_START, n, first=n, count=1, detail=dict(detail)) for n in range(1, 9)]
+    assert len(open_block(encode_block(events)).details) == 1
+    assert len(decode_block(encode_block(events)).events()) == len(events)
+
+
+def test_a_detail_that_is_no_map_is_damage() -> None:
+    with pytest.raises(TraceError, match="not a map"):
+        open_detail(msgspec.msgpack.encode([1, 2]))

@@ -103,7 +103,7 @@ def _over_time(run: Run) -> Iterable[Row]:
 
 
 def _latencies(run: Run) -> Iterable[Row]:
-    width = slot_width(run)
+    width, slots, paces = slot_width(run), [], []
     sent = {member: samples for (member, _), samples in _samples(run.of(GUARANTEE, "sent")).items()}
     for (receiver, sender), samples in _samples(run.of(GUARANTEE, "delivered")).items():
         if sender not in sent or run.members_by_key[sender].clock != run.members_by_key[receiver].clock:
@@ -114,9 +114,19 @@ def _latencies(run: Run) -> Iterable[Row]:
         known = seqnos[place] == arrived
         buckets = bucket_of(t_ns[known] - begun[place[known]])
         yield from _histogram("latency", buckets, member=receiver, peer=sender)
-        slots = t_ns[known] >> width << width
-        for slot in np.unique(slots).tolist() if sender != receiver else ():
-            yield from _histogram("pace", buckets[slots == slot], t_ns=slot)
+        if sender != receiver:
+            slots.append(t_ns[known] >> width << width)
+            paces.append(buckets)
+    yield from _paces(slots, paces)
+
+
+def _paces(slots: list[Array], buckets: list[Array]) -> Iterable[Row]:
+    """Histograms by slot, of all pairs."""
+    if slots:
+        both = np.stack([np.concatenate(slots), np.concatenate(buckets)])
+        (begins, found), counts = np.unique(both, axis=1, return_counts=True)
+        for t_ns, bucket, count in zip(begins.tolist(), found.tolist(), counts.tolist(), strict=True):
+            yield _row("pace", count, t_ns=t_ns, low_ns=lower_bound(bucket))
 
 
 def _samples(facts: Iterable[Fact]) -> Samples:
@@ -136,10 +146,10 @@ def _together(samples: list[tuple[int, Array, Array]]) -> tuple[Array, Array]:
     return seqnos, t_ns[first]
 
 
-def _histogram(metric: str, buckets: Array, member: str = "", peer: str = "", t_ns: int | None = None) -> Iterable[Row]:
+def _histogram(metric: str, buckets: Array, member: str = "", peer: str = "") -> Iterable[Row]:
     different, counts = np.unique(buckets, return_counts=True)
     for bucket, count in zip(different.tolist(), counts.tolist(), strict=True):
-        yield _row(metric, count, member=member, peer=peer, t_ns=t_ns, low_ns=lower_bound(bucket))
+        yield _row(metric, count, member=member, peer=peer, low_ns=lower_bound(bucket))
 
 
 def _changes(run: Run) -> list[Row]:

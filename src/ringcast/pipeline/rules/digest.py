@@ -10,6 +10,7 @@ mixing (the finaliser of splitmix64) for a random function; recordings are not m
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from functools import lru_cache
 from hashlib import blake2b
 
@@ -21,11 +22,14 @@ _SALTS = (0x9E3779B97F4A7C15, 0xC2B2AE3D27D4EB4F)
 
 
 def mixed(values: Array, salt: int) -> Array:
-    x = values.astype(np.uint64) + np.uint64(salt)
-    x = (x ^ (x >> np.uint64(30))) * np.uint64(0xBF58476D1CE4E5B9)
-    x = (x ^ (x >> np.uint64(27))) * np.uint64(0x94D049BB133111EB)
-    result: Array = x ^ (x >> np.uint64(31))
-    return result
+    x: Array = values.astype(np.uint64)
+    x += np.uint64(salt)
+    x ^= x >> np.uint64(30)
+    x *= np.uint64(0xBF58476D1CE4E5B9)
+    x ^= x >> np.uint64(27)
+    x *= np.uint64(0x94D049BB133111EB)
+    x ^= x >> np.uint64(31)
+    return x
 
 
 @lru_cache(maxsize=65536)
@@ -33,10 +37,14 @@ def salt_of(sender: str) -> int:
     return int.from_bytes(blake2b(sender.encode(), digest_size=8).digest(), "little")
 
 
-def values_of(salts: Array, first: Array, last: Array, seq: Array) -> tuple[Array, Array]:
-    """The two halves of the digest of each run; `salts` are those of the senders."""
+def salts_of(senders: Iterable[str]) -> Array:
+    return np.array([salt_of(sender) for sender in senders], dtype=np.uint64)
+
+
+def values_of(salts: Array, sender: Array, first: Array, last: Array, seq: Array) -> tuple[Array, Array]:
+    """The two halves of the digest of each run; `sender` is the place of its sender's in `salts`."""
     low, high = (
-        (mixed(seq.astype(np.uint64) ^ mixed(salts, salt), salt) | np.uint64(1))
+        (mixed(seq.astype(np.uint64) ^ mixed(salts, salt)[sender], salt) | np.uint64(1))
         * (mixed(last, salt) - mixed(first - 1, salt))
         for salt in _SALTS
     )

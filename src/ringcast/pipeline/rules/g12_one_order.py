@@ -33,7 +33,7 @@ kernel = order_facts.kernel
 
 
 def compare(run: Run, out: Out) -> None:
-    ordered = Ordered(run)
+    ordered = run.shared(Ordered)
     parts: defaultdict[tuple[str, int], list[Fact]] = defaultdict(list)
     for fact in run.of(GUARANTEE, "part"):
         parts[fact.member, run.members_by_key[fact.member].stay_at(fact.index).start].append(fact)

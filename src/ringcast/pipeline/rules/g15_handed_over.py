@@ -28,7 +28,7 @@ import numpy as np
 from ringcast.checkers import run_text
 from ringcast.model import STREAMS_PER_EPOCH, Kind
 from ringcast.pipeline.rules import sequence
-from ringcast.pipeline.rules.digest import salt_of
+from ringcast.pipeline.rules.digest import salts_of
 from ringcast.pipeline.rules.fact import Fact, Out, Wanted, name_of
 from ringcast.pipeline.rules.handing import DROPPED, HANDED, READY, SPOOLED, TAKEN, VOID, Line, Step
 from ringcast.pipeline.rules.packed import pack, pack_columns, unpack, unpack_columns
@@ -156,10 +156,10 @@ def _sequence(piece: Piece, stream: int, at: Array, what: Array, out: Out) -> bo
     first, last, is_ready = piece.first[at], piece.last[at], what == READY
     if not (last >= first).all():
         return False
-    salts = np.array([salt_of(key) for key in piece.keys], dtype=np.uint64)[piece.peer[at]]
+    salts, sender = salts_of(piece.keys), piece.peer[at]
     moved = np.cumsum(np.where(is_ready, -1, 1) * piece.count[at])
-    low, high = sequence.digest_of(salts[is_ready], first[is_ready], last[is_ready])
-    passed = sequence.digest_of(salts[~is_ready], first[~is_ready], last[~is_ready])
+    low, high = sequence.digest_of(salts, sender[is_ready], first[is_ready], last[is_ready])
+    passed = sequence.digest_of(salts, sender[~is_ready], first[~is_ready], last[~is_ready])
     out.fact(
         SEQUENCE,
         index=piece.index(at[0]),
@@ -252,9 +252,9 @@ def _order_is_right(sender: str, parts: Sequence[Fact], is_asked: bool) -> bool:
     if not line.is_right:
         return False
     left = line.waiting
-    salts = np.array([salt_of(run.sender) for run in left], dtype=np.uint64)
+    salts = salts_of(run.sender for run in left)
     ends = (np.array([getattr(run, name) for run in left], dtype=np.int64) for name in ("first", "last"))
-    became, passed = sequence.digest_of(salts, *ends), sequence.NOTHING
+    became, passed = sequence.digest_of(salts, np.arange(len(left)), *ends), sequence.NOTHING
     ready, gone = sum(run.last - run.first + 1 for run in left), 0
     for fact in parts[at:]:
         if fact.what != SEQUENCE or fact.other > ready - gone:

@@ -29,7 +29,7 @@ _NOTHING = Sum()
 
 
 def compare(run: Run, out: Out) -> None:
-    ordered = Ordered(run)
+    ordered = run.shared(Ordered)
     for stays in run.companies.values():
         if stays[0].next is None:
             continue
@@ -92,7 +92,7 @@ class _Queued:
 
 
 def compare_again(run: Run, out: Out) -> None:
-    queued, ordered = _Queued(run), Ordered(run)
+    queued, ordered = _Queued(run), run.shared(Ordered)
     found: defaultdict[tuple[object, int], dict[tuple[str, int], dict[str, int]]] = defaultdict(dict)
     for fact in run.of(GUARANTEE, "messages"):
         stay = run.members_by_key[fact.member].stay_at(fact.index)

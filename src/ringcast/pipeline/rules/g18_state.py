@@ -24,8 +24,8 @@ from ringcast.model import Kind
 from ringcast.pipeline.rules.fact import Fact, Out, name_of
 from ringcast.pipeline.rules.g05_agreed_cut import Runs, merged
 from ringcast.pipeline.rules.packed import pack, unpack
-from ringcast.pipeline.rules.piece import Array, Piece, groups
-from ringcast.pipeline.rules.run import Control, Run, View
+from ringcast.pipeline.rules.piece import Array, Piece, grouped
+from ringcast.pipeline.rules.run import NEVER, Control, Run, View
 
 GUARANTEE = "G18"
 LINE, THROWN = "line", "thrown"
@@ -57,34 +57,61 @@ def kernel(piece: Piece, out: Out) -> None:
     kind, is_set = piece.kind[at], piece.value[at] != 0
     is_told = (kind == Kind.HANDED) | (kind == Kind.SPOOLED)
     is_ordered = (kind == Kind.DEQUEUE) | (is_told & is_set)
-    for group in groups(is_ordered.astype(np.int8), piece.peer[at], marks[at]):
-        _line(piece, at[group], int(is_ordered[group[0]]), out)
+    order, starts = grouped(is_ordered.astype(np.int8), piece.peer[at], marks[at])
+    if len(order):
+        _lines(piece, at[order], is_ordered[order], starts, out)
 
 
-def _line(piece: Piece, at: Array, is_ordered: int, out: Out) -> None:
-    kind = piece.kind[at]
-    ready = at[(kind == Kind.DELIVER) | (kind == Kind.DEQUEUE)]
-    handed, spooled = at[kind == Kind.HANDED], at[kind == Kind.SPOOLED]
-    passed = int(piece.last[handed].max(initial=0))
-    unreadable = at[kind == Kind.TAKEN]
-    unreadable = unreadable[piece.last[unreadable] > passed]
-    runs = merged(list(zip(piece.first[unreadable].tolist(), piece.last[unreadable].tolist(), strict=True)))
-    first_handed = lowest = lowest_at = 0
-    if len(handed):
-        place = handed[np.argmin(piece.first[handed])]
-        first_handed, lowest, lowest_at = piece.index(handed[0]), int(piece.first[place]), piece.index(place)
-    spool = (int(piece.first[spooled[-1]]), int(piece.last[spooled[-1]])) if len(spooled) else (0, 0)
-    out.fact(
-        LINE,
-        index=piece.index(at[0]),
-        peer=piece.keys[int(piece.peer[at[0]])],
-        stream=is_ordered,
-        first=int(piece.first[handed[-1]]) if len(handed) else 0,
-        last=int(piece.last[ready].max(initial=0)),
-        count=len(handed),
-        value=passed,
-        data=pack([first_handed, lowest, lowest_at, *spool, *(end for run in runs for end in run)]),
+def _lines(piece: Piece, at: Array, is_ordered: Array, starts: Array, out: Out) -> None:
+    """One row for each line between two marks; `starts` are its beginnings in `at`."""
+    kind, first, last, number = piece.kind[at], piece.first[at], piece.last[at], np.arange(len(at))
+    is_handed, is_spooled = kind == Kind.HANDED, kind == Kind.SPOOLED
+    is_ready = (kind == Kind.DELIVER) | (kind == Kind.DEQUEUE)
+    lengths = np.diff(np.append(starts, len(at)))
+    passed = np.maximum.reduceat(np.where(is_handed, last, 0), starts)
+    lowest = np.minimum.reduceat(np.where(is_handed, first, NEVER), starts)
+    is_lowest = is_handed & (first == np.repeat(lowest, lengths))
+    ends = (
+        np.minimum.reduceat(np.where(is_handed, number, len(at)), starts),  # the first that was handed over,
+        np.minimum.reduceat(np.where(is_lowest, number, len(at)), starts),  # the first of the lowest,
+        np.maximum.reduceat(np.where(is_handed, number, -1), starts),  # the last,
+        np.maximum.reduceat(np.where(is_spooled, number, -1), starts),  # the last that went into the spool
     )
+    ready = np.maximum.reduceat(np.where(is_ready, last, 0), starts)
+    count = np.add.reduceat(is_handed.astype(np.int64), starts)
+    runs = _unreadable(kind, first, last, starts, passed)
+    columns = (starts, ready, count, passed, *ends)
+    for line, (start, upto, handed, high, begin, low, end, spool) in enumerate(
+        zip(*(column.tolist() for column in columns), strict=True)
+    ):
+        told = [piece.index(at[begin]), int(first[low]), piece.index(at[low])] if handed else [0, 0, 0]
+        spooled = [int(first[spool]), int(last[spool])] if spool >= 0 else [0, 0]
+        out.fact(
+            LINE,
+            index=piece.index(at[start]),
+            peer=piece.keys[int(piece.peer[at[start]])],
+            stream=int(is_ordered[start]),
+            first=int(first[end]) if handed else 0,
+            last=upto,
+            count=handed,
+            value=high,
+            data=pack([*told, *spooled, *(edge for run in merged(runs.get(line, [])) for edge in run)]),
+        )
+
+
+def _unreadable(kind: Array, first: Array, last: Array, starts: Array, passed: Array) -> dict[int, Runs]:
+    """By line, the runs that are not for the application and lie above what was handed over."""
+    line = np.repeat(np.arange(len(starts)), np.diff(np.append(starts, len(kind))))
+    at = np.flatnonzero((kind == Kind.TAKEN) & (last > passed[line]))
+    if not len(at):
+        return {}
+    line, first, last = line[at], first[at], last[at]
+    heads = np.flatnonzero(np.append(True, (line[1:] != line[:-1]) | (first[1:] != last[:-1] + 1)))
+    tails = np.append(heads[1:], len(at)) - 1
+    found: defaultdict[int, Runs] = defaultdict(list)
+    for number, low, high in zip(line[heads].tolist(), first[heads].tolist(), last[tails].tolist(), strict=True):
+        found[number].append((low, high))
+    return found
 
 
 class _Moved(NamedTuple):

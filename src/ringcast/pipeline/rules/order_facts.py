@@ -9,15 +9,16 @@ grow. A batch is queued with two events; where a segment's border lies between t
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
 
 from ringcast.model import Kind
-from ringcast.pipeline.rules.digest import salt_of, total, values_of
+from ringcast.pipeline.rules.digest import salts_of, values_of
 from ringcast.pipeline.rules.fact import Out, key_of
 from ringcast.pipeline.rules.packed import pack
-from ringcast.pipeline.rules.piece import Array, Piece, groups
+from ringcast.pipeline.rules.piece import Array, Piece, grouped, groups
 from ringcast.trace import as_address
 
 RULE = "G12"
@@ -61,12 +62,11 @@ def _part(piece: Piece, at: Array, out: Out) -> None:
 
 def _from_each(piece: Piece, at: Array, out: Out) -> None:
     """What was dequeued from each sender."""
-    salts = np.array([salt_of(key) for key in piece.keys[:-1]], dtype=np.uint64)[piece.peer[at]]
-    low, high = values_of(salts, piece.first[at], piece.last[at], piece.value[at])
-    block = piece.value[at] // BLOCK
-    for group in groups(block, piece.peer[at], piece.stay[at]):
-        sender = piece.keys[int(piece.peer[at[group[0]]])]
-        _sum(piece, at, group, "dequeued", sender, int(block[group[0]]), low, high, out)
+    sender = piece.peer[at]
+    digest = values_of(salts_of(piece.keys[:-1]), sender, piece.first[at], piece.last[at], piece.value[at])
+    order, starts = grouped(piece.value[at] // BLOCK, sender, piece.stay[at])
+    senders = [piece.keys[code] for code in sender[order[starts]].tolist()]
+    _sums(piece, "dequeued", at, order, starts, senders, digest, out)
 
 
 def _queued(piece: Piece, out: Out) -> None:
@@ -79,13 +79,10 @@ def _queued(piece: Piece, out: Out) -> None:
     is_here = at < len(numbers)
     is_here[is_here] = numbers[at[is_here]] == piece.first[finishes[is_here]]
     begun = starts[order[at[is_here]]]
-    names: dict[str, int] = {}
-    sets = np.array(
-        [names.setdefault(destinations(piece, place), len(names)) for place in begun.tolist()], dtype=np.int64
-    )
     done = finishes[is_here]
     if len(done):
-        _to_each(piece, done, sets, list(names), out)
+        _, one, sets = np.unique(piece.detail[begun], return_index=True, return_inverse=True)
+        _to_each(piece, done, sets, [destinations(piece, place) for place in begun[one].tolist()], out)
     for place in finishes[~is_here].tolist():
         numbers_ = {"first": int(piece.first[place]), "last": int(piece.last[place]), "value": int(piece.value[place])}
         out.fact("finished", index=piece.index(place), **numbers_)
@@ -102,32 +99,41 @@ def _to_each(piece: Piece, done: Array, sets: Array, names: list[str], out: Out)
     is_in = np.zeros((len(names), len(members)), dtype=bool)
     for number, to in enumerate(names):
         is_in[number, [members[who] for who in to.split("\n")]] = True
-    salts = np.full(len(done), salt_of(piece.member), dtype=np.uint64)
-    low, high = values_of(salts, piece.first[done], piece.last[done], piece.value[done])
-    block = piece.value[done] // BLOCK
-    for group in groups(block, piece.stay[done]):
-        chosen = is_in[sets[group]]
-        for who, code in members.items():
-            mine = group[chosen[:, code]]
-            if len(mine) and who:  # nobody: a barrier
-                _sum(piece, done, mine, "queued", who, int(block[mine[0]]), low, high, out)
+    own = np.zeros(len(done), dtype=np.int64)
+    digest = values_of(salts_of([piece.member]), own, piece.first[done], piece.last[done], piece.value[done])
+    order, starts = grouped(piece.value[done] // BLOCK, piece.stay[done])
+    group = np.repeat(np.arange(len(starts)), np.diff(np.append(starts, len(order))))
+    chosen = is_in[sets[order]]
+    for who, code in members.items():
+        mine = np.flatnonzero(chosen[:, code])
+        if len(mine) and who:  # nobody: a barrier
+            begins = np.flatnonzero(np.append(True, np.diff(group[mine]) != 0))
+            _sums(piece, "queued", done, order[mine], begins, [who] * len(begins), digest, out)
 
 
-def _sum(
-    piece: Piece, at: Array, mine: Array, what: str, peer: str, block: int, low: Array, high: Array, out: Out
+def _sums(
+    piece: Piece,
+    what: str,
+    at: Array,
+    order: Array,
+    starts: Array,
+    peers: Sequence[str],
+    digest: tuple[Array, Array],
+    out: Out,
 ) -> None:
-    places = at[mine]
-    out.fact(
-        what,
-        index=piece.index(places[0]),
-        peer=peer,
-        value=block,
-        count=int(piece.count[places].sum()),
-        first=int(piece.first[places].min()),
-        last=int(piece.last[places].max()),
-        low=total(low[mine]),
-        high=total(high[mine]),
+    """One fact for each group of these events, which are in order and start where `starts` says."""
+    places = at[order]
+    columns = (
+        places[starts],
+        piece.value[places[starts]] // BLOCK,
+        np.add.reduceat(piece.count[places], starts),
+        np.minimum.reduceat(piece.first[places], starts),
+        np.maximum.reduceat(piece.last[places], starts),
+        *(np.add.reduceat(half[order], starts).view(np.int64) for half in digest),
     )
+    for peer, place, block, count, first, last, low, high in zip(peers, *(c.tolist() for c in columns), strict=True):
+        numbers = {"value": block, "count": count, "first": first, "last": last, "low": low, "high": high}
+        out.fact(what, index=piece.index(place), peer=peer, **numbers)
 
 
 def destinations(piece: Piece, place: int) -> str:

@@ -9,7 +9,7 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
-from ringcast.pipeline.rules.digest import added, salt_of, total, values_of
+from ringcast.pipeline.rules.digest import added, salts_of, total, values_of
 from ringcast.pipeline.rules.fact import Fact, Wanted
 from ringcast.pipeline.rules.order_facts import BLOCK, RULE, TO_VIEW
 from ringcast.pipeline.rules.run import NEVER, Run, Stay
@@ -73,7 +73,7 @@ class Ordered:
             if start is None:
                 continue
             arrays = (np.array([number]) for number in (fact.first, fact.last, fact.value))
-            low, high = values_of(np.array([salt_of(fact.member)], dtype=np.uint64), *arrays)
+            low, high = values_of(salts_of([fact.member]), np.zeros(1, dtype=np.int64), *arrays)
             one = Sum(fact.last - fact.first + 1, total(low), total(high), fact.first, fact.last)
             self.queued[self._place(fact)].setdefault((start.peer, fact.value // BLOCK), Sum()).add(one)
         for fact in begun.values():

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import struct
 from collections.abc import Sequence
 
 import numpy as np
@@ -10,7 +11,7 @@ from ringcast.pipeline.rules.piece import Array
 
 
 def pack(numbers: Sequence[int]) -> bytes:
-    return np.asarray(numbers, dtype="<i8").tobytes()
+    return struct.pack(f"<{len(numbers)}q", *numbers)
 
 
 def unpack(data: bytes) -> list[int]:

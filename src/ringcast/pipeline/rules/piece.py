@@ -8,7 +8,6 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 from functools import cached_property
-from itertools import pairwise
 from typing import Any
 
 import numpy as np
@@ -18,6 +17,10 @@ from ringcast.pipeline.rules.fact import key_of
 from ringcast.pipeline.segment import Segment
 
 Array = np.ndarray[Any, np.dtype[Any]]
+
+_NOWHERE: Array = np.zeros(0, dtype=np.int64)
+_FIRST: Array = np.zeros(1, dtype=np.int64)
+_FEW = 1 << 16
 
 
 class Piece:
@@ -35,6 +38,7 @@ class Piece:
         self.ordinal, self.value, self.other = segment.ordinal, segment.value, segment.other
         self.detail = segment.detail
         self._addresses = segment.addresses
+        self._places: dict[tuple[Kind, ...], Array] = {}
 
     def __len__(self) -> int:
         return len(self.kind)
@@ -62,11 +66,18 @@ class Piece:
         return numbers
 
     def where(self, *kinds: Kind) -> Array:
-        """The places of these kinds."""
-        wanted = np.zeros(256, dtype=bool)
-        wanted[[int(kind) for kind in kinds]] = True
-        places: Array = np.flatnonzero(wanted[self.kind])
-        return places
+        """The places of these kinds; not to be written to."""
+        found = self._places.get(kinds)
+        if found is None:
+            parts = [self._by_kind[kind] for kind in kinds if kind in self._by_kind]
+            found = np.sort(np.concatenate(parts), kind="stable") if parts else _NOWHERE
+            self._places[kinds] = found
+        return found
+
+    @cached_property
+    def _by_kind(self) -> dict[int, Array]:
+        """The places of each kind."""
+        return {int(self.kind[group[0]]): group for group in groups(self.kind)}
 
     def index(self, place: int) -> int:
         """The place in the member's whole recording."""
@@ -83,12 +94,31 @@ class Piece:
 
 def groups(*keys: Array) -> Iterator[Array]:
     """Positions with equal keys, each group in its own order. The last key sorts first, as in lexsort."""
+    order, starts = grouped(*keys)
+    if len(order):
+        yield from np.split(order, starts[1:])
+
+
+def grouped(*keys: Array) -> tuple[Array, Array]:
+    """The order that puts equal keys together (the last key sorts first), and where in it each group starts.
+
+    Groups are few, so their keys mostly fit one number of 16 bits, which numpy sorts in linear time.
+    """
     if not len(keys[0]):
-        return
-    order = np.lexsort(keys) if len(keys) > 1 else np.argsort(keys[0], kind="stable")
-    change = np.zeros(len(order) - 1, dtype=bool)
+        return _NOWHERE, _NOWHERE
+    whole, size = np.zeros(len(keys[0]), dtype=np.int64), 1
     for key in keys:
-        change |= np.diff(key[order]) != 0
-    bounds = [0, *(np.flatnonzero(change) + 1).tolist(), len(order)]
-    for start, stop in pairwise(bounds):
-        yield order[start:stop]
+        low, high = int(key.min()), int(key.max())
+        if low < high:
+            whole += (key - np.int64(low)) * size
+            size *= high - low + 1
+        if size > _FEW:
+            order = np.lexsort(keys)
+            changes = [key[order[1:]] != key[order[:-1]] for key in keys]
+            return order, np.flatnonzero(np.append(True, np.logical_or.reduce(changes)))
+    if size == 1:
+        return np.arange(len(whole)), _FIRST
+    narrow = whole.astype(np.uint16)
+    order = np.argsort(narrow, kind="stable")
+    narrow = narrow[order]
+    return order, np.flatnonzero(np.append(True, narrow[1:] != narrow[:-1]))

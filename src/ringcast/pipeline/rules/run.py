@@ -9,16 +9,18 @@ from __future__ import annotations
 import json
 from bisect import bisect_right
 from collections import defaultdict
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
-from typing import Any
+from operator import attrgetter
+from typing import Any, TypeVar
 
 from ringcast.model import Address, Kind, ViewId
 from ringcast.pipeline.rules.fact import Fact, address_of, key_of
 from ringcast.trace import SIMULATED_CLOCK, as_address, as_view_id, detail_of
 
 NEVER = 1 << 62
+T = TypeVar("T")
 View = tuple[int, str]  # number, creator
 
 
@@ -127,6 +129,8 @@ class Run:
         self.members_by_key = {key: member for key, (member, _) in members.items()}
         self.facts: list[Fact] = []
         self._by_name: defaultdict[tuple[str, str], list[Fact]] = defaultdict(list)
+        self._unsorted: set[tuple[str, str]] = set()
+        self._shared: dict[Any, Any] = {}
         self.add(facts)
         self._control: defaultdict[int, list[Control]] = defaultdict(list)
         self.malformed: list[str] = []
@@ -141,12 +145,22 @@ class Run:
             if (fact.member, fact.segment) in self._kept:
                 self.facts.append(fact)
                 self._by_name[fact.rule, fact.what].append(fact)
+                self._unsorted.add((fact.rule, fact.what))
 
     def of(self, rule: str, what: str) -> list[Fact]:
         """The facts of this name, each member's in the order of its recording."""
-        rows = self._by_name.get((rule, what), [])
-        rows.sort(key=lambda fact: (fact.member, fact.segment, fact.index))
-        return rows
+        name = (rule, what)
+        if name in self._unsorted:
+            self._by_name[name].sort(key=attrgetter("member", "segment", "index"))
+            self._unsorted.discard(name)
+        return self._by_name.get(name, [])
+
+    def shared(self, make: Callable[[Run], T]) -> T:
+        """What several rules make of the facts of kernels: made once."""
+        if make not in self._shared:
+            self._shared[make] = make(self)
+        made: T = self._shared[make]
+        return made
 
     def by_member(self, rule: str, what: str) -> dict[str, list[Fact]]:
         found: defaultdict[str, list[Fact]] = defaultdict(list)
