@@ -7,18 +7,23 @@
 Several blocks share one group and one port. Built on the public API of `ringcast` alone.
 """
 
+from ringcast.blocks.calls import Answer
 from ringcast.blocks.channel import Channel
 from ringcast.blocks.errors import Apart, BlockError, ChangesLost, Gone, LockLost, RemoteError, StaleToken
+from ringcast.blocks.rpc import Procedure, Rpc
 from ringcast.blocks.shared import SharedGroup, join
 
 __all__ = [
+    "Answer",
     "Apart",
     "BlockError",
     "ChangesLost",
     "Channel",
     "Gone",
     "LockLost",
+    "Procedure",
     "RemoteError",
+    "Rpc",
     "SharedGroup",
     "StaleToken",
     "join",

@@ -13,6 +13,8 @@ RingcastError
 
 from __future__ import annotations
 
+from typing import Self
+
 from ringcast import Address, RingcastError
 
 
@@ -29,6 +31,9 @@ class RemoteError(BlockError):
         self.kind = kind
         self.text = text
 
+    def copy(self, *words: str) -> Self:
+        return type(self)(self.member, self.kind, "; ".join([self.text, *words]))
+
 
 class Gone(BlockError):
     """A member left before it answered."""
@@ -36,6 +41,9 @@ class Gone(BlockError):
     def __init__(self, member: Address) -> None:
         super().__init__(f"{member} is gone and has not answered; whether its handler ran cannot be known")
         self.member = member
+
+    def copy(self, *words: str) -> Self:
+        return type(self)(self.member)
 
 
 class Apart(BlockError):

@@ -10,7 +10,7 @@ from ringcast import Group
 from ringcast.blocks import SharedGroup
 from ringcast.blocks.block import Block
 
-SEEDS = int(os.environ.get("RINGCAST_SEEDS", "3"))
+SEEDS = int(os.environ.get("RINGCAST_SEEDS", "2"))
 FIRST_SEED = int(os.environ.get("RINGCAST_FIRST_SEED", "0"))
 
 
@@ -42,3 +42,27 @@ def service(make: Callable[[], list[Block]]) -> type[Service]:
             return make()
 
     return Plain
+
+
+Log = list[tuple[str, object]]  # ("view", its id) and ("op", what), in a process' own order
+
+
+def differing(logs: list[Log]) -> list[str]:
+    """Independent of the blocks: processes that go together from a view to the next saw the same between them (G5)."""
+    seen: dict[tuple[object, object], list[list[object]]] = {}
+    for log in logs:
+        view: object = None
+        between: list[object] = []
+        for what, item in log:
+            if what == "op":
+                between.append(item)
+                continue
+            if view is not None and view != item:
+                seen.setdefault((view, item), []).append(between)
+            view, between = item, []
+    return [
+        f"between {views[0]} and {views[1]}: {first} and {other}"
+        for views, (first, *others) in seen.items()
+        for other in others
+        if other != first
+    ]

@@ -1,0 +1,327 @@
+"""Calls in the simulated world: every member asked is one answer; handlers run once, are cancelled, keep one order."""
+
+from __future__ import annotations
+
+import asyncio
+from collections import Counter
+from collections.abc import Callable
+from random import Random
+from typing import Any
+
+import pytest
+
+from ringcast import TOTAL, Address, Batch, RingcastError, UsageError, View, WaitExpired
+from ringcast.blocks import Answer, Gone, RemoteError, Rpc
+from ringcast.blocks.block import Block
+from ringcast.testing import World
+from simulation.blocks.kit import FIRST_SEED, SEEDS, Log, Service, differing
+
+
+class Sums(Service):
+    """Adds, fails, waits, and says whether its waiting was cancelled."""
+
+    def make(self) -> list[Block]:
+        self.rpc = Rpc("sums")
+        self.cancelled = 0
+        self.waiting = 0
+
+        @self.rpc.handler
+        async def add(a: int, b: int = 1, *, twice: bool = False) -> int:
+            return (a + b) * (2 if twice else 1)
+
+        @self.rpc.handler
+        async def fail(text: str) -> None:
+            raise KeyError(text)
+
+        @self.rpc.handler
+        async def wait(seconds: float) -> str:
+            self.waiting += 1
+            try:
+                await asyncio.sleep(seconds)
+            except asyncio.CancelledError:
+                self.cancelled += 1
+                raise
+            return self.shared.me.name
+
+        self.add, self.fail, self.wait = add, fail, wait
+        return [self.rpc]
+
+    def address(self, name: str) -> Address:
+        return next(member for member in self.shared.group.members if member.name == name)
+
+
+def test_one_member_is_called_with_typed_arguments_and_its_error_has_type_and_text() -> None:
+    with World(Sums, members=2) as world:
+        a = world.apps["A"]
+        b = a.address("B")
+        assert world.do("A", a.add.on(b)(1, 2)) == 3
+        assert world.do("A", a.add.on(b)(1, twice=True)) == 4
+        assert world.do("A", a.add.on(a.shared.me)(5)) == 6
+        assert world.do("A", a.add(1, 1)) == 2
+        with pytest.raises(RemoteError) as raised:
+            world.do("A", a.fail.on(b)("tea"))
+        assert (raised.value.member, raised.value.kind, raised.value.text) == (b, "KeyError", "'tea'")
+        with pytest.raises(RemoteError, match="ValidationError"):
+            world.do("A", a.add.on(b)("no number"))
+        with pytest.raises(TypeError):
+            world.do("A", a.add.on(b)(1, 2, True, 4))
+
+
+def test_answers_come_as_they_come_or_gathered() -> None:
+    with World(Sums, members=5) as world:
+        a = world.apps["A"]
+
+        async def names(gather: Any) -> list[str]:
+            return sorted(answer.value for answer in await a.wait.on_all(gather=gather)(0.1))
+
+        assert world.do("A", names("all")) == list("ABCDE")
+        assert len(world.do("A", names("majority"))) == 3
+        assert len(world.do("A", names("first"))) == 1
+
+        async def each() -> list[int]:
+            return [answer.value async for answer in a.add.each([a.address("B"), a.address("C")])(1, 1)]
+
+        assert world.do("A", each()) == [2, 2]
+        world.advance(1)
+        assert not a.rpc._calls and not any(app.rpc._running for app in world.apps.values())
+
+
+def test_a_timeout_and_a_cancelled_caller_reach_the_handler() -> None:
+    with World(Sums, members=2) as world:
+        a, b = world.apps["A"], world.apps["B"]
+        with pytest.raises(WaitExpired, match="has not answered 'wait' within"):
+            world.do("A", a.wait.on(a.address("B"), timeout=0.5)(60))
+        world.advance(0.5)
+        assert (b.waiting, b.cancelled) == (1, 1)
+        calling = world.spawn("A", a.wait.on(a.address("B"))(60))
+        world.advance(0.5)
+        calling.cancel()
+        world.advance(0.5)
+        assert (b.waiting, b.cancelled) == (2, 2)
+        (late,) = world.do("A", a.wait.on_all([a.address("B")], timeout=0.2)(60))
+        assert isinstance(late.error, WaitExpired) and not late.ok
+
+
+def test_a_member_that_goes_is_the_answer_gone_and_a_caller_that_goes_cancels() -> None:
+    with World(Sums, members=3) as world:
+        a, b = world.apps["A"], world.apps["B"]
+        calling = world.spawn("A", a.wait.on_all()(20))
+        behind = world.spawn("C", world.apps["C"].wait.on(world.apps["C"].address("B"))(3600))
+        world.advance(0.5)
+        world.crash("C")
+        world.agree()
+        world.advance(25)
+        answers = calling.result()
+        assert [answer.value for answer in answers if answer.ok] in (["A", "B"], ["B", "A"])
+        (gone,) = [answer for answer in answers if not answer.ok]
+        assert isinstance(gone.error, Gone) and gone.member.name == "C"
+        assert b.cancelled == 1, "C is gone, so nobody waits for B's handler"
+        with pytest.raises(Gone):
+            world.do("A", a.add.on(gone.member)(1))
+        del behind
+
+
+def test_who_is_busy_or_has_no_such_handler_says_so() -> None:
+    class Small(Sums):
+        def make(self) -> list[Block]:
+            blocks = super().make()
+            self.rpc._at_once = 2
+            return blocks
+
+    with World(Small, members=2) as world:
+        a = world.apps["A"]
+        b = a.address("B")
+        for _ in range(2):
+            world.spawn("A", a.wait.on(b)(5))
+        world.advance(0.1)
+        with pytest.raises(RemoteError, match="Busy"):
+            world.do("A", a.add.on(b)(1))
+        world.advance(6)
+        assert world.do("A", a.add.on(b)(1)) == 2
+        del world.apps["B"].rpc._procedures["add"]
+        with pytest.raises(RemoteError, match="'add' is no handler of 'sums'"):
+            world.do("A", a.add.on(b)(1))
+
+
+def test_a_handler_is_checked_where_it_is_made() -> None:
+    rpc = Rpc("checks")
+
+    def plain() -> None: ...
+
+    async def many(*values: int) -> None: ...
+
+    async def once() -> None: ...
+
+    for wrong in (plain, many):
+        with pytest.raises(UsageError):
+            rpc.handler(wrong)  # type: ignore[arg-type]
+    rpc.handler(once)
+    with pytest.raises(UsageError, match="already"):
+        rpc.handler(once)
+
+
+# ---- random calls under faults
+
+
+class History:
+    def __init__(self) -> None:
+        self.ran: Counter[tuple[str, str]] = Counter()  # (asked, question) -> how often its handler ran
+        self.logs: list[Log] = []
+        self.unfinished: list[str] = []
+        self.wrong: list[str] = []
+
+
+class LoggedRpc(Rpc):
+    """Notes what was delivered in order, to be compared with what ran."""
+
+    log: Log
+
+    def _on_batch(self, batch: Batch) -> None:
+        if batch.order is TOTAL:
+            self.log += [("op", payload[-20:]) for payload in batch.payloads]
+        super()._on_batch(batch)
+
+    def _on_view(self, view: View) -> None:
+        self.log.append(("view", view.id))
+        super()._on_view(view)
+
+
+class Talker(Service):
+    """Asks others at random, of itself and in order."""
+
+    def __init__(self, history: History) -> None:
+        self.history = history
+        self.ordered: list[str] = []
+        super().__init__()
+
+    def make(self) -> list[Block]:
+        self.rpc = LoggedRpc("talk")
+        self.rpc.log = []
+        self.history.logs.append(self.rpc.log)
+
+        @self.rpc.handler
+        async def ask(question: str, seconds: float) -> str:
+            self.history.ran[str(self.shared.me), question] += 1
+            await asyncio.sleep(seconds)
+            if question.endswith("7"):
+                raise ValueError(question)
+            return f"{self.shared.me.name} to {question}"
+
+        @self.rpc.handler
+        async def step(question: str) -> int:
+            before = len(self.ordered)
+            await asyncio.sleep(0.001)
+            if len(self.ordered) != before:
+                self.history.wrong.append(f"two ordered handlers ran at once at {self.shared.me}")
+            self.ordered.append(question)
+            return len(self.ordered)
+
+        self.ask, self.step = ask, step
+        return [self.rpc]
+
+    async def live(self) -> None:
+        me = self.shared.me
+        random = Random(f"{me}")
+        for number in range(40):
+            await asyncio.sleep(random.random() / 10)
+            question = f"{me}/{number}".rjust(20, "-")
+            try:
+                async with asyncio.timeout(20):
+                    if random.random() < 0.3:
+                        await self.step.on_all(order=TOTAL, timeout=5)(question)
+                    else:
+                        await self._ask(question, random)
+            except RingcastError:
+                await asyncio.sleep(0.1)
+            except TimeoutError:
+                self.history.unfinished.append(question)
+        await asyncio.Event().wait()
+
+    async def _ask(self, question: str, random: Random) -> None:
+        asked = random.sample(self.shared.members, random.randint(1, len(self.shared.members)))
+        gather = random.choice(["first", "majority", "all"])
+        seconds, limit = random.choice([(0, 4), (0, None), (0.01, None), (0.5, None), (3600, 1)])
+        call = self.ask.on_all(asked, gather=gather, timeout=limit)  # type: ignore[arg-type]
+        answers = await call(question, seconds)
+        self.history.wrong += wrong_answers(answers, asked, gather, question, self.history)
+
+
+def wrong_answers(
+    answers: list[Answer[str]], asked: list[Address], gather: str, question: str, history: History
+) -> list[str]:
+    """What the promise forbids: two answers of one member, one of a stranger, a value that its handler did not give."""
+    found = []
+    members = [answer.member for answer in answers]
+    if len(set(members)) != len(members) or not set(members) <= set(asked):
+        found.append(f"{question}: answers of {members}, asked were {asked}")
+    good = sum(answer.ok for answer in answers)
+    enough = {"first": 1, "majority": len(asked) // 2 + 1, "all": len(asked) + 1}[gather]
+    if good < enough and len(answers) != len(asked):
+        found.append(f"{question}: {gather} ended with {good} good of {len(answers)}")
+    for answer in answers:
+        ran = history.ran[str(answer.member), question]
+        told = answer.ok or isinstance(answer.error, RemoteError)
+        if ran > 1 or (told and ran != 1):
+            found.append(f"{question}: the handler of {answer.member} ran {ran} times")
+        if answer.ok and (answer.value != f"{answer.member.name} to {question}" or question.endswith("7")):
+            found.append(f"{question}: {answer.member} answered {answer.value!r}")
+        if isinstance(answer.error, RemoteError) and not (answer.error.kind == "ValueError" and question[-1] == "7"):
+            found.append(f"{question}: {answer.error}")
+    return found
+
+
+def troubled(seed: int) -> list[str]:
+    """What went against the promise of Rpc in one seed."""
+    history = History()
+    with World(lambda: Talker(history), members=4, seed=seed) as world:
+        world.trouble(5, faults=4)
+        world.settle(60)
+        world.advance(25)
+        found = [*history.wrong, *differing(history.logs)]
+        found += [f"{question} never ended" for question in history.unfinished]
+        for name, app in world.apps.items():
+            delivered = [item for what, item in app.rpc.log if what == "op"]
+            ran = [question.encode() for question in app.ordered]
+            if ran != delivered:
+                found.append(f"{name} was given {len(delivered)} ordered calls and ran {len(ran)}, or in another order")
+            if app.rpc._calls or app.rpc._running:
+                found.append(f"{name} still has calls {list(app.rpc._calls)} and handlers {list(app.rpc._running)}")
+        return found
+
+
+@pytest.mark.parametrize("seed", range(FIRST_SEED, FIRST_SEED + SEEDS))
+def test_whatever_goes_wrong_every_call_ends_with_true_answers(seed: int) -> None:
+    assert troubled(seed) == []
+
+
+def _answers_to_the_last_call(self: Rpc, sender: Address, number: int, what: int, body: bytes) -> None:
+    right(self, sender, max(self._calls, default=0), what, body)
+
+
+def _view_is_ignored(self: Rpc, view: View) -> None:
+    self.log.append(("view", view.id))  # type: ignore[attr-defined]
+
+
+async def _cancels_nobody(self: Rpc, number: int, members: list[Address]) -> None:
+    pass
+
+
+async def _ordered_at_once(self: Rpc) -> None:
+    while self._ordered:
+        self._start(*self._ordered.popleft())
+    self._worker = None
+
+
+right: Callable[..., None] = Rpc._answered
+PLANTED: dict[str, tuple[type, str, Callable[..., Any]]] = {
+    "an answer goes to the last call": (Rpc, "_answered", _answers_to_the_last_call),
+    "who has gone is waited for": (LoggedRpc, "_on_view", _view_is_ignored),
+    "a call that ended cancels nobody": (Rpc, "_cancel", _cancels_nobody),
+    "ordered calls run side by side": (Rpc, "_work", _ordered_at_once),
+}
+
+
+@pytest.mark.parametrize("mistake", PLANTED)
+def test_a_planted_mistake_is_caught(mistake: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(*PLANTED[mistake])
+    assert any(troubled(seed) for seed in range(4))
