@@ -13,7 +13,7 @@ from typing import Any
 from ringcast.model import Address, Event, Kind, ViewId
 from ringcast.trace.header import Header
 from ringcast.trace.reader import Recording
-from ringcast.trace.recorder import MemoryRecorder
+from ringcast.trace.recorder import MemoryRecorder, closed_event
 
 MS = 1_000_000
 
@@ -97,11 +97,15 @@ class Story:
         return self.purge(sender, last)
 
     def recordings(self, cut: str = "") -> list[Recording]:
-        """Everybody's recording, closed now, except those in `cut`."""
-        for name, recorder in self.recorders.items():
-            if name not in cut:
-                recorder.close(self.now_ns + MS)
-        return [recorder.recording() for recorder in self.recorders.values()]
+        """Everybody's recording, as if closed now, except those in `cut`. The story may go on after it."""
+        return [
+            recorder.recording() if name in cut or recorder.closed else self._closed(recorder)
+            for name, recorder in self.recorders.items()
+        ]
+
+    def _closed(self, recorder: MemoryRecorder) -> Recording:
+        events = [*recorder.events, closed_event(self.now_ns + MS, "ended")]
+        return Recording.of(recorder.header, events, closed=True)
 
 
 def addresses(names: Iterable[str]) -> list[Address]:
