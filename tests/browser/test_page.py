@@ -15,6 +15,7 @@ pytest.importorskip("starlette", reason="the page needs starlette: pip install '
 
 from playwright.sync_api import Browser, Page
 
+from browser.looks import CONTRAST
 from browser.served import browsing, opened, served, until_views
 from ringcast.lab import Company, Stage
 from ringcast.trace import FileRecorder
@@ -150,33 +151,6 @@ def test_a_reader_that_stops_is_named_by_who_waits(browser: Browser, simulated: 
     assert "C" in page.inner_text("#waits")
     assert heard == []
     page.close()
-
-
-CONTRAST = """
-() => {
-  const parts = (color) => color.match(/[\\d.]+/g).slice(0, 3).map((n) => {
-    const c = Number(n) / 255;
-    return c <= 0.03928 ? c / 12.92 : ((c + 0.055) / 1.055) ** 2.4;
-  });
-  const light = (color) => { const [r, g, b] = parts(color); return 0.2126 * r + 0.7152 * g + 0.0722 * b; };
-  const ground = (node) => {
-    for (let at = node; at; at = at.parentElement) {
-      const color = getComputedStyle(at).backgroundColor;
-      if (color !== "rgba(0, 0, 0, 0)" && color !== "transparent") return color;
-    }
-    return "rgb(255, 255, 255)";
-  };
-  const WORDS = "h1, h2, p, li, td, th, label, button, select, input, span, b, output, summary";
-  const poor = [];
-  for (const node of document.querySelectorAll(WORDS)) {
-    if (!node.innerText?.trim() || node.closest("[hidden]")) continue;
-    const [a, b] = [light(getComputedStyle(node).color), light(ground(node))];
-    const ratio = (Math.max(a, b) + 0.05) / (Math.min(a, b) + 0.05);
-    if (ratio < 4.5) poor.push(`${node.tagName} ${node.className} ${ratio.toFixed(2)}: ${node.innerText.slice(0, 30)}`);
-  }
-  return [...new Set(poor)];
-}
-"""
 
 
 @pytest.mark.parametrize("scheme", ["light", "dark"])

@@ -84,19 +84,10 @@ def command(
 ) -> int:
     """Judge the recordings in or below each URI, run by run: did every guarantee hold?"""
     parse_require(require)
-    if by_checkers and judged_by not in ("auto", "checkers"):
-        raise UsageError(f"--checkers and --judge {judged_by} exclude each other")
-    judged_by = "checkers" if by_checkers else judged_by
     needs_spark = [name for name, given in (("--master", master), ("--conf", conf), ("--tables", tables)) if given]
-    if needs_spark and judged_by in ("local", "checkers"):
-        raise UsageError(
-            f"{needs_spark[0]} and {'--checkers' if by_checkers else '--judge ' + judged_by} exclude each other"
-        )
+    judged_by = chosen_judge(judged_by, by_checkers, needs_spark)
     if (incremental or with_events) and tables is None:
         raise UsageError(f"{'--incremental' if incremental else '--events'} needs --tables")
-    if judged_by == "auto" and not needs_spark and (lacking := _lacks_packages()):
-        say_progress(f"judging by the checkers: {lacking}")
-        judged_by = "checkers"
     if judged_by == "checkers":
         told = Told("checkers", judged_by_checkers(uris, require))
     else:
@@ -106,6 +97,21 @@ def command(
         return 0
     emit_json(told.to_json()) if as_json else click.echo(_told_in_words(told))
     return together(list(told.runs.values())).exit_code
+
+
+def chosen_judge(judged_by: str, by_checkers: bool, needs_spark: list[str]) -> str:
+    """Who judges; `needs_spark` are the options given that only Spark understands."""
+    if by_checkers and judged_by not in ("auto", "checkers"):
+        raise UsageError(f"--checkers and --judge {judged_by} exclude each other")
+    judged_by = "checkers" if by_checkers else judged_by
+    if needs_spark and judged_by in ("local", "checkers"):
+        raise UsageError(
+            f"{needs_spark[0]} and {'--checkers' if by_checkers else '--judge ' + judged_by} exclude each other"
+        )
+    if judged_by == "auto" and not needs_spark and (lacking := _lacks_packages()):
+        say_progress(f"judging by the checkers: {lacking}")
+        judged_by = "checkers"
+    return judged_by
 
 
 def _by_rules(
@@ -163,7 +169,7 @@ def lacks_spark() -> str | None:
 def judged_by_checkers(uris: tuple[str, ...], require: tuple[str, ...]) -> dict[str, Judgement]:
     """The judgement of each run by the checkers; the groups of a run are judged apart."""
     judged = {}
-    for run, recordings in read_runs([_local(uri) for uri in uris]).items():
+    for run, recordings in read_runs([local_path(uri) for uri in uris]).items():
         groups: dict[str, list[Any]] = {}
         for recording in recordings:
             groups.setdefault(recording.header.group, []).append(recording)
@@ -171,7 +177,7 @@ def judged_by_checkers(uris: tuple[str, ...], require: tuple[str, ...]) -> dict[
     return judged
 
 
-def _local(uri: str) -> Path:
+def local_path(uri: str) -> Path:
     parts = urlparse(uri)
     if parts.scheme not in ("", "file"):
         raise UsageError(f"{uri} is not on this machine: the checkers read local recordings only")

@@ -2,13 +2,50 @@
 
 One pure fold from trace events to what is drawn (`Scene`), one shape for the three sources, a small ASGI app around it.
 The page draws and computes nothing. It changes nothing in a real group.
+
+Names are loaded when they are first used: the report draws with these components and needs no server.
 """
 
-from ringcast.page.live import Live
-from ringcast.page.recorded import Recorded
-from ringcast.page.scene import Scene
-from ringcast.page.serving import serve
-from ringcast.page.simulated import Simulated
-from ringcast.page.source import Source
+from importlib import import_module
+from typing import TYPE_CHECKING, Any
 
-__all__ = ["Live", "Recorded", "Scene", "Simulated", "Source", "serve"]
+if TYPE_CHECKING:
+    from ringcast.page.assets import asset, joined_modules
+    from ringcast.page.clocks import shifts
+    from ringcast.page.live import Live
+    from ringcast.page.recorded import Recorded
+    from ringcast.page.scene import Scene, is_harness
+    from ringcast.page.serving import serve
+    from ringcast.page.simulated import Simulated
+    from ringcast.page.source import Source
+
+_HOMES = {
+    "assets": ("asset", "joined_modules"),
+    "clocks": ("shifts",),
+    "live": ("Live",),
+    "recorded": ("Recorded",),
+    "scene": ("Scene", "is_harness"),
+    "serving": ("serve",),
+    "simulated": ("Simulated",),
+    "source": ("Source",),
+}
+_HOME_OF = {name: home for home, names in _HOMES.items() for name in names}
+
+__all__ = [
+    "Live",
+    "Recorded",
+    "Scene",
+    "Simulated",
+    "Source",
+    "asset",
+    "is_harness",
+    "joined_modules",
+    "serve",
+    "shifts",
+]
+
+
+def __getattr__(name: str) -> Any:
+    if name not in _HOME_OF:
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    return getattr(import_module(f"{__name__}.{_HOME_OF[name]}"), name)

@@ -15,10 +15,11 @@ from typing import Any
 
 from ringcast.checkers import Judgement, judge
 from ringcast.errors import UsageError
-from ringcast.model import SECOND, Address, Event, Kind, ViewId
+from ringcast.model import SECOND, Address, Event, Kind
+from ringcast.page.clocks import shifts
 from ringcast.page.log import Log
 from ringcast.page.scene import Scene, is_harness
-from ringcast.page.source import number_of
+from ringcast.page.source import number_of, text_of
 from ringcast.trace import Recording, read_run
 
 MOST_EVENTS = 2_000_000
@@ -113,7 +114,9 @@ class Recorded:
         }
 
     def act(self, what: str, words: Mapping[str, Any]) -> None:
-        if what == "seek":
+        if what == "seek" and "who" in words:
+            self.seek(self._time_of(text_of(words, "who"), int(number_of(words, "index", 0, 2**53))))
+        elif what == "seek":
             length = (self._times[-1] - self._times[0]) / SECOND
             self.seek(self._times[0] + round(number_of(words, "t", 0, max(length, 0)) * SECOND))
         elif what == "play":
@@ -127,6 +130,13 @@ class Recorded:
         else:
             raise UsageError(f"a recording cannot do {what!r}")
         self._has_news = True
+
+    def _time_of(self, who: str, index: int) -> int:
+        """When this event of this member happened."""
+        for t_ns, _, place, member, _ in self._moments:
+            if place == index and str(member) == who:
+                return t_ns
+        raise UsageError(f"these recordings hold no event {index} of {who}")
 
     def _verdict(self, begin_ns: int) -> dict[str, Any]:
         assert self._judgement is not None
@@ -204,30 +214,8 @@ def _in_order(recordings: Sequence[Recording], clocks: list[str]) -> list[Moment
     ]
     clocks += list(dict.fromkeys(recording.header.clock for recording in recordings))
     if len(clocks) > 1:
-        shifts = _shifts([recording.header.clock for recording in recordings], moments, clocks)
-        moments = [
-            (t_ns + shifts[recordings[number].header.clock], number, index, who, event)
-            for t_ns, number, index, who, event in moments
-        ]
+        clock_of = [recording.header.clock for recording in recordings]
+        add = shifts((clock_of[number], event) for _, number, _, _, event in moments)
+        moments = [(t_ns + add[clock_of[n]], n, index, who, event) for t_ns, n, index, who, event in moments]
     moments.sort(key=lambda moment: moment[:3])
     return moments
-
-
-def _shifts(clock_of: Sequence[str], moments: Sequence[Moment], clocks: Sequence[str]) -> dict[str, int]:
-    """What to add to each clock so that the first view that it shares with an earlier one happens at one moment."""
-    installed: dict[str, dict[ViewId, int]] = {clock: {} for clock in clocks}
-    for t_ns, number, _, _, event in moments:
-        if event.kind is Kind.VIEW and event.view is not None:
-            installed[clock_of[number]].setdefault(event.view, t_ns)
-    shifts = {clocks[0]: 0}
-    for clock in clocks[1:]:
-        shifts[clock] = _shift(installed, shifts, clock)
-    return shifts
-
-
-def _shift(installed: Mapping[str, Mapping[ViewId, int]], shifts: Mapping[str, int], clock: str) -> int:
-    for other, shift in shifts.items():
-        for view, t_ns in installed[clock].items():
-            if view in installed[other]:
-                return installed[other][view] + shift - t_ns
-    return 0

@@ -16,6 +16,7 @@ from ringcast.model import SECOND, STREAMS_PER_EPOCH, Address, Event, Kind, View
 from ringcast.page.meter import Meter
 from ringcast.trace import as_address, as_addresses, detail_of
 
+# Kept with `history=1`, which is right for what changes while one looks; a report keeps more.
 MOST_VIEWS = 400
 MOST_SPANS = 1_200
 MOST_FAULTS = 400
@@ -25,6 +26,7 @@ MOST_STEPS = 60
 MOST_SAMPLES = 600
 SAMPLE_NS = SECOND // 2
 
+_INSTANT = frozenset(("crash", "crashed", "kill", "start", "leave", "death"))
 PRIVATE = 1  # the channel of private messages; 0 is the multicast, the others carry no messages of applications
 
 
@@ -61,17 +63,18 @@ class LinkScene:
 class Scene:
     """Everything that is drawn at one moment."""
 
-    def __init__(self) -> None:
+    def __init__(self, history: int = 1) -> None:
         self.now_ns = 0
         self.begin_ns: int | None = None
+        self._most_views, self._most_merges = MOST_VIEWS * history, MOST_MERGES * history
         self.events = 0
         self.members: dict[str, MemberScene] = {}
         self._links: dict[tuple[str, str], LinkScene] = {}
         self._views: dict[str, dict[str, Any]] = {}
-        self._spans: deque[dict[str, Any]] = deque(maxlen=MOST_SPANS)
+        self._spans: deque[dict[str, Any]] = deque(maxlen=MOST_SPANS * history)
         self._open: dict[str, dict[str, Any]] = {}  # the span that each member is in
-        self._faults: deque[dict[str, Any]] = deque(maxlen=MOST_FAULTS)
-        self._suspicions: deque[dict[str, Any]] = deque(maxlen=MOST_SUSPICIONS)
+        self._faults: deque[dict[str, Any]] = deque(maxlen=MOST_FAULTS * history)
+        self._suspicions: deque[dict[str, Any]] = deque(maxlen=MOST_SUSPICIONS * history)
         self._merges: dict[str, dict[str, Any]] = {}
         self._samples: deque[tuple[int, dict[str, int]]] = deque(maxlen=MOST_SAMPLES)  # received per second
         self._next_sample_ns = 0
@@ -230,7 +233,7 @@ class Scene:
                 "t": t_ns,
                 "at": [],
             }
-            while len(self._views) > MOST_VIEWS:
+            while len(self._views) > self._most_views:
                 self._views.pop(next(iter(self._views)))
         return view
 
@@ -261,7 +264,7 @@ class Scene:
         merge = self._merges.get(name)
         if merge is None:
             merge = self._merges[name] = {"id": name, "t": event.t_ns, "steps": deque(maxlen=MOST_STEPS), "end": None}
-            while len(self._merges) > MOST_MERGES:
+            while len(self._merges) > self._most_merges:
                 self._merges.pop(next(iter(self._merges)))
         step = {"t": event.t_ns, "member": key, "step": str(detail.get("step"))}
         outcome = detail.get("outcome")
@@ -281,16 +284,21 @@ class Scene:
 
     def _on_fault(self, event: Event) -> None:
         detail = detail_of(event.detail)
-        what, members = str(detail.get("what")), [str(name) for name in detail.get("members") or ()]
-        instant = what in ("crash", "kill", "start", "leave", "death")
-        fault = {"what": what, "members": members, "amount": detail.get("amount") or 0, "from": event.t_ns, "to": None}
-        if instant:
-            fault["to"] = event.t_ns
+        what = str(detail.get("what"))
+        fault = {
+            "what": what,
+            "members": _struck(detail),
+            "amount": detail.get("amount") or 0,
+            "from": event.t_ns,
+            "to": event.t_ns if what in _INSTANT else None,
+        }
         self._faults.append(fault)
 
     def _on_heal(self, event: Event) -> None:
         detail = detail_of(event.detail)
-        what, members = str(detail.get("what")), [str(name) for name in detail.get("members") or ()]
+        if event.peer is not None:  # A process that was stopped runs again.
+            return
+        what, members = str(detail.get("what", "all")), _struck(detail)
         for fault in self._faults:
             if fault["to"] is None and (what == "all" or (fault["what"] == what and fault["members"] == members)):
                 fault["to"] = event.t_ns
@@ -416,6 +424,13 @@ class Scene:
 def is_harness(who: Address) -> bool:
     """Not a process of the group: whoever injected faults and recorded that."""
     return who.name == "harness" and who.incarnation == 0
+
+
+def _struck(detail: Mapping[str, Any]) -> list[str]:
+    """Whom a fault concerns: members, or the two sides of a cut."""
+    if "left" in detail and "right" in detail:
+        return [" ".join([*map(str, detail["left"]), "|", *map(str, detail["right"])])]
+    return [str(name) for name in detail.get("members") or ()]
 
 
 def _is_of_application(event: Event) -> bool:

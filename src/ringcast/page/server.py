@@ -11,7 +11,6 @@ import asyncio
 import contextlib
 import hmac
 from collections.abc import AsyncIterator, Awaitable, Callable
-from pathlib import Path
 from typing import Any
 
 import msgspec
@@ -24,9 +23,9 @@ from starlette.routing import Mount, Route
 from starlette.staticfiles import StaticFiles
 
 from ringcast.errors import RingcastError
+from ringcast.page.assets import STATIC
 from ringcast.page.source import Source
 
-STATIC = Path(__file__).parent / "static"
 QUIET_SECONDS = 15.0  # a comment on the stream, so that a dead browser is noticed
 MOST_LOOKERS = 32
 MOST_BODY = 64 * 1024

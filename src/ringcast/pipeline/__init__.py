@@ -7,14 +7,12 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from ringcast.pipeline.checking import Checked, Request, check, judge_local, outcome_of_one
+    from ringcast.pipeline.checking import Checked, Request, check, judge_local
     from ringcast.pipeline.history import PLANTED, Period, Planted, Shape, make_period, write_recordings
     from ringcast.pipeline.java import JavaNotFound, find_java_home
     from ringcast.pipeline.judging import Application, rule_steps
-    from ringcast.pipeline.metrics import Metrics
     from ringcast.pipeline.reading import read, segment_files
-    from ringcast.pipeline.report import Subject, gather, render
-    from ringcast.pipeline.report.writing import write_report
+    from ringcast.pipeline.reporting import judged_of, write_report
     from ringcast.pipeline.results import describe_tables
     from ringcast.pipeline.segment import decode
     from ringcast.pipeline.session import settings_of, spark_session
@@ -22,13 +20,11 @@ if TYPE_CHECKING:
     from ringcast.pipeline.sweep import run_seeds
 
 _HOMES = {
-    "checking": ("Checked", "Request", "check", "judge_local", "outcome_of_one"),
+    "checking": ("Checked", "Request", "check", "judge_local"),
     "history": ("PLANTED", "Period", "Planted", "Shape", "make_period", "write_recordings"),
     "java": ("JavaNotFound", "find_java_home"),
     "judging": ("Application", "rule_steps"),
-    "metrics": ("Metrics",),
-    "report": ("Subject", "gather", "render"),
-    "report.writing": ("write_report",),
+    "reporting": ("judged_of", "write_report"),
     "reading": ("read", "segment_files"),
     "results": ("describe_tables",),
     "segment": ("decode",),
@@ -43,23 +39,19 @@ __all__ = [
     "Application",
     "Checked",
     "JavaNotFound",
-    "Metrics",
     "Period",
     "Planted",
     "Request",
     "Shape",
-    "Subject",
     "check",
     "decode",
     "describe_tables",
     "find_java_home",
-    "gather",
     "judge_local",
+    "judged_of",
     "make_period",
-    "outcome_of_one",
     "pack",
     "read",
-    "render",
     "rule_steps",
     "run_seeds",
     "segment_files",

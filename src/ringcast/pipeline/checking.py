@@ -10,6 +10,7 @@ import glob
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
+from typing import TYPE_CHECKING, TypeVar
 from urllib.parse import urlparse
 
 from ringcast.checkers import Judgement
@@ -22,6 +23,10 @@ from ringcast.pipeline.session import spark_session
 from ringcast.pipeline.writing import TableStore, unseen, write_events, write_tables
 from ringcast.trace import SUFFIX, TraceError
 
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
+
+T = TypeVar("T")
 LOCAL_BYTES = 32 << 20  # of recordings; below this `auto` judges in this process (about five million events)
 JUDGES = ("auto", "spark", "local")
 Say = Callable[[str], None]
@@ -60,19 +65,24 @@ def check(request: Request, say: Say = lambda _: None) -> Checked:
         return _by_spark(spark, request, uris)
 
 
-def outcome_of_one(request: Request, say: Say = lambda _: None) -> Outcome:
-    """Everything about the one run in these recordings; UsageError if there are several."""
+def use_outcome_of_one(
+    request: Request, use: Callable[[Outcome, SparkSession | None], T], say: Say = lambda _: None
+) -> T:
+    """`use` gets everything about the one run in these recordings while Spark, if it judged, still runs.
+
+    UsageError if there are several runs.
+    """
     uris = [as_uri(uri) for uri in request.uris]
     judge = request.judge if request.judge != "auto" else _fitting(request, uris)
     if judge == "local":
         found = {outcome.run: outcome for outcome in judge_local(uris, request.require)}
-        return found[_only_run(_checked("local", list(found.values())))]
+        return use(found[_only_run(_checked("local", list(found.values())))], None)
     with spark_session(request.master, request.settings) as spark, watched(spark, say):
         application = Application(segment_files(spark, uris), request.require)
         try:
             judged = application.judge()
             run = _only_run(_without_strays(Checked("spark", judged, _unread(application.bad_files()))))
-            return application.outcome(run, judged[run])
+            return use(application.outcome(run, judged[run]), spark)
         finally:
             application.close()
 

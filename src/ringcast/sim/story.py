@@ -64,7 +64,8 @@ def _view(event: Event) -> str:
 def _fault(event: Event) -> str:
     detail = event.detail or {}
     amount = f" {detail['amount']:g}" if detail.get("amount") else ""
-    return " ".join([f"{detail.get('what')}{amount}", *detail.get("members", ())])
+    sides = [*detail.get("left", ()), "|", *detail.get("right", ())] if "left" in detail else []
+    return " ".join([f"{detail.get('what', 'all')}{amount}", *detail.get("members", ()), *sides])
 
 
 _WORDS: dict[Kind, Callable[[Event], str]] = {

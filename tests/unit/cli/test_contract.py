@@ -34,7 +34,7 @@ RELIED_ON = {
     ("bench", "pipeline"): "--deliveries",
     ("simulate",): "--seed --first-seed --seeds --members --record --shrink --planted-bugs --spark --master",
     ("check",): "--master --require",
-    ("report",): "-o",
+    ("report",): "-o --checkers --judge --require",
     ("demo",): "--quick --members --record",
 }
 
@@ -87,6 +87,7 @@ MISTAKES = [
     ("check EMPTY --checkers --master local", "exclude each other"),
     ("report EMPTY", "Missing option '-o'"),
     ("report EMPTY -o x.html", "no recording in"),
+    ("report EMPTY -o nowhere/x.html", "there is no directory nowhere"),
     ("trace ls JUNK", "not a directory with recordings"),
     ("trace head EMPTY -n 0", "'-n'"),
     ("trace head EMPTY --kind NOPE", "'NOPE' is not one of"),

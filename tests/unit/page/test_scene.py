@@ -104,3 +104,12 @@ def test_nothing_grows_without_a_bound() -> None:
     drawn = scene.drawn()
     assert len(drawn["spans"]) == MOST_SPANS
     assert len(drawn["faults"]) == MOST_FAULTS
+
+
+def test_a_cut_of_two_sides_names_them_and_ends_with_the_heal_of_a_real_harness() -> None:
+    scene = Scene()
+    scene.on_event(HARNESS, Event(Kind.FAULT, SECOND, detail={"what": "cut", "left": ["A", "B"], "right": ["C"]}))
+    scene.on_event(HARNESS, Event(Kind.HEAL, 3 * SECOND, value=1))
+    cut, heal = scene.drawn()["faults"]
+    assert (cut["what"], cut["whom"], cut["from"], cut["to"]) == ("cut", ["A B | C"], 0.0, 2.0)
+    assert heal["what"] == "heal"

@@ -74,3 +74,7 @@ export function seconds(value) {
 export function shortKey(key) {
   return key.split("#")[0];
 }
+
+export function viewLabel(view) {
+  return view ? view.replace(/#[^|]*/, "") : "no view";
+}

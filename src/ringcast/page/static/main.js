@@ -119,12 +119,20 @@ document.addEventListener("keydown", (event) => {
   }
 });
 
+// What stands behind the # of the address: a simulated run, or an event of a recording (the report links to those).
 function openShared() {
   const shared = new URLSearchParams(location.hash.slice(1));
+  if (shared.has("event") && latest?.about.mode === "recording") {
+    const [who, index] = [shared.get("event").replace(/\/[^/]*$/, ""), Number(shared.get("event").replace(/.*\//, ""))];
+    showEvidence([{ who, index }]);
+    act("seek", { who, index });
+    return;
+  }
   if (!shared.has("seed") || latest?.about.mode !== "simulated") return;
   act("again", { seed: Number(shared.get("seed")), members: Number(shared.get("members") ?? 5), t: Number(shared.get("t") ?? 0), acts: shared.get("acts") ?? "" });
 }
 
+window.addEventListener("hashchange", openShared);
 prepareMap(act);
 prepareTimeline(goTo);
 window.addEventListener("resize", () => { if (latest) draw(); });

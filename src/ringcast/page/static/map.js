@@ -1,7 +1,7 @@
 // Members on a circle, and the links between them. In a simulated world links are cut by dragging across them, members
 // isolated by dragging them out; every gesture has a key and a button as well.
 
-import { colorOf, drawing, keyed, setAttribute, setText, shortKey } from "./look.js";
+import { colorOf, drawing, keyed, setAttribute, setText, shortKey, viewLabel } from "./look.js";
 
 const RADIUS = 98;
 const OUT = 138;
@@ -116,10 +116,6 @@ function changeNode(node, member, about) {
   setAttribute(badge, "y", place.y < -RADIUS / 2 ? -27 : 34);
   const words = `${member.name}, ${isOn(member) ? `in view ${viewLabel(member.view)}` : member.state}`;
   setAttribute(node, "aria-label", [words, ...marks.filter(Boolean)].join(", "));
-}
-
-export function viewLabel(view) {
-  return view ? view.replace(/#[^|]*/, "") : "no view";
 }
 
 // ---- keys

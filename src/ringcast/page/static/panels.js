@@ -1,7 +1,8 @@
 // Windows, waits, suspicions, merges, rates and the verdict.
 
-import { colorOf, element, keyed, seconds, setAttribute, setText, shortKey } from "./look.js";
-import { isDeaf, isFrozen, latestOfEachName, viewLabel } from "./map.js";
+import { colorOf, element, keyed, seconds, setAttribute, setText, shortKey, viewLabel } from "./look.js";
+import { isDeaf, isFrozen, latestOfEachName } from "./map.js";
+import { axisLook, lineSeries } from "./paint.js";
 
 export function drawMembers(scene, about, act) {
   const parent = document.getElementById("members");
@@ -93,15 +94,11 @@ export function drawRates(scene) {
   if (key !== chartNames) {
     chartNames = key;
     if (chart) chart.destroy();
-    const axis = { stroke: style.getPropertyValue("--soft"), grid: { stroke: style.getPropertyValue("--line") } };
-    const colors = ["#0072b2", "#d55e00", "#009e73", "#cc79a7", "#e69f00", "#56b4e9", "#9a8700", "#7a7f87"];
+    const axis = axisLook(style);
     chart = new window.uPlot({
       width: Math.max(240, parent.clientWidth), height: 200, cursor: { drag: { setScale: false } },
       scales: { x: { time: false } }, axes: [axis, { ...axis, size: 60 }],
-      series: [{ label: "time (s)" }, ...rates.members.map((member, n) => ({
-        label: member.replace(/#.*/, ""), stroke: colors[n % colors.length], width: 1.5, dash: n >= colors.length ? [4, 3] : [],
-        points: { show: false },
-      }))],
+      series: [{ label: "time (s)" }, ...rates.members.map((member, n) => lineSeries(shortKey(member), n))],
     }, data, parent);
   } else chart.setData(data);
 }

@@ -1,7 +1,8 @@
 // Views of each member over time, faults drawn across all of them. A click goes to that moment.
 
-import { colorOf, element, inkOn, keyed, seconds, setText, shortKey } from "./look.js";
-import { latestOfEachName, viewLabel } from "./map.js";
+import { element, keyed, seconds, setText, shortKey, viewLabel } from "./look.js";
+import { latestOfEachName } from "./map.js";
+import { faultWords, paintBlocks, paintFaults } from "./paint.js";
 
 const canvas = document.getElementById("timeline");
 const LEFT = 76;
@@ -57,21 +58,14 @@ export function drawTimeline(scene, about) {
   const row = new Map(names.map((name, n) => [name, TOP + n * ROW]));
   paint.fillStyle = ink;
   for (const [name, y] of row) paint.fillText(name.slice(0, 10), 4, y + 14);
-  for (const one of scene.spans) {
-    const y = row.get(shortKey(one.member));
-    const to = one.to ?? scene.now;
-    if (y === undefined || to < span.from) continue;
-    const left = x(Math.max(one.from, span.from));
-    const wide = Math.max(1.5, x(to) - left);
-    paint.fillStyle = colorOf(one.view);
-    paint.fillRect(left, y + 2, wide, ROW - 5);
-    const label = viewLabel(one.view);
-    if (wide > paint.measureText(label).width + 8) {
-      paint.fillStyle = inkOn(colorOf(one.view));
-      paint.fillText(label, left + 4, y + 14);
-    }
-  }
-  drawFaults(paint, scene, x, height, bad, soft);
+  const inSight = (one) => (one.to ?? scene.now) >= span.from;
+  const timed = (one) => ({ ...one, from: Math.max(one.from, span.from), to: one.to ?? scene.now });
+  const blocks = scene.spans.filter((one) => row.has(shortKey(one.member)) && inSight(one)).map((one) => ({
+    ...timed(one), label: viewLabel(one.view), top: row.get(shortKey(one.member)) + 2, height: ROW - 5,
+  }));
+  paintBlocks(paint, blocks, x, 1, ink);
+  const faults = scene.faults.filter(inSight).map((one) => ({ ...timed(one), words: faultWords(one) }));
+  paintFaults(paint, faults, x, 1, { top: TOP - 6, bottom: height - 16, words: 12, bad, soft });
   for (const one of scene.suspicions) {
     const y = row.get(shortKey(one.by));
     if (y === undefined || one.t < span.from) continue;
@@ -91,33 +85,6 @@ export function drawTimeline(scene, about) {
     paint.fillText(`${Number(t.toFixed(6))} s`, x(t), height - 4);
   }
   drawViews(scene);
-}
-
-// A line across all rows where a fault begins, a lane above them for as long as it lasts.
-function drawFaults(paint, scene, x, height, bad, soft) {
-  let lastLabel = -1e9;
-  for (const fault of scene.faults) {
-    const to = fault.to ?? scene.now;
-    if (to < span.from) continue;
-    const left = x(Math.max(fault.from, span.from));
-    const isHeal = fault.what === "heal";
-    paint.fillStyle = isHeal ? soft : bad;
-    if (!isHeal) paint.fillRect(left, TOP - 6, Math.max(1, x(to) - left), 4);
-    paint.setLineDash([4, 3]);
-    paint.strokeStyle = isHeal ? soft : bad;
-    paint.beginPath();
-    paint.moveTo(left + 0.5, TOP - 6);
-    paint.lineTo(left + 0.5, height - 16);
-    paint.stroke();
-    paint.setLineDash([]);
-    const more = fault.whom.length > 2 ? ` and ${fault.whom.length - 1} more` : "";
-    const whom = more ? fault.whom[0] : fault.whom.join(", ");
-    const label = `${fault.what} ${whom}${more}`;
-    if (left > lastLabel) {
-      paint.fillText(label, left + 2, 12);
-      lastLabel = left + paint.measureText(label).width + 8;
-    }
-  }
 }
 
 function niceStep(length) {

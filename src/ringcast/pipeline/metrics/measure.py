@@ -1,4 +1,4 @@
-"""The metrics of a run: from the facts of its segments to rows of the table `metrics`, and from rows to figures.
+"""The metrics of a run: from the facts of its segments to rows of the table `metrics`. ringcast.report reads them.
 
 | metric | member | peer | label | t_ns | low_ns | value |
 |---|---|---|---|---|---|---|
@@ -19,21 +19,19 @@ Latency is from SEND at the sender to DELIVER at the receiver, only between memb
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, field
-from itertools import pairwise
+from collections.abc import Iterable
 from typing import Any
 
 import numpy as np
 
 from ringcast.model import Kind
-from ringcast.pipeline.metrics.changes import Changes, changes_by_member
-from ringcast.pipeline.metrics.histogram import bucket_of, lower_bound, percentile
+from ringcast.pipeline.metrics.histogram import bucket_of
 from ringcast.pipeline.metrics.kernel import GUARANTEE
 from ringcast.pipeline.rules.fact import Fact, name_of
 from ringcast.pipeline.rules.packed import unpack_columns
 from ringcast.pipeline.rules.piece import Array
 from ringcast.pipeline.rules.run import Run
+from ringcast.report import CHANGE_KINDS, Changes, lower_bound, row_of
 
 SLOTS = 128
 Row = dict[str, Any]
@@ -154,80 +152,8 @@ def _histogram(metric: str, buckets: Array, member: str = "", peer: str = "") ->
 
 def _changes(run: Run) -> list[Row]:
     rows = []
-    for member, changes in changes_by_member(run).items():
-        for metric, durations in (("view change", changes.views), ("merge", changes.merges)):
-            rows += [_row(metric, ns, member, label=phase) for phase, took in durations.items() for ns in took]
-        for metric, durations in (("suspension", changes.suspensions), ("wait", changes.waits)):
-            rows += [_row(metric, ns, member, label=what) for what, took in durations.items() for ns in took]
-        rows += [_row("wait unended", count, member, label=what) for what, count in changes.unended.items()]
-        rows += [_row("roll call", asked, member) for asked in changes.asked]
+    for member, control in run.control_by_member(*CHANGE_KINDS).items():
+        changes = Changes()
+        changes.add(row_of(row.kind, row.t_ns, row.value, row.detail) for row in control)
+        rows += [_row(metric, value, member, label=label) for metric, label, value in changes.rows()]
     return rows
-
-
-@dataclass(slots=True)
-class Metrics:
-    """Figures of a run; times in ns, slots counted from `start_ns` in steps of `slot_ns`; members by name."""
-
-    start_ns: int = 0
-    slot_ns: int = 1
-    latency: dict[tuple[str, str], dict[int, int]] = field(default_factory=dict)  # (sender, receiver) -> histogram
-    pace: dict[int, dict[int, int]] = field(default_factory=dict)  # slot -> histogram of latencies
-    delivered: dict[str, dict[int, int]] = field(default_factory=dict)  # member -> slot -> messages
-    sent: dict[str, dict[int, int]] = field(default_factory=dict)
-    occupancy: dict[str, dict[int, int]] = field(default_factory=dict)
-    events: dict[str, dict[str, int]] = field(default_factory=dict)  # member -> kind -> events
-    messages: dict[str, dict[str, int]] = field(default_factory=dict)
-    changes: Changes = field(default_factory=Changes)
-
-    @classmethod
-    def of(cls, rows: Iterable[Mapping[str, Any]], start_ns: int = 0) -> Metrics:
-        """Figures from rows of the table `metrics` of one run."""
-        rows = list(rows)
-        begins = sorted({row["t_ns"] for row in rows if row["t_ns"] is not None})
-        steps = [after - before for before, after in pairwise(begins)]
-        metrics = cls(begins[0] if begins else start_ns, min(steps, default=1))
-        for row in rows:
-            metrics._place(row)
-        return metrics
-
-    def _place(self, row: Mapping[str, Any]) -> None:
-        metric, value = row["metric"], row["value"]
-        if metric == "latency":
-            self.latency.setdefault((row["peer"], row["member"]), {})[row["low_ns"]] = value
-        elif metric == "pace":
-            self.pace.setdefault(self._slot(row), {})[row["low_ns"]] = value
-        elif metric in ("delivered", "sent", "occupancy"):
-            getattr(self, metric).setdefault(row["member"], {})[self._slot(row)] = value
-        elif metric in ("events", "messages"):
-            getattr(self, metric).setdefault(row["member"], {})[row["label"]] = value
-        else:
-            self.changes.place(metric, row["label"], value)
-
-    def _slot(self, row: Mapping[str, Any]) -> int:
-        return int(row["t_ns"] - self.start_ns) // self.slot_ns
-
-    def total(self, kind: Kind) -> int:
-        return sum(by_kind.get(kind.name, 0) for by_kind in self.messages.values())
-
-    def runs(self, kind: Kind) -> int:
-        return sum(by_kind.get(kind.name, 0) for by_kind in self.events.values())
-
-    @property
-    def mean_run(self) -> float:
-        return self.total(Kind.DELIVER) / max(1, self.runs(Kind.DELIVER))
-
-    @property
-    def repeated_share(self) -> float:
-        """Messages sent again, as a share of those sent."""
-        return self.total(Kind.REPAIR) / max(1, self.total(Kind.SEND))
-
-    def all_latencies(self) -> dict[int, int]:
-        """Of all pairs; a member's own copies would only hide what the others waited."""
-        together: defaultdict[int, int] = defaultdict(int)
-        for (sender, receiver), histogram in self.latency.items():
-            for low, count in histogram.items() if sender != receiver else ():
-                together[low] += count
-        return dict(together)
-
-    def latency_at(self, share: float) -> int | None:
-        return percentile(self.all_latencies(), share)

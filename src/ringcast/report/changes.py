@@ -7,16 +7,15 @@ coordinators, *calling* the rolls of the subgroups, *installing* the MergeView.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
 from ringcast.model import Kind
-from ringcast.pipeline.rules.run import Run
 
 Row = Mapping[str, Any]
-_DETAILS = ("step", "cause", "outcome", "merge_id", "what", "how", "asked")
-_KINDS = (Kind.SUSPEND, Kind.RESUME, Kind.ROLL_CALL, Kind.MERGE, Kind.WAIT_START, Kind.WAIT_END)
+DETAILS = ("step", "cause", "outcome", "merge_id", "what", "how", "asked")
+CHANGE_KINDS = (Kind.SUSPEND, Kind.RESUME, Kind.ROLL_CALL, Kind.MERGE, Kind.WAIT_START, Kind.WAIT_END)
 _DURATIONS = {"view change": "views", "merge": "merges", "suspension": "suspensions", "wait": "waits"}
 VIEW_PHASES = ("gathering", "asking", "filling", "installing", "in all")
 MERGE_PHASES = ("asking", "calling", "installing", "in all")
@@ -52,22 +51,18 @@ class Changes:
             member.on_row(row)
         member.finish()
 
+    def rows(self) -> Iterator[tuple[str, str, int]]:
+        """As rows of the table `metrics`: metric, label, value. `place` reads them back."""
+        for metric, name in _DURATIONS.items():
+            for label, took in getattr(self, name).items():
+                yield from ((metric, label, ns) for ns in took)
+        yield from (("wait unended", what, count) for what, count in self.unended.items())
+        yield from (("roll call", "", asked) for asked in self.asked)
 
-def changes_by_member(run: Run) -> dict[str, Changes]:
-    """How long things took at each member."""
-    found = {}
-    for member, rows in run.control_by_member(*_KINDS).items():
-        changes = found[member] = Changes()
-        changes.add(
-            {
-                **{name: row.detail.get(name) for name in _DETAILS},
-                "kind": row.kind,
-                "t_ns": row.t_ns,
-                "value": row.value,
-            }
-            for row in rows
-        )
-    return found
+
+def row_of(kind: int, t_ns: int, value: int, detail: Mapping[str, Any]) -> Row:
+    """What `add` needs to know of one event."""
+    return {**{name: detail.get(name) for name in DETAILS}, "kind": kind, "t_ns": t_ns, "value": value}
 
 
 class _Member:
