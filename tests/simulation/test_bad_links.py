@@ -73,6 +73,19 @@ def test_a_bad_link_among_three_costs_few_views_and_ends_in_one_y13(ends: tuple[
         world.agree(BACK_SECONDS)
 
 
+def test_the_others_say_how_long_who_was_excluded_for_a_bad_link_is_held_back_y13() -> None:
+    with World(Talking, 3, seed=3, config="lan", bound=BACK_SECONDS) as world:
+        world.fault("one-way", "A", "B")
+        world.fault("one-way", "B", "A")
+        world.advance(DECIDED_SECONDS)
+        words = [app.group.explain() for app in world.apps.values() if len(app.group.members) == 2]
+        assert len(words) == 2
+        for said in words:
+            assert "two members did not hear each other, so it is held back; it may come back in " in said
+        world.heal()
+        world.agree(BACK_SECONDS)
+
+
 @pytest.mark.parametrize("ends", [(0, 3), (2, 3)])
 @pytest.mark.parametrize("both", [True, False])
 def test_a_bad_link_among_four_leaves_three_together_y13(ends: tuple[int, int], both: bool) -> None:

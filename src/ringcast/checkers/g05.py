@@ -2,7 +2,7 @@
 
 Judged over the members that have V and directly after it W, each compared with the first of them. Who has installed W
 has recorded everything it did in V, so a later cut does not matter. A member without self-delivery counts what it sent.
-Only the multicast is judged here, and only with `view_synchrony`; nothing is promised to members that part.
+Only the multicast is judged here; nothing is promised to members that part.
 """
 
 from __future__ import annotations
@@ -29,7 +29,6 @@ class _Stay:
 
 @dataclass(slots=True)
 class _Member:
-    has_synchrony: bool = True
     delivers_own: bool = True
     stay: _Stay | None = None
     stays: list[_Stay] = field(default_factory=list)
@@ -59,12 +58,11 @@ class CutChecker:
 
     def _on_start(self, member: Address, index: int, event: Event, state: _Member) -> None:
         config = detail_of(detail_of(event.detail).get("config"))
-        state.has_synchrony = bool(config.get("view_synchrony", True))
         state.delivers_own = bool(config.get("self_delivery", True))
 
     def _on_view(self, member: Address, index: int, event: Event, state: _Member) -> None:
         view = installed(event)
-        if state.stay is not None and state.has_synchrony and view.synchrony:
+        if state.stay is not None and view.synchrony:
             self._moves[state.stay.view.id, view.id].append((index, state.stay))
         state.stay = _Stay(member, view)
         state.stays.append(state.stay)
@@ -91,7 +89,7 @@ class CutChecker:
             for index, stay in moves[1:]:
                 self._compare(before, after, index, reference, stay)
         for state in self._members.values():
-            for stay in state.stays if state.has_synchrony else ():
+            for stay in state.stays:
                 self._check_sent_here(stay, closed)
         return self._report.finding()
 

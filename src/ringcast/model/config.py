@@ -59,7 +59,8 @@ class Config:
     spool_bytes: int = _range(64 * MIB, 0, 1 << 40)  # what arrives while this joiner loads its state, in memory
     spool_disk_bytes: int = _range(1024 * MIB, 0, 1 << 44)  # and then in an unnamed file; 0 = none
     merge_state_bytes: int = _range(256 * MIB, 1, 1 << 34)  # states of all sides that one member holds to merge them
-    # time limits of a roll call and of a merge; they nest: fill < roll call < merge, all of it < Resumer
+    # time limits of a roll call and of a merge; they nest: fill < roll call < merge, and each of them with the limit of
+    # the view that follows, `view_limit_ns`, < Resumer
     fill_ns: int = _range(1 * SECOND, 1 * MS, 3600 * SECOND)  # a member fills up to the cut
     roll_call_ns: int = _range(2 * SECOND, 1 * MS, 3600 * SECOND)  # a (sub)group answers and fills
     merge_ask_ns: int = _range(1 * SECOND, 1 * MS, 3600 * SECOND)  # coordinators accept or refuse a merge
@@ -101,6 +102,11 @@ class Config:
     @property
     def ack_after(self) -> int:
         return self.ack_every or max(1, self.capacity // 4)
+
+    @property
+    def view_change_ns(self) -> int:
+        """All attempts of one roll call; what is left of the Resumer's time is the limit of the view that follows."""
+        return self.resumer_ns - self.view_limit_ns
 
     def with_changes(self, **changes: Any) -> Config:
         """This config with some fields changed; an unknown field is an error that names the known ones.
@@ -152,7 +158,9 @@ def _check_range(name: str, value: object, low: int, high: int) -> None:
 _NESTED = [
     (("fill_ns",), "roll_call_ns"),
     (("roll_call_ns",), "merge_ns"),
-    (("merge_ask_ns", "merge_ns"), "resumer_ns"),
+    (("merge_ask_ns", "merge_ns", "view_limit_ns"), "resumer_ns"),
+    # Two attempts in which somebody is silent, one without it, and the view.
+    (("roll_call_ns", "roll_call_ns", "roll_call_ns", "view_limit_ns"), "resumer_ns"),
     (("heartbeat_ns",), "suspect_after_ns"),
     (("suspect_after_ns",), "stall_limit_ns"),
 ]
@@ -162,7 +170,9 @@ def _check_nested(config: Config, inner: tuple[str, ...], outer: str) -> None:
     limit = getattr(config, outer)
     total = sum(getattr(config, name) for name in inner)
     if total >= limit:
-        raise ConfigError(f"{outer} must be more than {' + '.join(inner)} = {total}, got {limit}")
+        times = {name: inner.count(name) for name in inner}
+        words = " + ".join(name if count == 1 else f"{count} * {name}" for name, count in times.items())
+        raise ConfigError(f"{outer} must be more than {words} = {total}, got {limit}")
 
 
 # `local`: one machine, big datagrams. `lan`, `wan`: within the path MTU, never relying on IP fragmentation.
@@ -209,7 +219,7 @@ _PROFILES: dict[str, Config] = {
         busy_pause_ns=20 * MS,
         leave_ns=5 * SECOND,
         gather_ns=10 * MS,
-        resumer_ns=2 * SECOND,
+        resumer_ns=2_500 * MS,
         state_patience_ns=1 * SECOND,
         fill_ns=200 * MS,
         roll_call_ns=400 * MS,

@@ -87,6 +87,10 @@ def _reason(driver: Driver, departure: Departure) -> str:
 
 
 def _return(driver: Driver, departure: Departure) -> str:
+    society = driver.node.society
+    held_ns = 0 if society is None else society.readmission.wait_ns(driver.now_ns(), departure.member)
+    if held_ns:
+        return f"two members did not hear each other, so it is held back; it may come back in {held_ns / 1e9:.1f} s"
     heard = driver.heard.get(departure.member, 0)
     if heard <= departure.at_ns:
         return "nothing was heard from it since; if it still runs it comes back by merge as soon as it can be reached"

@@ -111,7 +111,7 @@ def _config(random: Random) -> Config:
         request_ranges=random.choice((1, 4, 128)),
         request_messages=random.choice((1, 16, 4096)),
         heartbeat_ns=random.choice((100, 200)) * MS,
-        resumer_ns=random.choice((850, 2000)) * MS,  # the last resort, sometimes hardly behind the others
+        resumer_ns=random.choice((2_210, 2_500)) * MS,  # the last resort, sometimes hardly behind the others
         self_delivery=random.random() < 0.8,
     )
 

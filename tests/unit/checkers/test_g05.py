@@ -60,11 +60,6 @@ def test_what_a_cut_sender_sent_last_is_unknown() -> None:
     assert cut(story).violation_count == 1
 
 
-def test_without_view_synchrony_nothing_is_judged() -> None:
-    story = Story("abc", view_synchrony=False).view("abc").send("a", 3).deliver("b", "a", 1, 3).view("abc", 2)
-    assert cut(story).verdict == "unjudged"
-
-
 @pytest.mark.parametrize("order", [[(1, 3), (4, 6), (9, 9)], [(9, 9), (1, 3), (4, 6)], [(1, 6), (2, 4), (9, 9)]])
 def test_runs_are_equal_however_they_were_added(order: list[tuple[int, int]]) -> None:
     runs = Runs()

@@ -12,7 +12,8 @@ from ringcast.model import MS, SECOND, Config, profile
 def test_in_every_profile_the_limits_nest(name: str) -> None:
     config = profile(name)
     assert config.fill_ns < config.roll_call_ns < config.merge_ns
-    assert config.merge_ask_ns + config.merge_ns < config.resumer_ns
+    assert config.merge_ask_ns + config.merge_ns + config.view_limit_ns < config.resumer_ns
+    assert 3 * config.roll_call_ns < config.view_change_ns
     assert config.heartbeat_ns < config.suspect_after_ns < config.stall_limit_ns
 
 
@@ -22,8 +23,12 @@ def test_in_every_profile_the_limits_nest(name: str) -> None:
         ({"fill_ns": 2 * SECOND}, "roll_call_ns must be more than fill_ns = 2000000000, got 2000000000"),
         ({"merge_ns": 2 * SECOND}, "merge_ns must be more than roll_call_ns = 2000000000, got 2000000000"),
         (
-            {"resumer_ns": 4 * SECOND},
-            "resumer_ns must be more than merge_ask_ns + merge_ns = 4000000000, got 4000000000",
+            {"resumer_ns": 7 * SECOND},
+            "resumer_ns must be more than merge_ask_ns + merge_ns + view_limit_ns = 7000000000, got 7000000000",
+        ),
+        (
+            {"view_limit_ns": 5 * SECOND},
+            "resumer_ns must be more than 3 * roll_call_ns + view_limit_ns = 11000000000, got 10000000000",
         ),
         ({"heartbeat_ns": 3 * SECOND}, "suspect_after_ns must be more than heartbeat_ns = 3000000000, got 2000000000"),
         (

@@ -38,5 +38,9 @@ class Readmission:
 
     def is_held(self, now_ns: int, member: Address) -> bool:
         """Not yet: its link may still be bad."""
+        return self.wait_ns(now_ns, member) > 0
+
+    def wait_ns(self, now_ns: int, member: Address) -> int:
+        """How long it is still held back."""
         held = self._held.get(member.endpoint)
-        return held is not None and now_ns - held.since_ns < held.delay_ns
+        return 0 if held is None else max(0, held.since_ns + held.delay_ns - now_ns)

@@ -136,10 +136,6 @@ class ViewHandler:
         suspended = self._suspend(now_ns, Phase.CHANGING, requests=batch)
         return [*suspended, StartViewChange(self._suspensions, batch)]
 
-    def on_spreading(self, until_ns: int) -> None:
-        """The view is installed here and told to the others, who have until then to show it."""
-        self.resumer.allow(until_ns)
-
     def on_change_ended(self, now_ns: int, ticket: int, installed: bool) -> Decisions:
         """The view of this batch is installed, or its installation failed (case #1). Call `on_view` first."""
         ended = self.suspension

@@ -215,7 +215,7 @@ class Leading:
         return [] if self._roll_call is None else self._roll_call.on_refusal(now_ns, sender, refusal)
 
     def _on_filled(self, now_ns: int, sender: Address, filled: Filled) -> Steps:
-        return [] if self._roll_call is None else self._roll_call.on_filled(sender, filled)
+        return [] if self._roll_call is None else self._roll_call.on_filled(now_ns, sender, filled)
 
     def on_complete(self, now_ns: int, complete: Complete) -> Steps:
         """Everybody is at the cut: the view is composed, installed here, then told; or a merge leader is answered."""
@@ -238,7 +238,6 @@ class Leading:
 
     def _tell(self, now_ns: int, change: ViewChange, message: NewView) -> Steps:
         here: Steps = [Say(self.me, message)] if self.me in message.members else []
-        self.handler.on_spreading(now_ns + self.config.view_limit_ns)
         return [*here, *change.roll_call.dismiss(now_ns), *change.spread(now_ns, message)]
 
     def on_failed(self, now_ns: int, failed: Failed) -> Steps:
@@ -283,5 +282,8 @@ class Leading:
         return earliest(self.handler.deadline_ns(), None if self.change is None else self.change.deadline_ns())
 
     def on_time(self, now_ns: int) -> Steps:
-        out = self.decide(now_ns, self.handler.on_time(now_ns))
-        return out + (self.change.on_time(now_ns) if self.change is not None else [])
+        """The inner limit ends first, also at a coordinator that slept past both: the Resumer has the next call."""
+        inner = None if self.change is None else self.change.deadline_ns()
+        if self.change is not None and inner is not None and now_ns >= inner:
+            return self.change.on_time(now_ns)
+        return self.decide(now_ns, self.handler.on_time(now_ns))

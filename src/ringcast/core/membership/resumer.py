@@ -1,6 +1,7 @@
 """The Resumer of seed 004: ends a suspension of the view handler that nobody else ends.
 
-Armed by each suspension, disarmed by each resume. Not a thread: the deadline is a field.
+Armed by each suspension, disarmed by each resume. The limits of what it watches nest in its own (`Config`), so that
+it comes only where a message that should have ended the suspension never came. Not a thread: the deadline is a field.
 """
 
 from __future__ import annotations
@@ -13,11 +14,6 @@ class Resumer:
 
     def arm(self, now_ns: int) -> None:
         self.deadline_ns = now_ns + self.limit_ns
-
-    def allow(self, until_ns: int) -> None:
-        """Something with a limit of its own has begun: it ends first."""
-        if self.deadline_ns is not None and self.deadline_ns <= until_ns:
-            self.deadline_ns = until_ns + 1
 
     def disarm(self) -> None:
         self.deadline_ns = None

@@ -7,7 +7,9 @@ The id of the view to come is taken with the order to fill up, and with it, unde
 is primary: its voters record it before they have filled up (G17).
 
 Invariants: every member of the base view is asked or going; an answer counts for one attempt only; a roll call that
-does not end in a view sends a cancel to all who were asked. Who is silent in two attempts is suspected.
+does not end in a view sends a cancel to all who were asked. Who is silent in two attempts is suspected. However often
+it begins again, it is complete within `view_change_ns` or has failed: the view that follows has its own limit, and both
+end before the Resumer (G6, G7).
 Not the view: what follows from a complete roll call (a view, a merge answer) is decided by whoever began it.
 """
 
@@ -62,7 +64,8 @@ class RollCall:
         self.id = RollCallId(base.id, base.rank(me), attempt)
         self.going: dict[Address, None] = dict.fromkeys(m for m in going if m in base and m != me)
         self.leaving = tuple(m for m in leaving if m in base)
-        self.deadline_ns: int | None = None
+        self.deadline_ns: int | None = None  # of this step
+        self.until_ns = 0  # of all attempts together
         self.joiners: Callable[[], Mapping[Address, Join]] = dict  # who joins with the view to come
         self.next_id: ViewId | None = None  # of the view to come
         self.primary: Electorate | None = None  # it is this primary view
@@ -96,6 +99,7 @@ class RollCall:
     # ---- begin, begin again, end
 
     def begin(self, now_ns: int) -> Steps:
+        self.until_ns = now_ns + self.config.view_change_ns
         return self._ask(now_ns, "start")
 
     def again(self, now_ns: int, *dropped: Address) -> Steps:
@@ -106,6 +110,8 @@ class RollCall:
         if self.merge_id is not None:
             self.deadline_ns = None
             return [self.digested(self.merge_id, dropped)]
+        if now_ns >= self.until_ns:
+            return self._fail_late()
         self.going.update(dict.fromkeys(member for member in dropped if member != self.me))
         self.id = self.id._replace(attempt=self.id.attempt + 1)
         return self._ask(now_ns, "again")
@@ -115,7 +121,7 @@ class RollCall:
         self._filled.clear()
         self._is_filling = False
         self.next_id, self.primary = None, None
-        self.deadline_ns = now_ns + self.config.roll_call_ns - self.config.fill_ns
+        self.deadline_ns = min(self.until_ns, now_ns + self.config.roll_call_ns - self.config.fill_ns)
         asked = self.asked
         self._asked_ever.update(dict.fromkeys(asked))
         purpose = "view" if self.merge_id is None else "merge"
@@ -153,7 +159,7 @@ class RollCall:
 
     def _fill(self, now_ns: int) -> Steps:
         self._is_filling = True
-        self.deadline_ns = now_ns + self.config.fill_ns
+        self.deadline_ns = min(self.until_ns, now_ns + self.config.fill_ns)
         cuts, sources = {}, []
         for member in self.base.members:
             answer = self._answers.get(member)
@@ -173,7 +179,7 @@ class RollCall:
         order = Fill(self.id, self._cuts, tuple(sources), self._settlement(), self.primary)
         out: Steps = [self._event(now_ns, "fill", cuts=list(self._cuts))]
         out += [Say(member, order) for member in self.asked if member not in self.leaving]
-        return out if self.staying else [*out, self._complete()]
+        return out if self.staying else [*out, *self._end_filling(now_ns)]
 
     def _propose(self) -> None:
         """A merge leader numbers its view itself; and a MergeView is not primary, but followed by a primary view."""
@@ -186,11 +192,19 @@ class RollCall:
             newcomers = [member for member, join in self.joiners().items() if not join.observer]
             self.primary = mark.proposal(self.next_id, voters, newcomers)
 
-    def on_filled(self, sender: Address, filled: Filled) -> Steps:
+    def on_filled(self, now_ns: int, sender: Address, filled: Filled) -> Steps:
         if filled.id != self.id or not self._is_filling or sender not in self.staying:
             return []
         self._filled[sender] = None
-        return [] if self.awaited else [self._complete()]
+        return [] if self.awaited else self._end_filling(now_ns)
+
+    def _end_filling(self, now_ns: int) -> Steps:
+        """A coordinator that slept past the limit makes no view of what it finds when it wakes."""
+        return [self._complete()] if now_ns < self.until_ns else self._fail_late()
+
+    def _fail_late(self) -> Steps:
+        self.deadline_ns = None
+        return [Failed(f"roll call {self.id} is not complete within {self.config.view_change_ns / 1e9:g} s")]
 
     def _complete(self) -> Complete:
         self.deadline_ns = None

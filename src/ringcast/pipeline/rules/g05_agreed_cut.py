@@ -16,7 +16,7 @@ import numpy as np
 from ringcast.model import Kind
 from ringcast.pipeline.rules.fact import Out, name_of
 from ringcast.pipeline.rules.piece import Piece
-from ringcast.pipeline.rules.run import Member, Run, Stay
+from ringcast.pipeline.rules.run import Run, Stay
 
 GUARANTEE = "G5"
 OWN = -2
@@ -85,15 +85,11 @@ def merged(runs: Runs) -> Runs:
     return joined
 
 
-def keeps_synchrony(member: Member) -> bool:
-    return bool(member.config.get("view_synchrony", True))
-
-
 def _different(run: Run, delivered: Delivered, out: Out) -> None:
     moves: defaultdict[object, list[Stay]] = defaultdict(list)
     for member in run:
         views = {stay.view.id: stay.view for stay in member.stays if stay.view is not None}
-        for stay in member.stays if keeps_synchrony(member) else ():
+        for stay in member.stays:
             if stay.view is not None and stay.next is not None and views[stay.next].holds_synchrony:
                 moves[stay.view.id, stay.next].append(stay)
     for stays in moves.values():
@@ -131,7 +127,7 @@ def _elsewhere(
         known_upto[sender] = max(known_upto.get(sender, 0), runs[-1][1])
     for (member, start), by_sender in delivered.items():
         stay = run.members_by_key[member].stay_at(start)
-        if stay.view is None or not stay.view.holds_synchrony or not keeps_synchrony(run.members_by_key[member]):
+        if stay.view is None or not stay.view.holds_synchrony:
             continue
         for sender, runs in by_sender.items():
             if sender not in run.members_by_key:

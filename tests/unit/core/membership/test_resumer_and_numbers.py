@@ -1,11 +1,13 @@
 """The Resumer does not end a suspension while its view is on the way, and no id is given to two views (G4, G6)."""
 
+import pytest
+
 from ringcast.core.control import Answer, Holding, MergeDigest, MergeId, MergeRsp
-from ringcast.core.membership import Phase, Request, RequestKind, ViewHandler
 from ringcast.core.membership.roll_call import RollCall
 from ringcast.core.merge import MergeLeader, Party
 from ringcast.core.numbers import ViewNumbers
-from ringcast.model import Address, Entry, View, ViewId, profile
+from ringcast.model import Address, Entry, Kind, View, ViewId, profile
+from unit.core.membership.world import Proc, World
 
 A, B, C = (Address(name, 1, f"mem:{name}") for name in "ABC")
 CONFIG = profile("test")
@@ -17,29 +19,56 @@ class Fixed:
         return 0.5
 
 
-def test_the_resumer_waits_for_a_view_that_is_on_its_way() -> None:
-    """The roll call took nearly all of its time: then the view still has its own limit."""
-    handler = ViewHandler(A, CONFIG)
-    handler.on_view(0, OURS)
-    handler.on_request(0, Request(RequestKind.JOIN, C))
-    handler.on_time(CONFIG.gather_ns)
-    late = CONFIG.gather_ns + CONFIG.resumer_ns - 1
-    handler.on_spreading(late + CONFIG.view_limit_ns)
-    assert handler.on_time(late + 1) == []
-    assert handler.on_time(late + CONFIG.view_limit_ns) == []
-    assert handler.phase is Phase.CHANGING
-    handler.on_time(late + CONFIG.view_limit_ns + 1)
-    assert handler.phase is not Phase.CHANGING
+def freeze_when_spreading(world: World, name: str) -> None:
+    """This process stops when it has put out a view that not everybody has shown yet."""
+
+    def stop(proc: Proc, packet: object) -> None:
+        leading = None if proc.node.society is None else proc.node.society.membership.leading
+        if proc.name == name and leading is not None and leading.change is not None:
+            proc.frozen = proc.frozen or leading.change.spreading is not None
+
+    world.killer = stop
 
 
-def test_the_resumer_is_not_moved_by_a_view_that_ends_before_it() -> None:
-    handler = ViewHandler(A, CONFIG)
-    handler.on_view(0, OURS)
-    handler.on_request(0, Request(RequestKind.JOIN, C))
-    handler.on_time(CONFIG.gather_ns)
-    before = handler.resumer.deadline_ns
-    handler.on_spreading(CONFIG.gather_ns + CONFIG.view_limit_ns)
-    assert handler.resumer.deadline_ns == before
+def causes(proc: Proc, since_ns: int) -> list[str]:
+    found = [event for event in proc.recorder.events if event.kind is Kind.RESUME and event.t_ns >= since_ns]
+    return [str((event.detail or {})["cause"]) for event in found]
+
+
+@pytest.mark.parametrize("slept_ns", [CONFIG.view_limit_ns + 1, CONFIG.resumer_ns + 1])
+def test_a_coordinator_that_slept_past_all_limits_ends_its_view_before_the_resumer_ends_its_suspension(
+    slept_ns: int,
+) -> None:
+    """It installed the view and told it; when it wakes, those who have not shown it are suspected, then it goes on."""
+    world = World()
+    world.group("ABC")
+    freeze_when_spreading(world, "A")
+    began_ns = world.now
+    world.start("D")
+    assert world.run_until(lambda: world["A"].frozen)
+    world.run_for(slept_ns)
+    world.killer = None
+    world["A"].thaw()
+    assert causes(world["A"], began_ns) == ["view-installed"]
+    assert world.is_soon_one("ABCD")
+    assert world.verdict() == ""
+
+
+def test_two_ordinary_views_never_share_an_id() -> None:
+    """The first was proposed to all who fill up, and some may have it; it failed here, and another one is made (G4)."""
+    numbers = ViewNumbers()
+    first = _proposed(RollCall(A, CONFIG, OURS, 1, numbers=numbers))
+    second = _proposed(RollCall(A, CONFIG, OURS, 2, going=(B,), numbers=numbers))
+    assert (first, second) == (ViewId(9, A), ViewId(10, A))
+
+
+def _proposed(roll_call: RollCall) -> ViewId | None:
+    """Everybody who is asked answers that it knows nothing beyond the base view."""
+    roll_call.begin(0)
+    for member in roll_call.asked:
+        holdings = tuple(Holding(gone, 0, 0) for gone in roll_call.going)
+        roll_call.on_answer(0, member, Answer(roll_call.id, Entry(0, 0, 0), holdings, 8, 64, 1000))
+    return roll_call.next_id
 
 
 def test_a_view_after_a_merge_that_was_kept_elsewhere_only_has_another_id() -> None:
@@ -56,8 +85,4 @@ def test_a_view_after_a_merge_that_was_kept_elsewhere_only_has_another_id() -> N
         entries = tuple(Entry(0, 0, 0) for _ in members)
         leader.on_merge_digest(0, coordinator, MergeDigest(merge_id, members, members, entries, (), 8, 64, 1000))
     assert leader.attempt is not None and leader.attempt.outcome == ViewId(9, A)
-    roll_call = RollCall(A, CONFIG, OURS, 2, going=(B,), numbers=numbers)
-    roll_call.begin(0)
-    answer = Answer(roll_call.id, Entry(0, 0, 0), (Holding(B, 0, 0),), 8, 64, 1000)
-    roll_call.on_answer(0, A, answer)
-    assert roll_call.next_id == ViewId(10, A)
+    assert _proposed(RollCall(A, CONFIG, OURS, 2, going=(B,), numbers=numbers)) == ViewId(10, A)

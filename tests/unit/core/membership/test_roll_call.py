@@ -42,8 +42,8 @@ def test_when_all_have_answered_all_fill_and_when_all_are_filled_it_is_complete(
         (C, (10, 20, 30)),
         (A, (10, 20, 30)),
     ]
-    assert roll_call.on_filled(A, Filled(FIRST)) == roll_call.on_filled(B, Filled(FIRST)) == []
-    (complete,) = roll_call.on_filled(C, Filled(FIRST))
+    assert roll_call.on_filled(0, A, Filled(FIRST)) == roll_call.on_filled(0, B, Filled(FIRST)) == []
+    (complete,) = roll_call.on_filled(0, C, Filled(FIRST))
     assert isinstance(complete, Complete)
     assert (complete.cuts, complete.number, complete.capacity) == ((10, 20, 30), 7, 8)
 
@@ -54,8 +54,8 @@ def test_a_leaver_answers_but_need_not_fill() -> None:
     for member, high in ((A, 1), (B, 2), (C, 3)):
         steps = orders(roll_call.on_answer(0, member, answer(FIRST, high)))
     assert [step.to for step in steps if isinstance(step, Say)] == [C, A]
-    roll_call.on_filled(A, Filled(FIRST))
-    (complete,) = roll_call.on_filled(C, Filled(FIRST))
+    roll_call.on_filled(0, A, Filled(FIRST))
+    (complete,) = roll_call.on_filled(0, C, Filled(FIRST))
     assert isinstance(complete, Complete) and complete.cuts == (1, 2, 3)
 
 
@@ -91,6 +91,34 @@ def test_who_is_silent_twice_is_suspected() -> None:
     suspect, *rest = orders(roll_call.on_time(roll_call.deadline_ns or 0))
     assert isinstance(suspect, Suspect) and suspect.member == C
     assert all(isinstance(step, Say) and step.message == Ask(SECOND._replace(attempt=3), (C,), ()) for step in rest)
+
+
+def test_however_often_it_begins_again_it_ends_before_the_view_would_meet_the_resumer() -> None:
+    """B cannot fill up to any cut: each attempt is void at once, and the next one begins."""
+    roll_call = RollCall(A, CONFIG, V, 1)
+    asked(roll_call)
+    steps: Steps = []
+    for now_ns in range(0, CONFIG.resumer_ns, CONFIG.fill_ns // 2):
+        for member in (A, B, C):
+            roll_call.on_answer(now_ns, member, answer(roll_call.id, 1))
+        assert roll_call.deadline_ns is not None and roll_call.deadline_ns <= CONFIG.view_change_ns
+        steps = orders(roll_call.on_refusal(now_ns, B, Refusal(roll_call.id, "already beyond the cut")))
+        if not any(isinstance(step, Say) for step in steps):
+            break
+    assert steps == [Failed(f"roll call {roll_call.id} is not complete within 1.5 s")]
+    assert now_ns == CONFIG.view_change_ns and roll_call.deadline_ns is None
+    assert now_ns + CONFIG.view_limit_ns <= CONFIG.resumer_ns
+
+
+def test_a_coordinator_that_slept_past_the_limit_makes_no_view_of_late_answers() -> None:
+    roll_call = RollCall(A, CONFIG, V, 1)
+    asked(roll_call)
+    for member in (A, B, C):
+        roll_call.on_answer(0, member, answer(FIRST, 1))
+    for member in (A, B):
+        roll_call.on_filled(0, member, Filled(FIRST))
+    (failed,) = roll_call.on_filled(CONFIG.view_change_ns, C, Filled(FIRST))
+    assert isinstance(failed, Failed)
 
 
 def test_a_refusal_ends_it_and_one_from_a_later_view_leaves_that_member_to_merge() -> None:
