@@ -1,10 +1,10 @@
 """G7, every suspension ends, with one of the four causes, and one that ends without a view cancels all who hold.
 
-The cause that a RESUME states must have happened since the suspension: the view was installed, the merge ended, the
-leader of the merge was suspected, the Resumer's moment had come.
-Who holds: the members that were asked by roll calls since the suspension began. A suspension that is open when the
-recording ends is a violation only if the Resumer should have come by then: the recording goes on for `GRACE_NS` after
-that moment, or, where no such moment was recorded, the member closed in good order.
+The cause that a RESUME states must have happened since the suspension: the view was installed, this very merge ended
+(a coordinator whose part is over records that in the same moment), the leader of the merge was suspected, the Resumer's
+moment had come. Who holds: the members that were asked by roll calls since the suspension began. Each suspension arms
+the Resumer. One that is open when the recording ends is a violation only if the Resumer should have come by then: the
+recording goes on for `GRACE_NS` after that moment.
 """
 
 from __future__ import annotations
@@ -32,6 +32,7 @@ class _Suspension:
     cause: str
     resumer_ns: int
     leader: Address | None = None
+    merge_id: str | None = None
     holding: dict[Address, None] = field(default_factory=dict)
     happened: dict[str, None] = field(default_factory=lambda: {"view-failed": None})
 
@@ -40,7 +41,7 @@ class _Suspension:
 class _Member:
     suspension: _Suspension | None = None
     last_ns: int = 0
-    has_left: bool = False
+    ending: tuple[int, str | None, Evidence, Evidence] | None = None  # resumed because this merge is said to be over
     suspected: dict[Address, None] = field(default_factory=dict)
 
 
@@ -58,13 +59,13 @@ class SuspensionChecker:
             Kind.VIEW: self._on_view,
             Kind.MERGE: self._on_merge,
             Kind.SUSPECT: self._on_suspect,
-            Kind.CLOSED: self._on_closed,
         }
 
     def on_event(self, member: Address, index: int, event: Event) -> None:
         state = self._members.get(member)
         if state is None:
             state = self._members[member] = _Member()
+        self._check_ending(member, event.t_ns, state)
         state.last_ns = event.t_ns
         handler = self._on.get(event.kind)
         if handler is not None:
@@ -80,9 +81,12 @@ class SuspensionChecker:
             first = state.suspension
             sentence = f"{member} suspended its view handler for {cause} while suspended for {first.cause}"
             self._violated(here, sentence, first.evidence)
-        leader = detail_of(event.detail).get("leader")
+        if not event.other:
+            self._violated(here, f"{member} suspended its view handler for {cause} without a Resumer")
+        detail = detail_of(event.detail)
+        leader = detail.get("leader")
         known = None if leader is None else as_address(leader)
-        state.suspension = _Suspension(here, event.value, cause, event.other, known)
+        state.suspension = _Suspension(here, event.value, cause, event.other, known, detail.get("merge_id"))
 
     def _on_resume(self, member: Address, index: int, event: Event, state: _Member) -> None:
         here = Evidence.of(member, index, event)
@@ -96,6 +100,8 @@ class SuspensionChecker:
         if cause not in ENDS.get(suspension.cause, (cause,)):
             sentence = f"{member} ended a suspension for {suspension.cause} with {cause!r}, not one of its causes"
             self._violated(here, sentence, suspension.evidence)
+        elif cause == "merge-ended" and cause not in suspension.happened:
+            state.ending = (event.t_ns, suspension.merge_id, suspension.evidence, here)
         elif not _has_happened(suspension, cause, event.t_ns, state):
             sentence = f"{member} ended a suspension for {suspension.cause} with {cause!r}, which had not happened"
             self._violated(here, sentence, suspension.evidence)
@@ -121,15 +127,25 @@ class SuspensionChecker:
                 state.suspension.happened["merge-view"] = None
 
     def _on_merge(self, member: Address, index: int, event: Event, state: _Member) -> None:
-        if state.suspension is not None and detail_of(event.detail)["step"] == "end":
+        detail = detail_of(event.detail)
+        if detail["step"] != "end":
+            return
+        if state.suspension is not None and state.suspension.merge_id == detail["merge_id"]:
             state.suspension.happened["merge-ended"] = None
+        if state.ending is not None and state.ending[1] == detail["merge_id"]:
+            state.ending = None
+
+    def _check_ending(self, member: Address, now_ns: int, state: _Member) -> None:
+        """That moment is over: the merge did not end."""
+        if state.ending is None or now_ns == state.ending[0]:
+            return
+        (_, merge_id, began, here), state.ending = state.ending, None
+        sentence = f"{member} ended a suspension with 'merge-ended', which had not happened: merge {merge_id} went on"
+        self._violated(here, sentence, began)
 
     def _on_suspect(self, member: Address, index: int, event: Event, state: _Member) -> None:
         if event.peer is not None:
             state.suspected[event.peer] = None
-
-    def _on_closed(self, member: Address, index: int, event: Event, state: _Member) -> None:
-        state.has_left = detail_of(event.detail).get("how") != "crashed"
 
     def _violated(self, here: Evidence, sentence: str, *more: Evidence) -> None:
         self._report.violated((here.member,), here.index, sentence, *more, here)
@@ -143,9 +159,7 @@ class SuspensionChecker:
         return self._report.finding()
 
     def _is_overdue(self, suspension: _Suspension, state: _Member) -> bool:
-        if suspension.resumer_ns:
-            return state.last_ns > suspension.resumer_ns + GRACE_NS
-        return state.has_left
+        return 0 < suspension.resumer_ns + GRACE_NS < state.last_ns
 
 
 def _has_happened(suspension: _Suspension, cause: str, now_ns: int, state: _Member) -> bool:
@@ -153,6 +167,4 @@ def _has_happened(suspension: _Suspension, cause: str, now_ns: int, state: _Memb
         return now_ns >= suspension.resumer_ns
     if cause == "leader-gone":
         return suspension.leader is None or suspension.leader in state.suspected
-    if cause == "merge-ended" and suspension.cause == "merge-request":
-        return True  # told by its leader, or a merge that never reached this coordinator's roll call
     return cause in suspension.happened

@@ -209,11 +209,11 @@ class _Narrator:
         self.number += 1
         merge_id = f"merge-{self.number}"
         leader = sides[0][0]
-        self._suspend(leader, "merge")
+        self._suspend(leader, "merge", merge_id=merge_id)
         self._record(leader, Kind.MERGE, detail={"step": "start", "merge_id": merge_id})
         for side in sides:
             if side[0] != leader:
-                self._suspend(side[0], "merge-request")
+                self._suspend(side[0], "merge-request", merge_id=merge_id)
                 self._record(side[0], Kind.MERGE, detail={"step": "accept", "merge_id": merge_id})
             self._record(side[0], Kind.MERGE, detail={"step": "call", "merge_id": merge_id})
             self._record(side[0], Kind.ROLL_CALL, detail=self._asked("merge", side))
@@ -261,10 +261,10 @@ class _Narrator:
     def _asked(self, purpose: str, group: Sequence[int]) -> dict[str, Any]:
         return {"step": "start", "purpose": purpose, "asked": [self.addresses[member] for member in group]}
 
-    def _suspend(self, member: int, cause: str) -> None:
+    def _suspend(self, member: int, cause: str, **more: str) -> None:
         self.suspensions[member] += 1
         number, end_ns = self.suspensions[member], self.now_ns + SUSPENSION_NS
-        self._record(member, Kind.SUSPEND, value=number, other=end_ns, detail={"cause": cause})
+        self._record(member, Kind.SUSPEND, value=number, other=end_ns, detail={"cause": cause, **more})
 
     def _resume(self, member: int, cause: str) -> None:
         detail = {"cause": cause, "has_view": True}

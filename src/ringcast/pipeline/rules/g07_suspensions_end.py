@@ -1,10 +1,11 @@
 """G7, every suspension ends, with one of the four causes, and one that ends without a view cancels all who hold.
 
 No kernel of its own: suspensions are control events. At a member SUSPEND and RESUME alternate, and a RESUME has the
-number of the SUSPEND before it. What a RESUME states as its cause must stand between the two at that member: the view,
-the end of the merge, or the Resumer's moment (its leader's suspicion may be older). Who holds are the
-members asked by roll calls in between; without a view each of them is sent a cancel. The last suspension may be open if
-the Resumer need not have come by the end of the recording.
+number of the SUSPEND before it, which names the Resumer's moment. What a RESUME states as its cause must stand between
+the two at that member: the view, the end of this merge (or in the moment of the RESUME, behind it), or the Resumer's
+moment (its leader's suspicion may be older). Who holds are the members asked by roll calls in between; without a view
+each of them is sent a cancel. The last suspension may be open if the Resumer need not have come by the end of the
+recording.
 """
 
 from __future__ import annotations
@@ -30,6 +31,7 @@ _KINDS = (Kind.SUSPEND, Kind.RESUME, Kind.ROLL_CALL, Kind.VIEW, Kind.MERGE, Kind
 class _Suspension:
     row: Control
     cause: str
+    resumed: Control | None = None
     holding: dict[str, None] = field(default_factory=dict)
     seen: dict[str, None] = field(default_factory=dict)  # causes that did happen
 
@@ -41,17 +43,22 @@ def compare(run: Run, out: Out) -> None:
 
 def _judge(member: Member, rows: list[Control], out: Out) -> None:
     now: _Suspension | None = None
+    ending: _Suspension | None = None  # resumed because of a merge whose end must follow in the same moment
     suspected: dict[str, None] = {}
     for row in rows:
+        if ending is not None:
+            ending = _ended(member, ending, row.t_ns, row, out)
         if row.kind == Kind.SUSPECT:
             suspected[row.peer] = None
         if row.kind == Kind.SUSPEND:
             now = _suspended(member, now, row, out)
         elif row.kind == Kind.RESUME:
-            _resumed(member, now, row, suspected, out)
+            ending = _resumed(member, now, row, suspected, out)
             now = None
         elif now is not None:
             _note(now, row)
+    if ending is not None:
+        _ended(member, ending, member.last_ns, None, out)
     if now is not None and _is_overdue(member, now):
         out.violation(now.row.index, f"{member} never ended its suspension for {now.cause}", member=member.key)
 
@@ -65,7 +72,28 @@ def _suspended(member: Member, now: _Suspension | None, row: Control, out: Out) 
     if now is not None:
         sentence = f"{member} suspended its view handler for {cause} while suspended for {now.cause}"
         out.violation(row.index, sentence, member=member.key)
+    if not row.other:
+        sentence = f"{member} suspended its view handler for {cause} without a Resumer"
+        out.violation(row.index, sentence, member=member.key)
     return _Suspension(row, cause)
+
+
+def _is_end_of(row: Control, suspension: _Suspension) -> bool:
+    is_end = row.kind == Kind.MERGE and row.detail.get("step") == "end"
+    return is_end and row.detail.get("merge_id") == suspension.row.detail.get("merge_id")
+
+
+def _ended(member: Member, ending: _Suspension, now_ns: int, row: Control | None, out: Out) -> _Suspension | None:
+    """Does its merge end in the moment in which it resumed?"""
+    if row is not None and _is_end_of(row, ending):
+        return None
+    resumed = ending.resumed
+    if resumed is None or now_ns <= resumed.t_ns:
+        return ending
+    merge_id = ending.row.detail.get("merge_id")
+    sentence = f"{member} ended a suspension with 'merge-ended', which did not happen: merge {merge_id} went on"
+    out.violation(resumed.index, sentence, member=member.key)
+    return None
 
 
 def _note(now: _Suspension, row: Control) -> None:
@@ -77,19 +105,26 @@ def _note(now: _Suspension, row: Control) -> None:
         now.seen["view-installed"] = None
         if row.detail.get("subgroups"):
             now.seen["merge-view"] = None
-    elif row.kind == Kind.MERGE and step == "end":
+    elif _is_end_of(row, now):
         now.seen["merge-ended"] = None
 
 
-def _resumed(member: Member, now: _Suspension | None, row: Control, suspected: dict[str, None], out: Out) -> None:
+def _resumed(
+    member: Member, now: _Suspension | None, row: Control, suspected: dict[str, None], out: Out
+) -> _Suspension | None:
+    """The suspension, if it ended with its merge and that end has not been recorded yet."""
     cause = str(row.detail["cause"])
+    is_ending = False
     if now is None or now.row.value != row.value:
         sentence = f"{member} resumed suspension {row.value}, which was not open"
         out.violation(row.index, sentence, member=member.key)
-        return
+        return None
+    now.resumed = row
     if cause not in ENDS.get(now.cause, (cause,)):
         sentence = f"{member} ended a suspension for {now.cause} with {cause!r}, not one of its causes"
         out.violation(row.index, sentence, member=member.key)
+    elif cause == "merge-ended" and cause not in now.seen:
+        is_ending = True
     elif not _happened(now, cause, row, suspected):
         sentence = f"{member} ended a suspension for {now.cause} with {cause!r}, which did not happen"
         out.violation(row.index, sentence, member=member.key)
@@ -100,6 +135,7 @@ def _resumed(member: Member, now: _Suspension | None, row: Control, suspected: d
             names = ", ".join(map(name_of, left))
             sentence = f"{member} ended a suspension without a view and sent no cancel to {names}"
             out.violation(row.index, sentence, left[0], member.key)
+    return now if is_ending else None
 
 
 def _happened(now: _Suspension, cause: str, row: Control, suspected: dict[str, None]) -> bool:
@@ -108,12 +144,8 @@ def _happened(now: _Suspension, cause: str, row: Control, suspected: dict[str, N
     leader = now.row.detail.get("leader")
     if cause == "leader-gone":
         return leader is None or key_of(as_address(leader)) in suspected
-    if cause == "merge-ended" and now.cause == "merge-request":
-        return True  # told by its leader, or a merge that never reached this coordinator's roll call
     return cause == "view-failed" or cause in now.seen
 
 
 def _is_overdue(member: Member, now: _Suspension) -> bool:
-    if now.row.other:
-        return member.last_ns > now.row.other + GRACE_NS
-    return bool(member.how) and member.how != "crashed"
+    return 0 < now.row.other + GRACE_NS < member.last_ns

@@ -29,7 +29,7 @@ MEMBERSHIP = (
         f"{_MEMBERSHIP}.resumer:Resumer.arm",
         "self.deadline_ns = now_ns + self.limit_ns",
         "self.deadline_ns = None",
-        seeds=20,
+        seeds=2,
     ),
     Planted(
         "a view is named after who led before",
