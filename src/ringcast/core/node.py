@@ -14,7 +14,6 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from ringcast.core.admission import Carrier, Sender, State, takes_message, takes_packet
 from ringcast.core.control import NOTHING_TO_SETTLE, Settlement, Staged
 from ringcast.core.control_line import ControlLine, Decode, Encode
-from ringcast.core.deadlines import earliest
 from ringcast.core.effects import Deliver, Dequeue, Drop, Effect
 from ringcast.core.membership import Chance
 from ringcast.core.multicast import Forsaken, GroupStream, PeerStreams, largest_item, pieces_of, run_budget
@@ -394,9 +393,13 @@ class Node:
     # ---- time
 
     def deadline_ns(self) -> int | None:
+        interval_ns = self.next_interval_ns
         if self.society is None:
-            return self.next_interval_ns
-        return earliest(self.next_interval_ns, self.society.deadline_ns())
+            return interval_ns
+        deadline_ns = self.society.deadline_ns()
+        if deadline_ns is None or (interval_ns is not None and interval_ns < deadline_ns):
+            return interval_ns
+        return deadline_ns
 
     def on_time(self, now_ns: int) -> list[Effect]:
         """Called at or after the deadline. Quiet when idle: without work there is no deadline."""

@@ -116,6 +116,9 @@ class Society:
         )
         self.state = self.custody.state
         self._body = body
+        self._is_moved = True  # since the deadlines were looked for, something was done that may have moved one
+        self._deadline_ns: int | None = None
+        self._business_ns: int | None = None  # the deadline without failure detection
         self._do: dict[type, Callable[[int, Any], list[Effect]]] = {
             Say: self._say,
             Tell: self._tell,
@@ -155,6 +158,7 @@ class Society:
 
     def on_discovered(self, now_ns: int, endpoints: Iterable[str], is_all: bool) -> list[Effect]:
         endpoints = list(endpoints)
+        self._is_moved = True
         self.merging.on_found(endpoints)
         return self.carry_out(now_ns, self.membership.on_discovered(now_ns, endpoints, is_all))
 
@@ -185,6 +189,7 @@ class Society:
 
     def on_message(self, now_ns: int, sender: Address, message: Control) -> list[Effect]:
         """Whose is it? The first organ that knows it."""
+        self._is_moved = True
         if isinstance(message, Ask):
             return self._on_ask(now_ns, sender, message)
         if isinstance(message, Join) and self.view is not None and self.readmission.is_held(now_ns, sender):
@@ -238,6 +243,7 @@ class Society:
         return self._say_and_do(now_ns, self.custody.on_states_merged(now_ns, error))
 
     def _say_and_do(self, now_ns: int, told: Told) -> list[Effect]:
+        self._is_moved = True
         return told[0] + self.carry_out(now_ns, told[1])
 
     def on_mark_kept(self, now_ns: int, number: int) -> list[Effect]:
@@ -261,6 +267,7 @@ class Society:
     # ---- steps
 
     def carry_out(self, now_ns: int, steps: Steps) -> list[Effect]:
+        self._is_moved = True
         out: list[Effect] = []
         for step in steps:
             do = self._do.get(type(step))
@@ -344,18 +351,31 @@ class Society:
     # ---- time
 
     def deadline_ns(self) -> int | None:
+        """Kept from fact to fact. Hearing from a member only puts it off, and a deadline that is early does no harm."""
+        if self._is_moved or self.vigilance.detector.is_moved:
+            self._is_moved = self.vigilance.detector.is_moved = False
+            self._business_ns, self._deadline_ns = self._find_deadlines()
+        return self._deadline_ns
+
+    def _find_deadlines(self) -> tuple[int | None, int | None]:
         if self.membership.is_over:
-            return None
-        return earliest(
-            self.membership.deadline_ns(),
-            self.vigilance.deadline_ns(),
-            self.merging.deadline_ns(),
-            self.custody.reunion.deadline_ns,
-        )
+            return None, None
+        business = earliest(self.membership.deadline_ns(), self.merging.deadline_ns(), self.custody.reunion.deadline_ns)
+        return business, earliest(business, self.vigilance.deadline_ns())
 
     def on_time(self, now_ns: int) -> list[Effect]:
+        self.deadline_ns()
+        is_due = self._business_ns is not None and now_ns >= self._business_ns
         out: list[Effect] = []
-        for part in (self.vigilance, self.membership, self.merging):
+        if not self.membership.is_over:
+            steps = self.vigilance.on_time(now_ns)
+            if steps:
+                out += self.carry_out(now_ns, steps)
+                is_due = True  # It may have given the others something to do at once.
+        self._is_moved = True
+        if not is_due and self.membership.joiner is None and not self.membership.is_over:
+            return out  # Founding has no deadline of its own: a joiner considers it every time.
+        for part in (self.membership, self.merging):
             if not self.membership.is_over:
                 out += self.carry_out(now_ns, part.on_time(now_ns))
         return out + self._say_and_do(now_ns, self.custody.on_time(now_ns))
@@ -375,3 +395,8 @@ class Society:
     def check(self) -> None:
         self.line.streams.check()
         self.state.streams.check()
+        kept_ns, (_, true_ns) = self.deadline_ns(), self._find_deadlines()
+        assert kept_ns == true_ns or (kept_ns is not None and (true_ns is None or kept_ns < true_ns)), (
+            kept_ns,
+            true_ns,
+        )

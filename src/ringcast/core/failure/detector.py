@@ -51,6 +51,7 @@ class FailureDetector:
         self._watched: dict[Address, None] = {}  # an ordered set: members I watch now
         self._named: dict[Address, None] = {}  # watched because somebody asked for it (a merge leader)
         self._turned_ns: int | None = None
+        self.is_moved = False  # a doubt ended when its peer was heard: the deadline may have come nearer
 
     # ---- what others ask
 
@@ -127,6 +128,9 @@ class FailureDetector:
         if health is None:
             return []
         health.heard_ns = now_ns
+        if health.doubt is None and not health.is_unheard and peer not in self._vouching:
+            return []
+        self.is_moved = True
         out: Decisions = []
         if health.is_unheard:
             health.is_unheard = False

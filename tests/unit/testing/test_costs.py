@@ -1,0 +1,59 @@
+"""What a simulated group costs, in counted steps: nothing is looked for twice, and idle members hardly do anything."""
+
+import asyncio
+from collections import Counter
+from typing import Any
+
+import pytest
+
+from ringcast.core import Loose, Node
+from ringcast.core.society import Society
+from ringcast.testing import World
+from unit.testing.stores import Log
+
+
+def test_data_does_not_make_a_member_look_for_its_deadlines_again(monkeypatch: pytest.MonkeyPatch) -> None:
+    counted: Counter[str] = Counter()
+    on_packet, on_time, deadline_ns = Node.on_packet, Node.on_time, Society.deadline_ns
+
+    def counted_packet(node: Node, now_ns: int, sender: Any, packet: Any) -> Any:
+        counted["control" if isinstance(packet, Loose) else "data"] += 1
+        return on_packet(node, now_ns, sender, packet)
+
+    def counted_time(node: Node, now_ns: int) -> Any:
+        counted["time"] += 1
+        return on_time(node, now_ns)
+
+    def counted_deadline(society: Society) -> int | None:
+        counted["searches"] += society._is_moved or society.vigilance.detector.is_moved
+        return deadline_ns(society)
+
+    async def talk(app: Log) -> None:
+        for _ in range(100):
+            await app.say("word")
+            await asyncio.sleep(0.001)
+
+    with World(Log, 3) as world:
+        world.settle()
+        monkeypatch.setattr(Node, "on_packet", counted_packet)
+        monkeypatch.setattr(Node, "on_time", counted_time)
+        monkeypatch.setattr(Society, "deadline_ns", counted_deadline)
+        world.do("A", talk(world.apps["A"]))
+        assert counted["data"] > 200
+        assert counted["searches"] <= counted["control"] + counted["time"]
+        monkeypatch.undo()
+
+
+def test_a_deadline_that_is_kept_too_late_is_found_by_the_check() -> None:
+    with World(Log, 2) as world:
+        world.settle()
+        driver = world["A"].place.entry.driver
+        assert driver is not None
+        society = driver.node.society
+        assert society is not None
+        driver.node.deadline_ns()
+        society.check()
+        society.membership._raise_ns = 1
+        with pytest.raises(AssertionError):
+            society.check()
+        society.membership._raise_ns = None
