@@ -5,7 +5,8 @@
       └──nobody has one, and I am the lowest of those who look──► found it (a view of one)
 
 `expect=n` founds as soon as n are known and otherwise waits longer, so that a concurrent start makes one group; if it
-makes two anyway, merge heals that. Everything said here is idempotent: duplicates, late and lost answers do no harm.
+makes two anyway, merge heals that. Time in which this process stood still counts for nothing.
+Everything said here is idempotent: duplicates, late and lost answers do no harm.
 Bounded: at most `known_peers` endpoints and addresses are remembered. Not discovery: endpoints come in as facts.
 """
 
@@ -193,6 +194,8 @@ class Joiner:
         """Nobody has a group, and it is on us to begin one. Observers never do: they cannot lead it."""
         if self.target is not None or self._coordinators() or self.request.observer or self.undiscovered is not None:
             return False
+        if self._slept_ns(now_ns):  # What was said meanwhile may lie unread.
+            return False
         looking = {who: heard.announce for who, heard in self._heard.items() if heard.announce.view is None}
         is_time = now_ns >= self._found_ns or (self.expect > 1 and len(looking) + 1 >= self.expect)
         is_lowest = all(self.me < who for who, announce in looking.items() if not announce.observer)
@@ -221,8 +224,23 @@ class Joiner:
         due = [self._look_ns, self._ask_ns]
         return min((deadline for deadline in due if deadline is not None), default=None)
 
+    def _slept_ns(self, now_ns: int) -> int:
+        """How late the next look is; 0 if no look was missed."""
+        late_ns = 0 if self._look_ns is None else now_ns - self._look_ns
+        return late_ns if late_ns >= self.config.discovery_ns else 0
+
+    def _wake(self, slept_ns: int) -> None:
+        """While this process stood still nobody was silent: every wait is as long as it would have been."""
+        self._found_ns += slept_ns
+        self._found_anyway_ns += slept_ns
+        self._ask_ns = None if self._ask_ns is None else self._ask_ns + slept_ns
+        self._heard = {who: Heard(heard.announce, heard.until_ns + slept_ns) for who, heard in self._heard.items()}
+
     def on_time(self, now_ns: int) -> Steps:
         out: Steps = []
+        slept_ns = self._slept_ns(now_ns)
+        if slept_ns:
+            self._wake(slept_ns)
         if self._look_ns is not None and now_ns >= self._look_ns:
             self._look_ns = now_ns + self.config.discovery_ns
             self._heard = {who: heard for who, heard in self._heard.items() if heard.until_ns > now_ns}

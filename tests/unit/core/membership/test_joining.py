@@ -27,6 +27,21 @@ def test_a_second_process_joins_the_first() -> None:
     assert world.verdict() == ""
 
 
+@pytest.mark.parametrize("ran_ms", [0, 1, 3])
+def test_a_process_that_stood_still_does_not_take_that_for_the_silence_of_others(ran_ms: int) -> None:
+    """It stands still for ten times what it waits before it founds a group, on its way into one that is there."""
+    world = World()
+    world.group("A")
+    joiner = world.start("B")
+    world.run_for(ran_ms * MS)
+    joiner.frozen = True
+    world.run_for(10 * joiner.node.config.found_after_ns)
+    joiner.thaw()
+    assert world.is_soon_one("AB")
+    assert [len(view.members) for view in joiner.views] == [2]
+    assert world.verdict() == ""
+
+
 @pytest.mark.parametrize("seed", range(5))
 @pytest.mark.parametrize("loss", [0.0, 0.2])
 def test_ten_concurrent_starters_share_one_view_v13(seed: int, loss: float) -> None:
