@@ -59,6 +59,7 @@ class Block:
         self.name = name
         self._opened: Port | None = None
         self._ended: RingcastError | None = None
+        self._why_apart: str | None = None  # the sides of a merge keep states of their own, for this reason
 
     @property
     def _port(self) -> Port:
@@ -120,6 +121,7 @@ class Block:
 
     def _part(self, why: str) -> None:
         """The sides of a merge keep states of their own."""
+        self._why_apart = why
 
 
 class Pending:
@@ -135,6 +137,7 @@ class Pending:
     def add(self) -> tuple[int, asyncio.Future[Any]]:
         self._last += 1
         future = self._waiting[self._last] = asyncio.get_running_loop().create_future()
+        future.add_done_callback(_retrieve)
         return self._last, future
 
     def drop(self, number: int) -> None:
@@ -153,3 +156,9 @@ class Pending:
         for future in self._waiting.values():
             if not future.done():
                 future.set_exception(error.unknown("whether this was done cannot be known"))
+
+
+def _retrieve(done: asyncio.Future[Any]) -> None:
+    """Whoever waits hears of a failure; if it was told otherwise already, this one is no error of the loop."""
+    if not done.cancelled():
+        done.exception()

@@ -12,6 +12,7 @@ from __future__ import annotations
 import asyncio
 from collections.abc import AsyncIterator, Callable, Mapping
 from contextlib import asynccontextmanager, suppress
+from dataclasses import dataclass
 from typing import Any
 
 import msgspec
@@ -36,16 +37,17 @@ from ringcast import join as join_group
 from ringcast.blocks.block import Block, Port, Sides, prefix_of
 from ringcast.blocks.channel import Channel
 from ringcast.blocks.control import NO_TAGS, Control, Tags
+from ringcast.blocks.tokens import Token
 
 MOST_UNKNOWN = 64  # names that are counted one by one; further ones are counted together
 TELL_HELD_SECONDS = 1.0  # a channel holds the group that long before the others are told
 
 
 class _BlockState(msgspec.Struct, array_like=True):
-    """`why`: its sides stayed apart, for this reason."""
+    """`why`: its sides stayed apart, for this reason. Without a state everybody keeps what it has."""
 
     kind: str
-    state: bytes
+    state: bytes | None
     why: str | None
 
 
@@ -58,6 +60,14 @@ _encode = msgspec.msgpack.Encoder().encode
 _decode = msgspec.msgpack.Decoder(_State).decode
 
 
+@dataclass(frozen=True, slots=True)
+class Leader:
+    """Who leads, if anybody may."""
+
+    member: Address | None
+    token: Token
+
+
 class SharedGroup:
     """What `ringcast.blocks.join` gives. The group's own face is `group`, for everything but reading."""
 
@@ -67,8 +77,8 @@ class SharedGroup:
         self._by_prefix: dict[bytes, Block] = {prefix_of(""): self._control}
         self._group: Group | None = None
         self._view: View | None = None
+        self._views = 0  # that were seen
         self._state_view = 0  # views before this one are part of the state that was loaded
-        self._apart: dict[str, str] = {}
         self._unknown: dict[str, int] = {}
         self._holding: tuple[Block, float] | None = None  # which holds the group back, since when
         self._changed: list[asyncio.Future[None]] = []
@@ -122,8 +132,30 @@ class SharedGroup:
         """Messages that came under names which this member does not have, by name; they were dropped."""
         return dict(self._unknown)
 
-    async def changed(self) -> None:
-        """Wait for the next view, or the end of the group."""
+    @property
+    def leader(self) -> Leader:
+        """The first member of the view that may lead, with a token that grows with every view; nobody on a side that
+        may not go on. Each side of a partition has one."""
+        view = self.view
+        return Leader(view.coordinator if view.is_primary else None, Token(view.id.number, 0))
+
+    async def leaders(self) -> AsyncIterator[Leader]:
+        """The leader now, and again whenever another member leads and behind every merge."""
+        told: Leader | None = None
+        while self._ended is None:
+            views, view = self._views, self.view
+            if (
+                told is None
+                or told.member != self.leader.member
+                or (view.is_merge and view.id.number > told.token.view)
+            ):
+                told = self.leader
+                yield told
+            while self._views == views and self._ended is None:
+                await self._until_changed()
+
+    async def _until_changed(self) -> None:
+        """The next view, or the end."""
         future: asyncio.Future[None] = asyncio.get_running_loop().create_future()
         self._changed.append(future)
         try:
@@ -156,7 +188,7 @@ class SharedGroup:
     async def get_state(self) -> bytes:
         blocks = {}
         for block in self._stateful():
-            blocks[block.name] = _BlockState(block.kind or "", await block._cut(), self._apart.get(block.name))
+            blocks[block.name] = _BlockState(block.kind or "", await block._cut(), block._why_apart)
         return _encode(_State(0 if self._view is None else self._view.id.number, blocks))
 
     async def set_state(self, chunks: AsyncIterator[bytes]) -> None:
@@ -165,9 +197,12 @@ class SharedGroup:
         self._state_view = state.view
         for block in self._stateful():
             found = state.blocks[block.name]
-            await block._load(found.state)
-            if found.why is not None:
-                self._part(block, found.why)
+            if found.state is not None:
+                await block._load(found.state)
+            if found.why is None:
+                block._why_apart = None
+            else:
+                block._part(found.why)
 
     def merge_state(self, sides: Mapping[tuple[Address, ...], bytes]) -> bytes:
         states = {members: _decode(state) for members, state in sides.items()}
@@ -179,14 +214,14 @@ class SharedGroup:
     def _merged(self, block: Block, states: dict[tuple[Address, ...], _State]) -> _BlockState:
         """What cannot become one stays apart alone; the other blocks go on together."""
         found = {members: state.blocks[block.name] for members, state in states.items()}
-        sides: Sides = {members: state.state for members, state in found.items()}
-        whys = [state.why for state in found.values() if state.why is not None]
-        if whys:
-            return _BlockState(block.kind or "", next(iter(sides.values())), whys[0])
+        sides: Sides = {members: state.state for members, state in found.items() if state.state is not None}
+        why = next((state.why for state in found.values() if state.why is not None), None)
+        if why is not None:
+            return _BlockState(block.kind or "", None, why)
         try:
             return _BlockState(block.kind or "", block._merge(sides), None)
         except Exception as error:
-            return _BlockState(block.kind or "", next(iter(sides.values())), str(error) or type(error).__name__)
+            return _BlockState(block.kind or "", None, str(error) or type(error).__name__)
 
     def _check_same(self, state: _State, whose: str) -> None:
         mine = {block.name: block.kind for block in self._stateful()}
@@ -198,10 +233,6 @@ class SharedGroup:
 
     def _stateful(self) -> list[Block]:
         return [block for block in self._blocks.values() if block.kind is not None]
-
-    def _part(self, block: Block, why: str) -> None:
-        self._apart[block.name] = why
-        block._part(why)
 
     # ---- life
 
@@ -274,13 +305,13 @@ class SharedGroup:
             self._fail(PlaceLost(f"{notice.was} lost its place ({notice.why})"))
         elif isinstance(notice, StatesApart):
             for block in self._stateful():
-                if block is not self._control:
-                    self._part(block, notice.why)
+                block._part(notice.why)
         for block in list(self._blocks.values()):
             block._on_notice(notice)
 
     def _on_view(self, view: View) -> None:
         self._view = view
+        self._views += 1
         for block in list(self._blocks.values()):
             block._on_view(view)
         if not view.is_primary or view.coordinator is None:
@@ -344,7 +375,11 @@ class SharedGroup:
             f"{count} messages came under the name {name!r}, which is no channel here: they were dropped"
             for name, count in self._unknown.items()
         ]
-        lines += [f"{name!r} stays apart since a merge: {why}" for name, why in self._apart.items()]
+        lines += [
+            f"{block.name!r} stays apart since a merge: {block._why_apart}"
+            for block in self._blocks.values()
+            if block._why_apart is not None and block is not self._control
+        ]
         return "\n".join(lines)
 
 

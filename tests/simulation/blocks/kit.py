@@ -9,6 +9,7 @@ from collections.abc import Callable
 from ringcast import Group
 from ringcast.blocks import SharedGroup
 from ringcast.blocks.block import Block
+from ringcast.testing import World
 
 SEEDS = int(os.environ.get("RINGCAST_SEEDS", "2"))
 FIRST_SEED = int(os.environ.get("RINGCAST_FIRST_SEED", "0"))
@@ -66,3 +67,14 @@ def differing(logs: list[Log]) -> list[str]:
         for other in others
         if other != first
     ]
+
+
+def cut_and_crash(world: World) -> None:
+    """One story with everything in it that blocks must bear: two sides that merge, a crash, a newcomer."""
+    world.partition("AB")
+    world.advance(3)
+    world.heal()
+    world.agree(60)
+    world.crash("D")
+    world.advance(2)
+    world.start("D")

@@ -1,0 +1,107 @@
+"""A block whose members apply the same operations in the one order: what the dictionary, the counter and the locks are.
+
+An operation is sent in the one order, and whoever sent it waits until it was applied here; so it sees its own writes,
+and everybody the same sequence. Operations are applied at once and never wait.
+The version of an operation is (view number, how many were applied in that view): equal at all who go together, greater
+behind a merge than on any of its sides.
+Invariant: what an operation does depends on the state and on its bytes alone, never on where it is applied.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from typing import Any
+
+import msgspec
+
+from ringcast import Address, Batch, Receipt, RingcastError, UsageError, View, WaitExpired
+from ringcast.blocks.block import Block, Pending
+from ringcast.blocks.errors import Apart
+from ringcast.blocks.tokens import Token
+
+NUMBER_BYTES = 8  # of an operation, before its bytes
+BEFORE = Token(0, 0)
+
+
+class OrderedBlock(Block):
+    """Subclasses say what an operation is (`_decode_op`) and what it does (`_apply`)."""
+
+    def __init__(self, name: str) -> None:
+        super().__init__(name)
+        self._pending = Pending()
+        self._version = BEFORE  # of the last operation that was applied
+        self.malformed = 0  # operations that could not be read, skipped by all alike
+
+    def _decode_op(self, raw: bytes) -> Any:
+        """The operation; msgspec.DecodeError if it is none."""
+        raise NotImplementedError
+
+    def _apply(self, op: Any, sender: Address, version: Token) -> object:
+        """Do it; what its sender is given, an exception to be raised there."""
+        raise NotImplementedError
+
+    def _may_apply_apart(self, op: Any) -> bool:
+        """Is it one that ends being apart?"""
+        return False
+
+    # ---- asking for one
+
+    async def _do(self, raw: bytes, timeout: float | None = None) -> Any:
+        """Send an operation; returns when it was applied here, with what it gave.
+
+        If it was cancelled or reached its limit once it was sent, it is applied all the same (`error.sent`).
+        """
+        number, future = self._pending.add()
+        try:
+            if timeout is None:
+                await self._queue(number, raw)
+                return await future
+            sent: Receipt | None = None
+            try:
+                async with asyncio.timeout(timeout):
+                    sent = await self._queue(number, raw)
+                    return await future
+            except TimeoutError:
+                late = WaitExpired(f"{self.name!r} has not applied it here within {timeout} s")
+                late.sent = sent is not None
+                raise late from None
+        finally:
+            self._pending.drop(number)
+
+    async def _queue(self, number: int, raw: bytes) -> Receipt:
+        return await self._port.queue(number.to_bytes(NUMBER_BYTES, "big") + raw)
+
+    async def sync(self, timeout: float = 60.0) -> None:
+        """Wait until everything that any member had done before now was applied here: a read behind it is current."""
+        await self._port.group.barrier(timeout)
+
+    # ---- what the group tells it
+
+    def _on_batch(self, batch: Batch) -> None:
+        sender, mine = batch.sender, len(self._pending) > 0 and self._port.is_me(batch.sender)
+        for payload in batch.payloads:
+            try:
+                op = self._decode_op(payload[NUMBER_BYTES:])
+            except msgspec.DecodeError as error:
+                self.malformed += 1
+                result: object = UsageError(f"{self.name!r} cannot read this: {error}")
+            else:
+                result = self._applied(op, sender)
+            if mine:
+                self._pending.settle(int.from_bytes(payload[:NUMBER_BYTES], "big"), result)
+
+    def _applied(self, op: Any, sender: Address) -> object:
+        if self._why_apart is not None and not self._may_apply_apart(op):
+            return Apart(f"{self.name!r} stays apart since a merge: {self._why_apart}")
+        self._version = self._next_version()
+        return self._apply(op, sender, self._version)
+
+    def _next_version(self) -> Token:
+        return Token(self._version.view, self._version.counter + 1)
+
+    def _on_view(self, view: View) -> None:
+        if view.id.number > self._version.view:
+            self._version = Token(view.id.number, 0)
+
+    def _fail(self, error: RingcastError) -> None:
+        self._pending.fail(error)
