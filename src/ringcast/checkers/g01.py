@@ -1,7 +1,8 @@
 """G1, FIFO: from its offset on, a receiver delivers a sender's messages in seqno order, without gap or duplicate.
 
 Judged per (receiver, sender, stream). Only a view may set a new offset, and only forward: an OFFSET stands together
-with its VIEW, no message between them. What is delivered was sent: a sender's runs follow each other without a hole,
+with its VIEW, no message between them, and is for somebody who joined or was on another side of the merge: who comes
+from the same view is never given one. What is delivered was sent: a sender's runs follow each other without a hole,
 and nobody delivers beyond them (unknown if the sender's recording is cut). A member's own delivery ordinals count up.
 After a gap or a repetition the fold goes on from where the member went on, so each fault is reported once.
 """
@@ -11,8 +12,8 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 
 from ringcast.checkers.shape import Closed, Evidence, Finding, Report, run_text
-from ringcast.checkers.views import installed
-from ringcast.model import Address, Event, Kind, ViewId
+from ringcast.checkers.views import Installed, installed
+from ringcast.model import Address, Event, Kind
 
 
 @dataclass(slots=True)
@@ -36,7 +37,8 @@ class _Member:
 
     streams: dict[tuple[Address, int], _Stream] = field(default_factory=dict)
     sent: dict[int, _Sent] = field(default_factory=dict)
-    view: ViewId | None = None
+    view: Installed | None = None
+    before: Installed | None = None  # the view before it
     is_installing: bool = True  # no message since the last VIEW (or since the start)
     unviewed: list[tuple[int, Event]] = field(default_factory=list)  # offsets that wait for their view
     next_ordinal: int | None = None
@@ -128,15 +130,31 @@ class FifoChecker:
             sentence = f"{member} set its offset for {event.peer} back from {stream.high} to {event.value}"
             self._report.violated((member, event.peer), index, sentence, Evidence.of(member, index, event))
         stream.high = event.value
-        belongs_to_view = state.is_installing and state.view is not None and state.view == event.view
-        if event.stream == 0 and not belongs_to_view:
+        if event.stream:
+            return
+        if state.is_installing and state.view is not None and state.view.id == event.view:
+            self._judge_offset(member, index, event, state)
+        else:
             state.unviewed.append((index, event))
+
+    def _judge_offset(self, member: Address, index: int, event: Event, state: _Member) -> None:
+        """It belongs to the view that was just installed."""
+        before, view, peer = state.before, state.view, _known(event.peer)
+        if before is None or view is None or peer not in before.members:
+            return
+        if not view.is_merge or peer in view.subgroup_of(member):
+            sentence = f"{member} set its offset for {peer} to {event.value} in {view.id}; both came from {before.id}"
+            self._report.violated((member, peer), index, sentence, Evidence.of(member, index, event))
 
     def _on_view(self, member: Address, index: int, event: Event) -> None:
         state = self._state(member)
-        state.view = installed(event).id
+        view = installed(event)
+        state.before, state.view = state.view, view
         state.is_installing = True
-        state.unviewed = [(at, offset) for at, offset in state.unviewed if offset.view != state.view]
+        mine = [(at, offset) for at, offset in state.unviewed if offset.view == view.id]
+        state.unviewed = [(at, offset) for at, offset in state.unviewed if offset.view != view.id]
+        for at, offset in mine:
+            self._judge_offset(member, at, offset, state)
         self._blame_unviewed(member, state)
 
     def _blame_unviewed(self, member: Address, state: _Member) -> None:

@@ -2,7 +2,9 @@
 
 The send window is recomputed from SEND and PURGE and compared with what the member claims; a receive window reports
 what it holds with every DELIVER and WINDOW (value, other = capacity). The multicast's capacity is agreed with the view;
-a ring is not shrunk while it holds anything, so a smaller agreement binds from the moment when the window is empty.
+a ring is not shrunk while it holds anything, so a smaller agreement binds from the moment when the window is empty. A
+receive window may have the largest capacity of the views so far; what its member was configured with counts only where
+no view says one.
 Other streams have the capacity of the config (`stream_capacity`, or `control_capacity` if that is more).
 """
 
@@ -32,7 +34,8 @@ class _Window:
 @dataclass(slots=True)
 class _Member:
     agreed: int = 0  # 0 = not known
-    largest: int = 0  # the largest capacity that ever was agreed or configured
+    configured: int = 0
+    largest: int = 0  # the largest capacity that a view agreed on
     stream_capacity: int = 0
     windows: dict[int, _Window] = field(default_factory=dict)
 
@@ -63,16 +66,18 @@ class BoundChecker:
         config = detail_of(detail_of(event.detail).get("config"))
         streams = (config.get(name) or 0 for name in ("stream_capacity", "control_capacity"))
         state.stream_capacity = max(map(int, streams))
-        self._agree(state, int(config.get("capacity") or 0))
+        state.configured = int(config.get("capacity") or 0)
+        self._agree(state, state.configured)
 
     def _on_view(self, member: Address, index: int, event: Event, state: _Member) -> None:
-        self._agree(state, installed(event).capacity)
+        capacity = installed(event).capacity
+        state.largest = max(state.largest, capacity)
+        self._agree(state, capacity)
 
     def _agree(self, state: _Member, capacity: int) -> None:
         if not capacity:
             return
         state.agreed = capacity
-        state.largest = max(state.largest, capacity)
         window = state.windows.get(0)
         if window is not None and (window.held == 0 or capacity > window.capacity):
             window.capacity = capacity
@@ -105,7 +110,7 @@ class BoundChecker:
             return
         self._report.examined += 1
         where = f"{member}'s receive window for {event.peer}{_of_stream(event)}"
-        allowed = state.stream_capacity if event.stream else state.largest
+        allowed = state.stream_capacity if event.stream else state.largest or state.configured
         if event.value > event.other:
             self._violated(member, index, event, f"{where} held {event.value}, its capacity is {event.other}")
         elif allowed and event.other > allowed:

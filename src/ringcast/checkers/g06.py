@@ -3,6 +3,8 @@
 A view change runs from its suspension, or ROLL_CALL `start` (purpose `view`), until it was resumed and the roll call
 has ended: until the view has reached everybody who goes on, or has failed; a merge from MERGE `start` or `accept` to
 its `end`. The roll call of a merge (purpose `merge`) is part of the merge.
+A merge takes a party through its acting coordinator only. Whoever accepts is that: nobody stands before it in its view
+whom it does not suspect, who has shown that view (it delivered something of it there), and who went on with it.
 """
 
 from __future__ import annotations
@@ -10,6 +12,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 
 from ringcast.checkers.shape import Closed, Evidence, Finding, Report
+from ringcast.checkers.views import Installed, installed
 from ringcast.model import Address, Event, Kind
 from ringcast.trace import detail_of
 
@@ -19,19 +22,41 @@ class _Running:
     change: Evidence | None = None
     suspension: Evidence | None = None  # for a view change
     merges: dict[str, Evidence] = field(default_factory=dict)
+    views: list[Installed] = field(default_factory=list)
+    heard: dict[Address, None] = field(default_factory=dict)  # of whom it delivered something in this view
+    suspected: dict[Address, None] = field(default_factory=dict)
+    how: str = ""
+    accepted: list[tuple[str, Evidence, int, list[Address]]] = field(default_factory=list)  # ..., view, before it there
 
 
 class SeparationChecker:
     guarantee = "G6"
-    kinds = (Kind.ROLL_CALL, Kind.MERGE, Kind.SUSPEND, Kind.RESUME)
+    kinds = (Kind.ROLL_CALL, Kind.MERGE, Kind.SUSPEND, Kind.RESUME, Kind.VIEW, Kind.DELIVER, Kind.SUSPECT, Kind.CLOSED)
 
     def __init__(self) -> None:
         self._report = Report(self.guarantee)
         self._members: dict[Address, _Running] = {}
 
     def on_event(self, member: Address, index: int, event: Event) -> None:
+        running = self._members.get(member)
+        if running is None:
+            running = self._members[member] = _Running()
+        if event.kind is Kind.DELIVER:
+            if not event.stream and event.peer is not None:
+                running.heard[event.peer] = None
+            return
+        if event.kind is Kind.VIEW:
+            running.views.append(installed(event))
+            running.heard = {}
+            return
         detail = detail_of(event.detail)
-        running = self._members.setdefault(member, _Running())
+        if event.kind is Kind.SUSPECT:
+            if event.peer is not None:
+                running.suspected[event.peer] = None
+            return
+        if event.kind is Kind.CLOSED:
+            running.how = str(detail.get("how", "ended"))
+            return
         here = Evidence.of(member, index, event)
         if event.kind in (Kind.SUSPEND, Kind.RESUME):
             is_change = event.kind is Kind.SUSPEND and detail["cause"] == "view"
@@ -62,6 +87,42 @@ class SeparationChecker:
                 sentence = f"{here.member} began merge {merge_id} while a view change ran"
                 self._report.violated((here.member,), here.index, sentence, change, here)
             running.merges[merge_id] = here
+        if step == "accept" and running.views:
+            self._note_accepted(running, merge_id, here)
+
+    def _note_accepted(self, running: _Running, merge_id: str, here: Evidence) -> None:
+        view = running.views[-1]
+        if here.member not in view.members:
+            return
+        before = view.members[: view.members.index(here.member)]
+        passed_by = [
+            other
+            for other in before
+            if other not in view.observers and other not in running.suspected and other in running.heard
+        ]
+        running.accepted.append((merge_id, here, len(running.views) - 1, passed_by))
 
     def finish(self, closed: Closed) -> Finding:
+        for running in self._members.values():
+            for merge_id, here, at, passed_by in running.accepted:
+                way = self._way(here.member, running.views[at], closed)
+                with_it = [
+                    other
+                    for other in passed_by
+                    if way is not None and self._way(other, running.views[at], closed) == way
+                ]
+                if with_it:
+                    sentence = f"{here.member} took its view into merge {merge_id}, and {with_it[0]} coordinates it"
+                    self._report.violated((here.member, with_it[0]), here.index, sentence, here)
         return self._report.finding()
+
+    def _way(self, member: Address, view: Installed, closed: Closed) -> object:
+        """Where it went from this view: the next one, or the end in good order; None if that is not known."""
+        running = self._members.get(member)
+        ids = [] if running is None else [installed.id for installed in running.views]
+        if running is None or view.id not in ids:
+            return None
+        at = ids.index(view.id)
+        if at + 1 < len(ids):
+            return ids[at + 1]
+        return "the end" if closed.get(member) and running.how == "ended" else None

@@ -5,6 +5,9 @@ The cause that a RESUME states must have happened since the suspension: the view
 moment had come. Who holds: the members that were asked by roll calls since the suspension began. Each suspension arms
 the Resumer. One that is open when the recording ends is a violation only if the Resumer should have come by then: the
 recording goes on for `GRACE_NS` after that moment.
+Judged at those who hold, too: behind a release without a view stands a cancel (the asker's roll call ended without a
+view, or left the holder out), the holder's suspicion of the asker, or the holder's own limit; by limit only if asker
+and holder did not go on together from there. Unknown if the asker's recording does not reach that far.
 """
 
 from __future__ import annotations
@@ -12,7 +15,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 
 from ringcast.checkers.shape import Closed, Evidence, Finding, Report
-from ringcast.model import Address, Event, Kind
+from ringcast.model import Address, Event, Kind, ViewId
 from ringcast.trace import as_address, as_addresses, detail_of
 
 GRACE_NS = 1_000_000_000
@@ -38,7 +41,30 @@ class _Suspension:
 
 
 @dataclass(slots=True)
+class _RollCall:
+    """One coordinator's roll call on one view, over all its attempts."""
+
+    asker: Address
+    going: dict[Address, None] = field(default_factory=dict)
+    outcomes: list[str] = field(default_factory=list)
+
+
+@dataclass(frozen=True, slots=True)
+class _Release:
+    evidence: Evidence
+    call: str
+    held_ns: int
+    suspected: tuple[Address, ...]
+    view: ViewId | None
+
+
+@dataclass(slots=True)
 class _Member:
+    resumer_ns: int = 0
+    promised_ns: int = 0
+    releases: list[_Release] = field(default_factory=list)
+    views: list[ViewId] = field(default_factory=list)
+    crashed: bool = False
     suspension: _Suspension | None = None
     last_ns: int = 0
     ending: tuple[int, str | None, Evidence, Evidence] | None = None  # resumed because this merge is said to be over
@@ -52,13 +78,16 @@ class SuspensionChecker:
     def __init__(self) -> None:
         self._report = Report(self.guarantee)
         self._members: dict[Address, _Member] = {}
+        self._calls: dict[str, _RollCall] = {}
         self._on = {
+            Kind.START: self._on_start,
             Kind.SUSPEND: self._on_suspend,
             Kind.RESUME: self._on_resume,
             Kind.ROLL_CALL: self._on_roll_call,
             Kind.VIEW: self._on_view,
             Kind.MERGE: self._on_merge,
             Kind.SUSPECT: self._on_suspect,
+            Kind.CLOSED: self._on_closed,
         }
 
     def on_event(self, member: Address, index: int, event: Event) -> None:
@@ -70,6 +99,9 @@ class SuspensionChecker:
         handler = self._on.get(event.kind)
         if handler is not None:
             handler(member, index, event, state)
+
+    def _on_start(self, member: Address, index: int, event: Event, state: _Member) -> None:
+        state.resumer_ns = int(detail_of(detail_of(event.detail).get("config")).get("resumer_ns") or 0)
 
     def _on_suspend(self, member: Address, index: int, event: Event, state: _Member) -> None:
         here = Evidence.of(member, index, event)
@@ -117,10 +149,24 @@ class SuspensionChecker:
 
     def _on_roll_call(self, member: Address, index: int, event: Event, state: _Member) -> None:
         detail = detail_of(event.detail)
-        if state.suspension is not None and detail["step"] in ("start", "again"):
-            state.suspension.holding.update(dict.fromkeys(as_addresses(detail.get("asked"))))
+        step, call = detail["step"], str(detail.get("id", "")).rpartition(".")[0]
+        if step in ("start", "again"):
+            if state.suspension is not None:
+                state.suspension.holding.update(dict.fromkeys(as_addresses(detail.get("asked"))))
+            known = self._calls.setdefault(call, _RollCall(member))
+            known.going.update(dict.fromkeys(as_addresses(detail.get("going"))))
+        elif step == "end" and call in self._calls:
+            self._calls[call].outcomes.append(str(detail.get("outcome")))
+        elif step == "promise":
+            state.promised_ns = event.t_ns
+        elif step == "release":
+            here = Evidence.of(member, index, event)
+            held_ns = event.t_ns - state.promised_ns
+            state.releases.append(_Release(here, call, held_ns, tuple(state.suspected), event.view))
 
     def _on_view(self, member: Address, index: int, event: Event, state: _Member) -> None:
+        if event.view is not None:
+            state.views.append(event.view)
         if state.suspension is not None:
             state.suspension.happened["view-installed"] = None
             if detail_of(event.detail).get("subgroups"):
@@ -147,6 +193,9 @@ class SuspensionChecker:
         if event.peer is not None:
             state.suspected[event.peer] = None
 
+    def _on_closed(self, member: Address, index: int, event: Event, state: _Member) -> None:
+        state.crashed = detail_of(event.detail).get("how") == "crashed"
+
     def _violated(self, here: Evidence, sentence: str, *more: Evidence) -> None:
         self._report.violated((here.member,), here.index, sentence, *more, here)
 
@@ -156,7 +205,34 @@ class SuspensionChecker:
             if open_still is not None and self._is_overdue(open_still, state):
                 sentence = f"{member} never ended its suspension for {open_still.cause}"
                 self._violated(open_still.evidence, sentence)
+            for release in state.releases:
+                self._judge_release(member, state, release, closed)
         return self._report.finding()
+
+    def _judge_release(self, member: Address, state: _Member, release: _Release, closed: Closed) -> None:
+        call = self._calls.get(release.call)
+        if call is None or call.asker == member or not closed.get(call.asker) or self._members[call.asker].crashed:
+            return
+        if call.asker in release.suspected or member in call.going:
+            return
+        if not call.outcomes or any(outcome != "installed" for outcome in call.outcomes):
+            return
+        is_by_limit = bool(state.resumer_ns) and release.held_ns >= state.resumer_ns
+        if is_by_limit and not self._go_together(member, call.asker, release.view):
+            return
+        sentence = (
+            f"{member} let go of what {call.asker} had asked it to hold: no cancel was sent, and it did not suspect it"
+        )
+        self._violated(release.evidence, sentence)
+
+    def _go_together(self, member: Address, other: Address, view: ViewId | None) -> bool:
+        ways = [self._next_view(who, view) for who in (member, other)]
+        return ways[0] is not None and ways[0] == ways[1]
+
+    def _next_view(self, member: Address, view: ViewId | None) -> ViewId | None:
+        views = self._members[member].views
+        at = views.index(view) + 1 if view in views else len(views)
+        return views[at] if at < len(views) else None
 
     def _is_overdue(self, suspension: _Suspension, state: _Member) -> bool:
         return 0 < suspension.resumer_ns + GRACE_NS < state.last_ns

@@ -1,7 +1,7 @@
 """G9, merge is whole: a MergeView has a digest entry for each of its members; overlapping entries take the maximum.
 
-At the merge leader the view's entries equal the join of all that entered its consolidation; at any other coordinator
-they are at least what it contributed.
+At the merge leader the view's entries equal the join of all that entered its consolidation, so none is there that
+nobody gave; at any other coordinator they are at least what it contributed.
 """
 
 from __future__ import annotations
@@ -59,12 +59,20 @@ class WholeMergeChecker:
             self._compare(here, view, merge)
 
     def _compare(self, here: Evidence, view: Installed, merge: _Merge) -> None:
+        if merge.is_leader:
+            self._from_nowhere(here, view, merge)
         for member, joined in merge.entries.entries.items():
             entry = view.digest.get(member)
             if entry is None or member not in view.members:
                 continue
             if entry.join(joined) != entry or (merge.is_leader and entry != joined):
                 sentence = f"the MergeView {view.id} has {member}: {entry}, the maximum of what was said is {joined}"
+                self._report.violated((here.member, member), here.index, sentence, here)
+
+    def _from_nowhere(self, here: Evidence, view: Installed, merge: _Merge) -> None:
+        for member in view.members:
+            if view.digest.get(member) is not None and merge.entries.get(member) is None:
+                sentence = f"the MergeView {view.id} has an entry of {member} that never reached {here.member}"
                 self._report.violated((here.member, member), here.index, sentence, here)
 
     def finish(self, closed: Closed) -> Finding:

@@ -1,7 +1,9 @@
 """G14, nothing blocks for ever: after the last heal every wait ends in time, and all live members share one view.
 
 Judged only where a HEAL was recorded and no FAULT after it, on one clock, from heal + bound to the horizon: the moment
-when the first live member ends or begins to leave. Live = its recording reaches beyond heal + bound.
+when the first live member ends or begins to leave. Live = its recording reaches beyond heal + bound. A live member is
+in a view then, also if it never was in one before; and that view is without those whose recordings say that they ended
+before the heal.
 Everywhere: a wait with a limit of its own ends by it (and `GRACE_NS`), and only a send may wait without one. A process
 that was stopped ends nothing meanwhile: it has its grace when it runs again (a HEAL that names it, `other` = since).
 """
@@ -11,9 +13,9 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 
 from ringcast.checkers.shape import Closed, Evidence, Finding, Report
-from ringcast.checkers.views import installed
-from ringcast.model import Address, Event, Kind, ViewId
-from ringcast.trace import detail_of
+from ringcast.checkers.views import Installed, installed
+from ringcast.model import Address, Event, Kind
+from ringcast.trace import detail_of, is_harness
 
 GRACE_NS = 1_000_000_000
 UNLIMITED = ("send", "order")  # a send may wait for ever, for room or for its place in the one order
@@ -29,13 +31,22 @@ class _Wait:
     end_ns: int | None = None
 
 
+@dataclass(frozen=True, slots=True)
+class _Heal:
+    t_ns: int
+    bound_ns: int
+    clock: str
+
+
 @dataclass(slots=True)
 class _Member:
     waits: list[_Wait] = field(default_factory=list)
     open_waits: dict[int, _Wait] = field(default_factory=dict)
-    views: list[tuple[int, ViewId, Evidence]] = field(default_factory=list)
+    views: list[tuple[int, Installed, Evidence]] = field(default_factory=list)
+    first_ns: int = 0
     last_ns: int = 0
     how: str = ""
+    clock: str = ""
 
 
 class LivenessChecker:
@@ -45,10 +56,11 @@ class LivenessChecker:
     def __init__(self) -> None:
         self._report = Report(self.guarantee)
         self._members: dict[Address, _Member] = {}
-        self._heal: tuple[int, int] | None = None  # when, bound
-        self._last_fault_ns = -1
+        self._heals: list[_Heal] = []
+        self._faults: list[tuple[int, str]] = []  # when, on which clock
         self._stops: dict[str, list[tuple[int, int]]] = {}  # by name: when a process did not run
         self._on = {
+            Kind.START: self._on_start,
             Kind.WAIT_START: self._on_wait_start,
             Kind.WAIT_END: self._on_wait_end,
             Kind.VIEW: self._on_view,
@@ -60,11 +72,14 @@ class LivenessChecker:
     def on_event(self, member: Address, index: int, event: Event) -> None:
         state = self._members.get(member)
         if state is None:
-            state = self._members[member] = _Member()
+            state = self._members[member] = _Member(first_ns=event.t_ns)
         state.last_ns = event.t_ns
         handler = self._on.get(event.kind)
         if handler is not None:
             handler(member, index, event, state)
+
+    def _on_start(self, member: Address, index: int, event: Event, state: _Member) -> None:
+        state.clock = str(detail_of(event.detail).get("clock"))
 
     def _on_wait_start(self, member: Address, index: int, event: Event, state: _Member) -> None:
         what = str(detail_of(event.detail)["what"])
@@ -80,16 +95,16 @@ class LivenessChecker:
             wait.end_ns = event.t_ns
 
     def _on_view(self, member: Address, index: int, event: Event, state: _Member) -> None:
-        state.views.append((event.t_ns, installed(event).id, Evidence.of(member, index, event)))
+        state.views.append((event.t_ns, installed(event), Evidence.of(member, index, event)))
 
     def _on_fault(self, member: Address, index: int, event: Event, state: _Member) -> None:
-        self._last_fault_ns = max(self._last_fault_ns, event.t_ns)
+        self._faults.append((event.t_ns, state.clock))
 
     def _on_heal(self, member: Address, index: int, event: Event, state: _Member) -> None:
         if event.peer is not None and event.other:
             self._stops.setdefault(event.peer.name, []).append((event.other, event.t_ns))
-        elif self._heal is None or event.t_ns >= self._heal[0]:
-            self._heal = (event.t_ns, event.value or DEFAULT_BOUND_NS)
+        else:
+            self._heals.append(_Heal(event.t_ns, event.value or DEFAULT_BOUND_NS, state.clock))
 
     def _on_closed(self, member: Address, index: int, event: Event, state: _Member) -> None:
         state.how = str(detail_of(event.detail).get("how", "ended"))
@@ -98,12 +113,13 @@ class LivenessChecker:
         for member, state in self._members.items():
             for wait in state.waits:
                 self._judge_own_limit(member, state, wait)
-        if self._heal is None:
+        heal = max(reversed(self._heals), key=lambda heal: heal.t_ns, default=None)
+        if heal is None:
             self._report.lacks("no HEAL was recorded")
-        elif self._last_fault_ns > self._heal[0]:
+        elif any(t_ns > heal.t_ns for t_ns, clock in self._faults if clock == heal.clock):
             self._report.lacks("the last FAULT came after the last HEAL")
         else:
-            self._judge_after_heal(*self._heal)
+            self._judge_after_heal(heal.t_ns, heal.bound_ns, heal.clock)
         return self._report.finding()
 
     def _judge_own_limit(self, member: Address, state: _Member, wait: _Wait) -> None:
@@ -120,17 +136,23 @@ class LivenessChecker:
                 due_ns = max(due_ns, again_ns + GRACE_NS)
         return due_ns
 
-    def _judge_after_heal(self, heal_ns: int, bound_ns: int) -> None:
+    def _judge_after_heal(self, heal_ns: int, bound_ns: int, clock: str) -> None:
         settled_ns = heal_ns + bound_ns
-        live = {m: s for m, s in self._members.items() if s.last_ns >= settled_ns and s.how != "crashed" and s.views}
-        if not live:
+        here = {m: s for m, s in self._members.items() if s.clock == clock and _is_of_a_group(m)}
+        live = {
+            member: state
+            for member, state in here.items()
+            if state.last_ns >= settled_ns and state.how != "crashed" and (state.views or state.first_ns <= heal_ns)
+        }
+        if not any(state.views for state in live.values()):
             self._report.lacks(f"no recording reaches {bound_ns / 1e9:.1f} s beyond the heal")
             return
         horizon_ns = min(_quiet_until(state, settled_ns) for state in live.values())
         for member, state in live.items():
             for wait in state.waits:
                 self._judge_wait(member, wait, max(wait.start_ns, heal_ns) + bound_ns, horizon_ns, bound_ns)
-        self._judge_views(live, settled_ns, horizon_ns)
+        dead = [member for member, state in here.items() if state.how and state.last_ns <= heal_ns]
+        self._judge_views(live, dead, settled_ns, horizon_ns)
 
     def _judge_wait(self, member: Address, wait: _Wait, by_ns: int, horizon_ns: int, bound_ns: int) -> None:
         end_ns = horizon_ns if wait.end_ns is None else min(wait.end_ns, horizon_ns)
@@ -140,23 +162,33 @@ class LivenessChecker:
             )
             self._violated(wait, sentence)
 
-    def _judge_views(self, live: dict[Address, _Member], settled_ns: int, horizon_ns: int) -> None:
-        seen = {member: [view for view in state.views if view[0] <= horizon_ns] for member, state in live.items()}
-        finals = {member: views[-1] for member, views in seen.items() if views}
-        shared: ViewId | None = None
-        for member, (when_ns, view, evidence) in finals.items():
+    def _judge_views(self, live: dict[Address, _Member], dead: list[Address], settled_ns: int, horizon_ns: int) -> None:
+        shared: tuple[Address, Installed] | None = None
+        for member, state in live.items():
             self._report.examined += 1
-            shared = view if shared is None else shared
-            if view != shared:
-                first = next(iter(finals))
-                sentence = f"{member} ended in {view} and {first} in {shared}, long after the heal"
-                self._report.violated((member, first), evidence.index, sentence, evidence)
+            views = [view for view in state.views if view[0] <= horizon_ns]
+            if not views:
+                self._report.violated((member,), 0, f"{member} was still in no view, long after the heal")
+                continue
+            when_ns, view, evidence = views[-1]
+            shared = shared or (member, view)
+            if view.id != shared[1].id:
+                sentence = f"{member} ended in {view.id} and {shared[0]} in {shared[1].id}, long after the heal"
+                self._report.violated((member, shared[0]), evidence.index, sentence, evidence)
             if when_ns > settled_ns:
-                sentence = f"{member} still changed to {view} after the bound"
+                sentence = f"{member} still changed to {view.id} after the bound"
                 self._report.violated((member,), evidence.index, sentence, evidence)
+            for other in dead:
+                if other in view.members:
+                    sentence = f"{member} ended in {view.id} with {other}, which had ended before the heal"
+                    self._report.violated((member, other), evidence.index, sentence, evidence)
 
     def _violated(self, wait: _Wait, sentence: str) -> None:
         self._report.violated((wait.evidence.member,), wait.evidence.index, sentence, wait.evidence)
+
+
+def _is_of_a_group(member: Address) -> bool:
+    return not is_harness(member) and not member.endpoint.startswith("bus:")
 
 
 def _quiet_until(state: _Member, settled_ns: int) -> int:

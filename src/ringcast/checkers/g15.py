@@ -5,7 +5,8 @@ what was; UNREAD what was not, and what the application was told instead; SPOOLE
 
 - HANDED comes in the order of DELIVER per stream, and of DEQUEUE, without gap or repetition;
 - TAKEN, which acks report, never runs ahead of HANDED and UNREAD; only of SPOOLED (or value 1: nothing to be read);
-- at the end of a whole recording nothing is left of which neither was said; each UNREAD says what was told.
+- at the end of a whole recording nothing is left of which neither was said; each UNREAD says what was told;
+- what is dropped (unless it is part of a state) is dropped at the end: nothing is handed over behind it.
 
 Unjudged where a recording has none of these events (an older one). What lay at a member that crashed is not asked for.
 The second half of the guarantee (a FIFO send that raised was not sent) is not in the recording.
@@ -19,6 +20,7 @@ from dataclasses import dataclass, field
 from ringcast.checkers.shape import Closed, Evidence, Finding, Report, run_text
 from ringcast.model import STREAMS_PER_EPOCH, Address, Event, Kind
 
+_IN_THE_STATE = "state"  # what an UNREAD tells of messages that are part of a state which is loaded
 _PRIVATE = 1  # the channel of private messages in a stream's number
 
 
@@ -112,6 +114,7 @@ class _Member:
     ordered: _Ordered = field(default_factory=_Ordered)
     blamed: dict[tuple[Address, int], int] = field(default_factory=dict)  # TAKEN up to here was blamed already
     early: list[tuple[int, Event]] = field(default_factory=list)  # TAKEN ahead, before it is known that HANDED comes
+    given_up: int | None = None  # where it first dropped something that is in no state
     says: bool = False  # it records what the application is given
     has_taken: bool = False
     crashed: bool = False
@@ -166,6 +169,11 @@ class HandedChecker:
             run = run_text(event.first, event.count)
             sentence = f"{member} handed {what} {run} of {peer} to its application, {fault}"
             self._report.violated((member, peer), index, sentence, Evidence.of(member, index, event))
+        if state.given_up is not None:
+            run = run_text(event.first, event.count)
+            sentence = f"{member} handed {run} of {peer} to its application after it had dropped others for good"
+            self._report.violated((member, peer), index, sentence, Evidence.of(member, index, event))
+            state.given_up = None
 
     def _on_unread(self, member: Address, state: _Member, index: int, event: Event) -> None:
         state.says = True
@@ -175,6 +183,8 @@ class HandedChecker:
         if event.peer is None:
             self._void_spool(state)
             return
+        if (event.detail or {}).get("told") != _IN_THE_STATE and state.given_up is None:
+            state.given_up = index
         last = event.first + event.count - 1
         if event.value:
             state.ordered.drop(event.peer, event.first, last)

@@ -34,7 +34,7 @@ from ringcast.checkers.truth import Recorded, Truth, truth_of
 from ringcast.checkers.views import installed
 from ringcast.errors import UsageError
 from ringcast.model import Address, Event, Kind
-from ringcast.trace import Recording
+from ringcast.trace import Recording, is_harness
 
 _VIEW = Kind.VIEW  # looked up once, not for every event
 
@@ -100,7 +100,7 @@ def judge(recordings: Iterable[Recording], require: Iterable[str] = ()) -> Judge
     known: list[Recorded] = []
     for recording in recordings:
         recorded = Recorded(recording.member, recording.header.clock, recording.closed, recording.dropped)
-        recorded.is_harness = recording.header.config.get("role") == "harness"
+        recorded.is_harness = is_harness(recording.member)
         for index, event in enumerate(recording.judgeable()):
             bench.on_event(recording.member, index, event)
             recorded.events, recorded.last_ns = index + 1, event.t_ns

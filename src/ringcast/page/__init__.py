@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     from ringcast.page.clocks import shifts
     from ringcast.page.live import Live
     from ringcast.page.recorded import Recorded
-    from ringcast.page.scene import Scene, is_harness
+    from ringcast.page.scene import Scene
     from ringcast.page.serving import serve
     from ringcast.page.simulated import Simulated
     from ringcast.page.source import Source
@@ -24,7 +24,7 @@ _HOMES = {
     "clocks": ("shifts",),
     "live": ("Live",),
     "recorded": ("Recorded",),
-    "scene": ("Scene", "is_harness"),
+    "scene": ("Scene",),
     "serving": ("serve",),
     "simulated": ("Simulated",),
     "source": ("Source",),
@@ -38,7 +38,6 @@ __all__ = [
     "Simulated",
     "Source",
     "asset",
-    "is_harness",
     "joined_modules",
     "serve",
     "shifts",

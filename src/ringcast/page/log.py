@@ -11,8 +11,8 @@ from collections.abc import Iterator
 from typing import Any, NamedTuple
 
 from ringcast.model import SECOND, TRAFFIC, Address, Event
-from ringcast.page.scene import is_harness
 from ringcast.sim import in_words
+from ringcast.trace import is_harness
 
 MOST_COURSE = 5_000
 MOST_TRAFFIC = 5_000

@@ -18,9 +18,9 @@ from ringcast.errors import UsageError
 from ringcast.model import SECOND, Address, Event, Kind
 from ringcast.page.clocks import shifts
 from ringcast.page.log import Log
-from ringcast.page.scene import Scene, is_harness
+from ringcast.page.scene import Scene
 from ringcast.page.source import number_of, text_of
-from ringcast.trace import Recording, read_run
+from ringcast.trace import Recording, is_harness, read_run
 
 MOST_EVENTS = 2_000_000
 COPIES = 40  # scenes kept on the way, so that a jump back folds at most a fortieth of the run

@@ -14,7 +14,7 @@ from typing import Any
 
 from ringcast.model import SECOND, STREAMS_PER_EPOCH, Address, Event, Kind, ViewId
 from ringcast.page.meter import Meter
-from ringcast.trace import as_address, as_addresses, detail_of
+from ringcast.trace import as_address, as_addresses, detail_of, is_harness
 
 # Kept with `history=1`, which is right for what changes while one looks; a report keeps more.
 MOST_VIEWS = 400
@@ -419,11 +419,6 @@ class Scene:
     def _drawn_merge(self, merge: Mapping[str, Any]) -> dict[str, Any]:
         steps = [{**step, "t": self._seconds(step["t"])} for step in merge["steps"]]
         return {**merge, "t": self._seconds(merge["t"]), "steps": steps}
-
-
-def is_harness(who: Address) -> bool:
-    """Not a process of the group: whoever injected faults and recorded that."""
-    return who.name == "harness" and who.incarnation == 0
 
 
 def _struck(detail: Mapping[str, Any]) -> list[str]:

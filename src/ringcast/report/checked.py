@@ -10,7 +10,7 @@ from ringcast.errors import UsageError
 from ringcast.model import TRAFFIC, Event, Kind
 from ringcast.report.measuring import measured
 from ringcast.report.subject import Judged, Place
-from ringcast.trace import Recording, detail_of
+from ringcast.trace import Recording, detail_of, is_harness
 
 MOST_EVENTS = 2_000_000
 
@@ -62,7 +62,7 @@ def _member(recording: Recording) -> dict[str, Any]:
         "group": recording.header.group,
         "member": str(recording.member),
         **recording.member._asdict(),
-        "role": "harness" if recording.header.config.get("role") == "harness" else "member",
+        "role": "harness" if is_harness(recording.member) else "member",
         "clock": recording.header.clock,
         "events": recording.count,
         "dropped": recording.dropped,

@@ -12,7 +12,7 @@ from typing import Any
 
 from ringcast.checkers import Judgement, Violation
 from ringcast.model import SECOND, Address, Event
-from ringcast.page import Scene, is_harness, shifts
+from ringcast.page import Scene, shifts
 from ringcast.report.axis import Knot, knots
 from ringcast.report.metrics import Metrics
 from ringcast.report.moments import Moment, moments_of
@@ -103,11 +103,7 @@ class Subject:
     @property
     def people(self) -> list[Row]:
         """The recordings of members, without that of the harness."""
-        return [row for row in self.members if not _is_harness(row)]
-
-
-def _is_harness(row: Row) -> bool:
-    return row["role"] == "harness" or is_harness(Address(row["name"], row["incarnation"], row["endpoint"]))
+        return [row for row in self.members if row["role"] != "harness"]
 
 
 def gather(judged: Judged, about: About) -> Subject:

@@ -57,6 +57,11 @@ class Header:
         return cls(member, group, _plain(config), **more)
 
 
+def is_harness(who: Address) -> bool:
+    """Not a process of the group: whoever injected faults and recorded that."""
+    return who.name == "harness" and who.incarnation == 0
+
+
 def start_event(header: Header, t_ns: int) -> Event:
     """The first event of a recording: the header as a fact that folds can see."""
     return Event(Kind.START, t_ns, peer=header.member, detail=to_plain(header))

@@ -80,7 +80,7 @@ def test_an_offset_may_stand_right_behind_its_view() -> None:
 
 
 def test_an_offset_never_goes_back() -> None:
-    story = pair().deliver("b", "a", 1, 9).view("ab", 2).offset("b", "a", 4)
+    story = pair().deliver("b", "a", 1, 9).view("b", 2, at="b").view("ab", 3).offset("b", "a", 4)
     assert "back from 9 to 4" in sentence(story)
 
 

@@ -56,6 +56,8 @@ def overlap(rows: dict[str, Any], leader: bool = True) -> Story:
     """D07: A says of itself 7 20 (20), B's subgroup says of A 2 10 (10)."""
     story = Story("abcd").event("a", Kind.MERGE, detail={"step": "start" if leader else "accept", "merge_id": "m1"})
     said(said(story, "a", "a", (7, 20, 20)), "a", "b", (2, 10, 10))
+    for name in "bcd":  # An entry that nobody gave is a fault of its own.
+        said(story, name, name, (0, 0, 0))
     return merge_view(story, rows, merge_id="m1")
 
 

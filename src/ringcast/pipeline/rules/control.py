@@ -40,7 +40,12 @@ def _encode(values: Any) -> bytes:
 
 def segment_fact(piece: Piece, segment: Segment) -> Fact:
     """Who recorded the segment, which events it holds, and how it ends: closed, with so many lost, damaged."""
-    header = {"group": piece.header.group, "clock": piece.header.clock, "config": dict(piece.header.config)}
+    header = {
+        "group": piece.header.group,
+        "clock": piece.header.clock,
+        "config": dict(piece.header.config),
+        "first_ns": int(piece.t_ns[0]) if len(piece) else 0,
+    }
     last_ns = int(piece.t_ns.max()) if len(piece) else 0
     return Fact(
         "",

@@ -171,6 +171,7 @@ def compare(run: Run, out: Out) -> None:
                 out.violation(after.index, _miscounted(after.member, after.first, before.last), member=after.member)
     _unsent(run, reach, sent, out)
     _unviewed_edges(run, out)
+    _never_apart(run, out)
 
 
 Reach = dict[tuple[str, str, int], tuple[int, int, int]]  # member, sender, stream -> lowest, highest, last index
@@ -236,6 +237,20 @@ def _unviewed_edges(run: Run, out: Out) -> None:
             if (gap, fact.text) in beside or (gap == final and not run.is_whole(member)):
                 continue
             out.violation(fact.index, unviewed(member, fact.peer, fact.value), member=member)
+
+
+def _never_apart(run: Run, out: Out) -> None:
+    """An offset is for somebody who joined or was on another side of the merge, not for one of the view before."""
+    for key, offsets in run.control_by_member(Kind.OFFSET).items():
+        stays = run.members_by_key[key].stays
+        views = {stay.view.id: (before.view, stay.view) for before, stay in itertools.pairwise(stays) if stay.view}
+        for row in offsets:
+            before, view = views.get(row.view, (None, None)) if row.view else (None, None)
+            if before is None or view is None or row.stream or row.peer not in before.members:
+                continue
+            if not view.subgroups or row.peer in view.mates_of(key):
+                sentence = f"{name_of(key)} set its offset for {name_of(row.peer)} to {row.value} in view {view.id[0]}"
+                out.violation(row.index, f"{sentence}; both came from view {before.id[0]}", row.peer, key)
 
 
 Gaps = tuple[dict[int, int], dict[int, int]]  # messages moved before each segment, and up to its end

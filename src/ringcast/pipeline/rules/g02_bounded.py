@@ -6,7 +6,8 @@ and the low that the SENDs themselves claim, which must be one. A receive window
 and its capacity. Facts, per stretch between two views (`window`): the most held before and after the window was empty
 for the first time, and how low and high stood at its end. Comparison: the capacity of the multicast is agreed with the
 view; a ring is not shrunk while it holds anything, so a smaller one binds from the first moment at which the window is
-empty. Complete: a window grows only by SEND, or by an arrival, which the next DELIVER reports.
+empty; a receive window may have the largest capacity of the views so far. Complete: a window grows only by SEND, or by
+an arrival, which the next DELIVER reports.
 """
 
 from __future__ import annotations
@@ -196,7 +197,8 @@ def _receive_capacities(member: Member, facts: list, out: Out) -> None:  # type:
             allowed = stream_capacity(member)
         else:
             views = [stay.view for stay in member.stays if stay.view is not None and stay.start <= fact.index]
-            allowed = max([int(member.config.get("capacity") or 0), *(view.capacity for view in views)])
+            agreed = max((view.capacity for view in views), default=0)
+            allowed = agreed or int(member.config.get("capacity") or 0)
         if allowed and fact.value > allowed:
             sentence = f"{member}'s receive window for {name_of(fact.peer)} has capacity {fact.value}"
             out.violation(fact.index, f"{sentence}, more than the agreed {allowed}", fact.peer, member.key)

@@ -4,13 +4,17 @@ No kernel of its own: the steps are control events. A view change is open from i
 that is all that was recorded) until it is resumed and its roll call has ended; a merge from its first `start` or
 `accept` to its `end`. Two intervals overlap iff one begins while the other is open, so it is enough to know at each
 beginning what is open at that member.
+A merge takes a party through its acting coordinator only: whoever accepts has nobody before it in its view whom it does
+not suspect, who has shown that view (something of it was delivered there: G5's facts) and who went on with it. Others
+may have been in another view by then, so they accuse nobody.
 """
 
 from __future__ import annotations
 
 from ringcast.model import Kind
-from ringcast.pipeline.rules.fact import Out, name_of
-from ringcast.pipeline.rules.run import Control, Run
+from ringcast.pipeline.rules import g05_agreed_cut
+from ringcast.pipeline.rules.fact import Fact, Out, name_of
+from ringcast.pipeline.rules.run import Control, Member, Run
 
 GUARANTEE = "G6"
 
@@ -21,6 +25,32 @@ def compare(run: Run, out: Out) -> None:
         here = _Coordinator(member, out)
         for row in rows:
             here.on_step(row)
+    _not_acting(run, out)
+
+
+def _not_acting(run: Run, out: Out) -> None:
+    heard = run.by_member(g05_agreed_cut.GUARANTEE, "delivered")
+    steps = run.control_by_member(Kind.MERGE, Kind.SUSPECT)
+    for key, rows in steps.items():
+        suspected: dict[str, None] = {}
+        for row in rows:
+            if row.kind == Kind.SUSPECT:
+                suspected[row.peer] = None
+            elif row.detail["step"] == "accept":
+                _accepted(run, run.members_by_key[key], row, suspected, heard.get(key, []), out)
+
+
+def _accepted(run: Run, member: Member, row: Control, suspected: dict[str, None], heard: list[Fact], out: Out) -> None:
+    stay = member.stay_at(row.index)
+    if stay.view is None or stay.company is None or member.key not in stay.view.members:
+        return
+    here = {fact.peer for fact in heard if stay.start <= fact.index < row.index}
+    for key in stay.view.members[: stay.view.members.index(member.key)]:
+        went = [other.member for other in run.companies[stay.company]]
+        if key in here and key in went and key not in suspected and key not in stay.view.observers:
+            sentence = f"{member} took its view into merge {row.detail['merge_id']}, and {name_of(key)} coordinates it"
+            out.violation(row.index, sentence, key, member.key)
+            return
 
 
 class _Coordinator:

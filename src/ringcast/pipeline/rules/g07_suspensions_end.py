@@ -6,10 +6,15 @@ the two at that member: the view, the end of this merge (or in the moment of the
 moment (its leader's suspicion may be older). Who holds are the members asked by roll calls in between; without a view
 each of them is sent a cancel. The last suspension may be open if the Resumer need not have come by the end of the
 recording.
+Holders: a promise that ends in a release was ended by its asker (whose roll call ended without a view, or had the
+holder among those who go), by the holder's suspicion of the asker, or by the holder's limit. The last counts only if
+the two did not go on together, so that the view may not have reached it; an asker of whom the end is not known accuses
+nobody.
 """
 
 from __future__ import annotations
 
+from collections import defaultdict
 from dataclasses import dataclass, field
 
 from ringcast.model import Kind
@@ -39,6 +44,7 @@ class _Suspension:
 def compare(run: Run, out: Out) -> None:
     for member, rows in run.control_by_member(*_KINDS).items():
         _judge(run.members_by_key[member], rows, out)
+    _releases(run, out)
 
 
 def _judge(member: Member, rows: list[Control], out: Out) -> None:
@@ -61,6 +67,51 @@ def _judge(member: Member, rows: list[Control], out: Out) -> None:
         _ended(member, ending, member.last_ns, None, out)
     if now is not None and _is_overdue(member, now):
         out.violation(now.row.index, f"{member} never ended its suspension for {now.cause}", member=member.key)
+
+
+def _releases(run: Run, out: Out) -> None:
+    askers: dict[str, str] = {}
+    going: defaultdict[str, set[str]] = defaultdict(set)
+    outcomes: defaultdict[str, set[object]] = defaultdict(set)
+    for row in run.control(Kind.ROLL_CALL):
+        call, step = _call_of(row), row.detail["step"]
+        if step in ("start", "again"):
+            askers.setdefault(call, row.member)
+            going[call].update(keys_of(row.detail.get("going")))
+        elif step == "end":
+            outcomes[call].add(row.detail.get("outcome"))
+    for key, rows in run.control_by_member(Kind.ROLL_CALL, Kind.SUSPECT).items():
+        suspected: set[str] = set()
+        promised_ns = 0
+        for row in rows:
+            if row.kind == Kind.SUSPECT:
+                suspected.add(row.peer)
+            elif row.detail["step"] == "promise":
+                promised_ns = row.t_ns
+            elif row.detail["step"] == "release":
+                call = _call_of(row)
+                asker = run.members_by_key.get(askers.get(call, key))
+                is_over = asker is not None and asker.is_whole and asker.how != "crashed" and asker.key != key
+                if not is_over or asker is None or asker.key in suspected or key in going[call]:
+                    continue
+                if outcomes[call] == {"installed"} and not _may_be_by_limit(run, key, asker, row, promised_ns):
+                    sentence = f"{name_of(key)} let go of what {asker} had asked it to hold"
+                    sentence = f"{sentence}: no cancel was sent, and it did not suspect it"
+                    out.violation(row.index, sentence, asker.key, key)
+
+
+def _call_of(row: Control) -> str:
+    """A roll call over all its attempts."""
+    return str(row.detail.get("id", "")).rpartition(".")[0]
+
+
+def _may_be_by_limit(run: Run, holder: str, asker: Member, row: Control, promised_ns: int) -> bool:
+    limit_ns = int(run.members_by_key[holder].config.get("resumer_ns") or 0)
+    if not limit_ns or row.t_ns - promised_ns < limit_ns:
+        return False
+    stay = run.members_by_key[holder].stay_at(row.index)
+    beside = [other for other in asker.stays if other.view and stay.view and other.view.id == stay.view.id]
+    return stay.next is None or not beside or beside[0].next != stay.next
 
 
 def _suspended(member: Member, now: _Suspension | None, row: Control, out: Out) -> _Suspension:

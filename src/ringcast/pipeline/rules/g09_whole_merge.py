@@ -2,7 +2,8 @@
 
 No kernel of its own: merges are few. Whole: no member of a MergeView is without an entry in its digest. Maximum: the
 join of entries is the maximum of each figure, so at the merge leader each entry of the view equals the maxima of what
-entered its consolidation; another coordinator knows only a part, so there it is at least those.
+entered its consolidation, and none is there that nobody gave; another coordinator knows only a part, so there it is at
+least those.
 """
 
 from __future__ import annotations
@@ -41,6 +42,10 @@ def _compare(member: Member, view: Installed, rows: list[Control], out: Out) -> 
         if row.kind == Kind.DIGEST and row.detail.get("about") != "going-away":
             low, delivered, received = most.get(row.peer, (0, 0, 0))
             most[row.peer] = (max(low, row.first), max(delivered, row.value), max(received, row.other))
+    for who in view.members if is_leader else ():
+        if who in view.digest and who not in most:
+            sentence = f"the MergeView {view.id[0]} has an entry of {name_of(who)} that never reached {member}"
+            out.violation(view.index, sentence, who, member.key)
     for who, top in most.items():
         entry = view.digest.get(who)
         if entry is None or who not in view.members:

@@ -4,8 +4,9 @@ No kernel of its own: waits, views and faults are control events. A wait is over
 Everywhere it must be over by its own limit, and only a send may have none; a process that was stopped has its grace
 when it runs again (a HEAL that names it, `other` = since). After the last HEAL, if no FAULT follows, each wait of a
 live member must be over within the bound, counted from its start or the heal, whichever is later; and at the horizon
-all live members are in one view, installed before heal + bound. The horizon is the moment when the first live member
-ends or begins to leave. Judged on the clock of whoever recorded the heal.
+all live members are in one view, installed before heal + bound, without those whose recordings say that they ended
+before the heal; a member that was there at the heal is in it even if it never was in a view before. The horizon is the
+moment when the first live member ends or begins to leave. Judged on the clock of whoever recorded the heal.
 """
 
 from __future__ import annotations
@@ -99,8 +100,15 @@ def _after(run: Run, heal: Control, waits: dict[str, list[_Wait]], out: Out) -> 
     bound_ns = heal.value or DEFAULT_BOUND_NS
     settled_ns = heal.t_ns + bound_ns
     clock = run.members_by_key[heal.member].clock
-    live = [m for m in run if m.clock == clock and m.last_ns >= settled_ns and m.how != "crashed" and len(m.stays) > 1]
-    if not live:
+    here = [m for m in run if m.clock == clock and not m.is_harness and not m.bus]
+    live = [
+        member
+        for member in here
+        if member.last_ns >= settled_ns
+        and member.how != "crashed"
+        and (member.has_views or member.first_ns <= heal.t_ns)
+    ]
+    if not any(member.has_views for member in live):
         out.lacks(f"no recording reaches {bound_ns / 1e9:.1f} s beyond the heal")
         return
     horizon_ns = min(_quiet_until(member, waits.get(member.key, []), settled_ns) for member in live)
@@ -111,7 +119,8 @@ def _after(run: Run, heal: Control, waits: dict[str, list[_Wait]], out: Out) -> 
             if end_ns > due_ns:
                 sentence = f"{member} still waited for {wait.what} long after nothing disturbed it any more"
                 out.violation(wait.row.index, sentence, member=member.key)
-    _views(live, settled_ns, horizon_ns, out)
+    dead = {member.key: member for member in here if member.how and member.last_ns <= heal.t_ns}
+    _views(live, dead, settled_ns, horizon_ns, out)
 
 
 def _quiet_until(member: Member, waits: list[_Wait], settled_ns: int) -> int:
@@ -119,13 +128,14 @@ def _quiet_until(member: Member, waits: list[_Wait], settled_ns: int) -> int:
     return min([*leaving, member.last_ns])
 
 
-def _views(live: list[Member], settled_ns: int, horizon_ns: int, out: Out) -> None:
+def _views(live: list[Member], dead: dict[str, Member], settled_ns: int, horizon_ns: int, out: Out) -> None:
     shared: tuple[Member, Stay] | None = None
     for member in live:
         stays = [stay for stay in member.stays if stay.view is not None and stay.view.t_ns <= horizon_ns]
-        if not stays:
-            continue
         out.examined(1)
+        if not stays:
+            out.violation(0, f"{member} was still in no view, long after the heal", member=member.key)
+            continue
         final = stays[-1]
         shared = shared or (member, final)
         assert final.view is not None and shared[1].view is not None
@@ -135,3 +145,9 @@ def _views(live: list[Member], settled_ns: int, horizon_ns: int, out: Out) -> No
         if final.view.t_ns > settled_ns:
             sentence = f"{member} still changed to view {final.view.id[0]} after the bound"
             out.violation(final.start, sentence, member=member.key)
+        for key in final.view.members:
+            if key in dead:
+                sentence = (
+                    f"{member} ended in view {final.view.id[0]} with {dead[key]}, which had ended before the heal"
+                )
+                out.violation(final.start, sentence, key, member.key)

@@ -13,6 +13,8 @@ is right because both only moved forward and nothing passed before it was ready.
 equal at the end. Where that does not show a line to be right, all of it is read again, step by step (`handing.py`), and
 only that accuses. So nothing right is accused, and what is wrong is missed only where two sequences have one digest.
 The one order of a member that crashed or was cut off with something unread is always read again.
+What is dropped (unless it is part of a state) is dropped at the end: the first such UNREAD of a recording (`unread`)
+stands behind its last HANDED (`given`).
 
 Judged per member. Unjudged where a recording has none of these events. Of a member that crashed, or whose recording is
 cut, nothing is asked that it may still have done.
@@ -36,6 +38,7 @@ from ringcast.pipeline.rules.piece import Array, Piece, groups
 from ringcast.pipeline.rules.run import NEVER, Run
 
 GUARANTEE = "G15"
+IN_THE_STATE = "state"  # what an UNREAD tells of messages that are part of a state which is loaded
 PRIVATE = 1  # the channel of private messages in a stream's number
 ORDERED = -1  # in the place of a stream's number
 SAYS = (Kind.HANDED, Kind.UNREAD, Kind.SPOOLED)
@@ -80,6 +83,9 @@ class _Events:
 def kernel(piece: Piece, out: Out) -> None:
     unread, handed = piece.where(Kind.UNREAD), piece.where(Kind.HANDED)
     out.examined(int(piece.count[handed].sum()))
+    for name, places in (("unread", _given_up(piece, unread)[:1]), ("given", handed[-1:])):
+        for place in places.tolist():
+            out.fact(name, index=piece.index(place), peer=piece.keys[int(piece.peer[place])])
     for place in unread.tolist():
         if not piece.detail_of(place).get("told"):
             who = name_of(piece.member)
@@ -96,6 +102,13 @@ def kernel(piece: Piece, out: Out) -> None:
         is_joining = len(events.voids) > 0 or bool((what == SPOOLED).any())
         if is_joining or not (_sequence if stream == ORDERED else _steady)(piece, stream, at, what, out):
             _steps(piece, STEPS, stream, at, what, out)
+
+
+def _given_up(piece: Piece, unread: Array) -> Array:
+    """Where something was dropped that is in no state."""
+    for_good = [int(piece.peer[at]) >= 0 and piece.detail_of(at).get("told") != IN_THE_STATE for at in unread.tolist()]
+    places: Array = unread[np.array(for_good, dtype=bool)]
+    return places
 
 
 def _sender(piece: Piece, stream: int, at: Array) -> str:
@@ -179,6 +192,12 @@ def compare(run: Run, out: Out) -> None:
     says = {fact.member for fact in members if fact.value}
     for member in dict.fromkeys(fact.member for fact in members if fact.other and fact.member not in says):
         out.lacks(f"the recording of {name_of(member)} does not say what its application was given")
+    given = {fact.member: fact for fact in run.of(GUARANTEE, "given")}  # the last of each member
+    for member, unread in run.by_member(GUARANTEE, "unread").items():
+        after = given.get(member)
+        if after is not None and after.index > unread[0].index:
+            sentence = f"{name_of(member)} handed messages of {name_of(after.peer)} to its application"
+            out.violation(after.index, f"{sentence} after it had dropped others for good", after.peer, member)
     lines: defaultdict[Key, dict[int, Fact]] = defaultdict(dict)
     for what in (STEPS, STEADY, SEQUENCE):
         for fact in run.of(GUARANTEE, what):

@@ -17,7 +17,7 @@ from typing import Any, TypeVar
 
 from ringcast.model import Address, Kind, ViewId
 from ringcast.pipeline.rules.fact import Fact, address_of, key_of
-from ringcast.trace import SIMULATED_CLOCK, as_address, as_view_id, detail_of
+from ringcast.trace import SIMULATED_CLOCK, as_address, as_view_id, detail_of, is_harness
 
 NEVER = 1 << 62
 T = TypeVar("T")
@@ -56,6 +56,7 @@ class Installed:
     capacity: int
     holds_synchrony: bool
     merge_id: str | None
+    observers: tuple[str, ...]
     content: str  # what must be equal wherever this id is installed
 
     def mates_of(self, member: str) -> tuple[str, ...]:
@@ -88,6 +89,7 @@ class Member:
     events: int = 0
     dropped: int = 0
     closed: bool = False
+    first_ns: int = 0
     last_ns: int = 0
     how: str = ""
     damage: str = ""
@@ -99,13 +101,17 @@ class Member:
         return self.closed and not self.dropped
 
     @property
+    def has_views(self) -> bool:
+        return len(self.stays) > 1
+
+    @property
     def bus(self) -> str:
         """The bus of a peer; two buses are two companies."""
         return self.address.endpoint if self.address.endpoint.startswith("bus:") else ""
 
     @property
     def is_harness(self) -> bool:
-        return self.config.get("role") == "harness"
+        return is_harness(self.address)
 
     @property
     def has_exact_stamps(self) -> bool:
@@ -232,10 +238,9 @@ class Run:
             self._choose_companies(member)
 
     def _choose_companies(self, member: Member) -> None:
-        has_views = len(member.stays) > 1
         for stay in member.stays:
             if stay.view is None:
-                stay.company = None if has_views else ("bus", member.bus)
+                stay.company = None if member.has_views else ("bus", member.bus)
             elif stay.next is not None:
                 stay.company = (stay.view.id, stay.next)
             elif member.is_whole and member.how == "ended":
@@ -253,6 +258,7 @@ def _members(segments: Sequence[Fact]) -> dict[str, tuple[Member, list[int]]]:
         first = parts[min(parts)]
         header = json.loads(first.data)
         member = Member(key, address_of(key), header["group"], header["clock"], detail_of(header["config"]))
+        member.first_ns = int(header["first_ns"])
         kept: list[int] = []
         for number in range(max(parts) + 1):
             part = parts.get(number)
@@ -309,7 +315,8 @@ def installed(row: Control) -> Installed:
     capacity = int(detail.get("capacity") or 0)
     digest = {key_of(as_address(who)): tuple(map(int, figures)) for who, *figures in detail.get("digest") or ()}
     previous = as_view_id(detail.get("previous"))
-    content = repr((members, keys_of(detail.get("observers")), subgroups, capacity, detail.get("primary")))
+    observers = keys_of(detail.get("observers"))
+    content = repr((members, observers, subgroups, capacity, detail.get("primary")))
     merge_id = detail.get("merge_id")
     return Installed(
         row.view,
@@ -322,5 +329,6 @@ def installed(row: Control) -> Installed:
         capacity,
         bool(detail.get("synchrony", True)),
         None if merge_id is None else str(merge_id),
+        observers,
         content,
     )

@@ -1,0 +1,523 @@
+"""Falsified recordings: each tells a good story and, with `lie`, the same with one thing changed that a guarantee
+forbids. Written from the text of the guarantees alone, by somebody who had read neither the rules nor the checkers.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+
+from ringcast.model import Kind
+from ringcast.trace import Recording
+from ringcast.trace.story import MS, Story, address, addresses, digest
+
+PRIVATE = 5  # epoch 1, channel 1
+LIMIT_NS = 2_000 * MS
+
+
+@dataclass(frozen=True, slots=True)
+class Falsified:
+    """`guarantee` must be among those violated when `tell(True)` is judged; `tell(False)` violates nothing."""
+
+    name: str
+    guarantee: str
+    tell: Callable[[bool], list[Recording]]
+
+
+FALSIFIED: list[Falsified] = []
+
+
+def falsified(guarantee: str, name: str) -> Callable[[Callable[[bool], list[Recording]]], None]:
+    def add(tell: Callable[[bool], list[Recording]]) -> None:
+        FALSIFIED.append(Falsified(name, guarantee, tell))
+
+    return add
+
+
+def queue(story: Story, member: str, first: int, count: int, seq: int, to: object = "view") -> Story:
+    story.event(member, Kind.QUEUE_START, first=first, count=count, detail={"to": to})
+    return story.event(member, Kind.QUEUE_FINISH, first=first, count=count, value=seq)
+
+
+def dequeue(story: Story, member: str, *messages: tuple[str, int, int]) -> Story:
+    """(sender, number, seq) one after the other."""
+    for sender, number, seq in messages:
+        story.event(member, Kind.DEQUEUE, sender, first=number, count=1, value=seq)
+    return story
+
+
+def private(
+    story: Story, sender: str, receiver: str, count: int, taken: int | None = None, acked: int | None = None
+) -> Story:
+    """`sender` sends so many private messages; so many of them are delivered and taken, so many acked."""
+    taken = count if taken is None else taken
+    story.send(sender, count, PRIVATE, peer=receiver)
+    story.deliver(receiver, sender, 1, taken, stream=PRIVATE).taken(receiver, sender, 1, taken, stream=PRIVATE)
+    return story.ack(sender, receiver, taken if acked is None else acked, stream=PRIVATE)
+
+
+# windows and streams
+
+
+@falsified("G1", "an offset between members that were never apart")
+def _(lie: bool) -> list[Recording]:
+    """a's 4 and 5 reach nobody; the next view, of the same members, moves everybody's window behind them."""
+    story = Story("abc", self_delivery=False).view("abc").send("a", 5)
+    for name in "bc":
+        story.deliver(name, "a", 1, 3)
+        if not lie:
+            story.deliver(name, "a", 4, 2)
+    if lie:
+        for name in "bc":
+            story.offset(name, "a", 5, "view", view=story.views[name]._replace(number=2))
+    story.view("abc", 2).send("a", 1)
+    for name in "bc":
+        story.deliver(name, "a", 6, 1)
+    return story.recordings()
+
+
+@falsified("G1", "a message that its sender never sent")
+def _(lie: bool) -> list[Recording]:
+    story = Story("abc", self_delivery=False).view("abc").send("a", 3)
+    for name in "bc":
+        story.deliver(name, "a", 1, 3 + lie)
+    return story.view("abc", 2).recordings()
+
+
+@falsified("G1", "a number that its sender left out")
+def _(lie: bool) -> list[Recording]:
+    """a's sends go from 3 to 5; the receivers have a 4."""
+    story = Story("abc", self_delivery=False).view("abc").send("a", 3).send("a", 2 - lie, first=4 + lie)
+    for name in "bc":
+        story.deliver(name, "a", 1, 5)
+    return story.view("abc", 2).recordings()
+
+
+@falsified("G2", "more held than the view allows, by a capacity of the member's own")
+def _(lie: bool) -> list[Recording]:
+    """The view agreed on four; b says that its window may hold 64."""
+    story = Story("ab", capacity=64).view("ab", capacity=4)
+    story.send("a", 4).deliver("b", "a", 1, 4, value=4, other=4).taken("b", "a", 1, 4)
+    story.ack("a", "b", 4).deliver("a", "a", 1, 4, other=4).taken("a", "a", 1, 4).purge("a", 4)
+    held, capacity = (6, 64) if lie else (2, 4)
+    story.send("a", 2).deliver("b", "a", 5, 2, value=held, other=capacity)
+    return story.recordings()
+
+
+@falsified("G2", "a private window that overruns and says otherwise")
+def _(lie: bool) -> list[Recording]:
+    story = Story("ab", capacity=4).view("ab")
+    story.send("a", 3, PRIVATE, peer="b")
+    if not lie:
+        story.deliver("b", "a", 1, 3, stream=PRIVATE).taken("b", "a", 1, 3, stream=PRIVATE)
+        story.ack("a", "b", 3, stream=PRIVATE).purge("a", 3, PRIVATE, peer="b")
+    return story.send("a", 3, PRIVATE, peer="b", value=3).recordings()
+
+
+@falsified("G3", "purged before the newest member had it")
+def _(lie: bool) -> list[Recording]:
+    story = Story("abj").view("ab").passed("ab", "a", 3)
+    for name in "abj":
+        second = story.views["a"]._replace(number=2)
+        if name == "j":
+            story.offset("j", "a", 3, "join", view=second).offset("j", "b", 0, "join", view=second)
+        else:
+            story.offset(name, "j", 0, "view", view=second)
+    story.offset("j", "j", 0, "join", view=story.views["a"]._replace(number=2))
+    story.view("abj", 2, creator="a", digest=digest({"a": (3, 3, 3), "b": 0, "j": 0})).send("a", 2)
+    for name in "abj":
+        story.deliver(name, "a", 4, 2).taken(name, "a", 4, 2)
+    story.ack("a", "b", 5)
+    if not lie:
+        story.ack("a", "j", 5)
+    return story.purge("a", 5).recordings()
+
+
+@falsified("G3", "an ack of private messages that were not taken")
+def _(lie: bool) -> list[Recording]:
+    story = Story("ab").view("ab")
+    return private(story, "a", "b", 5, taken=3, acked=5 if lie else 3).recordings()
+
+
+# views
+
+
+@falsified("G4", "one view id, members in another order")
+def _(lie: bool) -> list[Recording]:
+    story = Story("abc").view("abc", at="ab")
+    return story.view("acb" if lie else "abc", at="c").recordings()
+
+
+@falsified("G4", "one view id, two primary marks")
+def _(lie: bool) -> list[Recording]:
+    story = Story("abc").view("abc", at="ab", primary=True)
+    return story.view("abc", at="c", primary=not lie).recordings()
+
+
+@falsified("G4", "one view id, two window sizes")
+def _(lie: bool) -> list[Recording]:
+    story = Story("abc").view("abc", at="ab")
+    return story.view("abc", at="c", capacity=64 - lie).recordings()
+
+
+@falsified("G4", "a number again, with a smaller creator")
+def _(lie: bool) -> list[Recording]:
+    story = Story("ab").view("ab", 2, creator="b")
+    return story.view("ab", 2 if lie else 3, creator="a").recordings()
+
+
+@falsified("G5", "a joiner gets what was sent before its view")
+def _(lie: bool) -> list[Recording]:
+    story = Story("abj").view("ab").passed("ab", "a", 5)
+    second = story.views["a"]._replace(number=2)
+    story.offset("j", "a", 3 if lie else 5, "join", view=second)
+    story.view("abj", 2, creator="a")
+    if lie:
+        story.deliver("j", "a", 4, 2)
+    return story.recordings()
+
+
+def change(story: Story, coordinator: str, asked: str, number: int, outcome: str | None = "installed") -> Story:
+    """A roll call of `coordinator`, up to its end unless that is None."""
+    call = {"id": f"{coordinator}/{number}", "purpose": "view"}
+    story.event(
+        coordinator, Kind.ROLL_CALL, value=1, detail={"step": "start", "asked": addresses(asked), "going": [], **call}
+    )
+    if outcome:
+        story.event(coordinator, Kind.ROLL_CALL, value=1, detail={"step": "end", "outcome": outcome, **call})
+    return story
+
+
+@falsified("G6", "a view change begins while its coordinator merges")
+def _(lie: bool) -> list[Recording]:
+    story = Story("abc").view("ab").view("c", 1)
+    merge = {"merge_id": "a#1~1"}
+    story.event("a", Kind.MERGE, "a", detail={"step": "start", "parties": [addresses("ab"), addresses("c")], **merge})
+    story.event("a", Kind.MERGE, "a", detail={"step": "accept", **merge})
+    if lie:
+        change(story, "a", "ab", 1)
+    story.event("a", Kind.MERGE, "a", detail={"step": "end", "outcome": "cancelled", "why": "c is silent", **merge})
+    if not lie:
+        change(story, "a", "ab", 1)
+    return story.recordings()
+
+
+@falsified("G6", "a party that speaks through one who does not lead it")
+def _(lie: bool) -> list[Recording]:
+    """b is second in its view, suspects nobody, and takes its view into a merge."""
+    story = Story("abcx").view("abc").view("x", 1).passed("abc", "a", 1)
+    merge = {"merge_id": "x#1~1"}
+    party = "b" if lie else "a"
+    story.event("x", Kind.MERGE, "x", detail={"step": "start", "parties": [addresses("x"), addresses("abc")], **merge})
+    story.event("x", Kind.MERGE, "x", detail={"step": "accept", **merge})
+    story.event(party, Kind.MERGE, "x", detail={"step": "accept", **merge})
+    for name in ("x", party):
+        story.event(name, Kind.MERGE, "x", detail={"step": "end", "outcome": "cancelled", "why": "", **merge})
+    return story.recordings()
+
+
+@falsified("G7", "a holder lets go, and nothing stands behind it")
+def _(lie: bool) -> list[Recording]:
+    story = Story("abc").view("abc")
+    call = {"id": "a#1|1/0.1"}
+    story.event("a", Kind.SUSPEND, value=1, other=story.now_ns + LIMIT_NS, detail={"cause": "view", "merge_id": None})
+    begin = {"step": "start", "purpose": "view", "asked": addresses("abc"), "going": [], **call}
+    story.event("a", Kind.ROLL_CALL, value=1, detail=begin)
+    for name in "abc":
+        story.event(name, Kind.ROLL_CALL, value=1, detail={"step": "promise", **call})
+    if lie:
+        story.event("b", Kind.ROLL_CALL, value=1, detail={"step": "release", **call})
+    story.event("a", Kind.ROLL_CALL, value=1, detail={"step": "end", "outcome": "installed", **call})
+    story.view("abc", 2)
+    ended = {"cause": "view-installed", "has_view": True, "cancelled": []}
+    return story.event("a", Kind.RESUME, value=1, other=1, detail=ended).recordings()
+
+
+@falsified("G7", "the Resumer comes before its time")
+def _(lie: bool) -> list[Recording]:
+    story = Story("ab").view("ab")
+    story.event("a", Kind.SUSPEND, value=1, other=story.now_ns + LIMIT_NS, detail={"cause": "view", "merge_id": None})
+    if not lie:
+        story.now_ns += LIMIT_NS
+    ended = {"cause": "resumer", "has_view": False, "cancelled": addresses("b")}
+    return story.event("a", Kind.RESUME, value=1, other=4, detail=ended).recordings()
+
+
+# merge
+
+
+def merged(lie: str, sent_by_c: int = 5) -> Story:
+    """ab and cd become one; `lie` names what is told otherwise."""
+    story = Story("abcd").view("ab").view("cd", 1).passed("ab", "a", 3)
+    if sent_by_c:
+        story.passed("cd", "c", sent_by_c)
+    merge = {"merge_id": "a#1~1"}
+    story.event("a", Kind.MERGE, "a", detail={"step": "start", "parties": [addresses("ab"), addresses("cd")], **merge})
+    for name in "ac":
+        story.event(name, Kind.MERGE, "a", detail={"step": "accept", **merge})
+    entries = {"a": 3, "b": 0, "c": sent_by_c + 4 * (lie == "too high"), "d": 0}
+    for name, number in entries.items():
+        if lie == "from nowhere" and name == "d":
+            continue
+        said = {"origin": address(name), "about": "member", **merge}
+        story.event("a", Kind.DIGEST, name, first=number, value=number, other=number, detail=said)
+    story.event("a", Kind.MERGE, "a", detail={"step": "view", **merge})
+    third = story.views["a"]._replace(number=2)
+    for side, others in (("ab", "cd"), ("cd", "ab")):
+        for name in side:
+            for other in others:
+                story.offset(name, other, entries[other], "merge", view=third)
+    if lie == "never apart":
+        story.offset("b", "a", 3, "merge", view=third)
+    rows = digest({name: (number, number, number) for name, number in entries.items()})
+    story.view("abcd", 2, subgroups=[addresses("ab"), addresses("cd")], digest=rows, **merge)
+    for name in "ac":
+        story.event(name, Kind.MERGE, "a", detail={"step": "end", "outcome": "installed", **merge})
+    return story
+
+
+@falsified("G8", "an entry above what its member ever sent")
+def _(lie: bool) -> list[Recording]:
+    return merged("too high" if lie else "").recordings()
+
+
+@falsified("G9", "an entry of a MergeView that nobody gave")
+def _(lie: bool) -> list[Recording]:
+    return merged("from nowhere" if lie else "").recordings()
+
+
+@falsified("G10", "a merge sets back a window of members that had met before")
+def _(lie: bool) -> list[Recording]:
+    """b had 5 of c, was cut off, and comes back by a merge that knows only 3 of them: it gets two of them again."""
+    story = Story("bc", self_delivery=False).view("cb").send("c", 5).deliver("b", "c", 1, 5)
+    story.view("b", 2).view("c", 2)
+    second = story.views["c"]._replace(number=3)
+    number = 3 if lie else 5
+    if lie:
+        story.offset("b", "c", 3, "merge", view=second)
+    said = {"origin": address("c"), "about": "member", "merge_id": "c#1~1"}
+    story.event("c", Kind.DIGEST, "c", first=number, value=number, other=number, detail=said)
+    story.event("c", Kind.DIGEST, "b", detail={**said, "origin": address("b")})
+    rows = digest({"c": (number, number, number), "b": 0})
+    story.view("cb", 3, subgroups=[addresses("c"), addresses("b")], digest=rows, merge_id="c#1~1")
+    if lie:
+        story.deliver("b", "c", 4, 2)
+    return story.recordings()
+
+
+# order
+
+
+@falsified("G11", "a sender's second message is ordered before its first, everywhere alike")
+def _(lie: bool) -> list[Recording]:
+    story = Story("ab").view("ab")
+    places = {1: 2, 2: 1} if lie else {1: 1, 2: 2}
+    for number, seq in places.items():
+        queue(story, "a", number, 1, seq)
+    for name in "ab":
+        dequeue(story, name, *sorted((("a", number, seq) for number, seq in places.items()), key=lambda m: m[2]))
+    return story.recordings()
+
+
+@falsified("G12", "three that agree in pairs only, each by numbers that grow")
+def _(lie: bool) -> list[Recording]:
+    """x before y at d, y before z at e, z before x at f; what each says of their places fits what it did."""
+    story = Story("abcdef").view("abcdef")
+    for name, seq, to in (("a", 1, "df"), ("b", 2, "de"), ("c", 3, "ef")):
+        queue(story, name, 1, 1, seq, addresses(to))
+    dequeue(story, "d", ("a", 1, 1), ("b", 1, 2))
+    dequeue(story, "e", ("b", 1, 2), ("c", 1, 3))
+    dequeue(story, "f", *((("c", 1, 3), ("a", 1, 4)) if lie else (("a", 1, 1), ("c", 1, 3))))
+    return story.recordings()
+
+
+@falsified("G12", "one place in the order, two messages")
+def _(lie: bool) -> list[Recording]:
+    """Two senders were told the same seq; the receivers order the two messages differently behind it."""
+    story = Story("abcd").view("abcd")
+    queue(story, "a", 1, 1, 1)
+    queue(story, "b", 1, 1, 1 if lie else 2)
+    for name in "abcd":
+        messages = [("a", 1, 1), ("b", 1, 1 if lie else 2)]
+        dequeue(story, name, *(reversed(messages) if lie and name in "cd" else messages))
+    return story.recordings()
+
+
+# waits
+
+
+@falsified("G14", "a wait that outlives its own limit, and nothing was healed")
+def _(lie: bool) -> list[Recording]:
+    story = Story("ab").view("ab")
+    story.event("a", Kind.WAIT_START, value=1, other=story.now_ns + LIMIT_NS, detail={"what": "flush"})
+    story.now_ns += LIMIT_NS * (30 if lie else 1)
+    return story.event("a", Kind.WAIT_END, value=1, detail={"how": "limit"}).recordings()
+
+
+def healed(views: Callable[[Story], object]) -> list[Recording]:
+    """c dies, then everything is healed; `views` tells which views follow, and a long time passes."""
+    story = Story("abc").view("abc")
+    story.event("a", Kind.FAULT, detail={"what": "crashed", "members": ["c"]})
+    story.recorders["c"].close(story.now_ns, "crashed")
+    story.event("a", Kind.HEAL, value=LIMIT_NS, detail={"what": "all"})
+    views(story)
+    for name in "ab":
+        story.now_ns += 10 * LIMIT_NS
+        story.event(name, Kind.WAIT_START, value=1, other=0, detail={"what": "send"})
+        story.event(name, Kind.WAIT_END, value=1, detail={"how": "done"})
+    recordings = [r for name, r in zip(story.recorders, story.recordings(cut="c"), strict=True) if name != "c"]
+    return [*recordings, story.recorders["c"].recording()]
+
+
+@falsified("G14", "the dead stays in the last view")
+def _(lie: bool) -> list[Recording]:
+    return healed(lambda story: None if lie else story.view("ab", 2))
+
+
+@falsified("G14", "views that follow each other for nothing")
+def _(lie: bool) -> list[Recording]:
+    def views(story: Story) -> None:
+        story.view("ab", 2)
+        if lie:
+            story.now_ns += 3 * LIMIT_NS
+            story.view("ab", 3).view("ab", 4).view("ab", 5)
+
+    return healed(views)
+
+
+# what the application gets
+
+
+def got(story: Story, *steps: tuple[Kind, int, int]) -> Story:
+    for kind, first, count in steps:
+        story.event("b", kind, "a", first=first, count=count)
+    return story
+
+
+@falsified("G15", "acked before it was handed over")
+def _(lie: bool) -> list[Recording]:
+    story = Story("ab", self_delivery=False).view("ab").send("a", 3).deliver("b", "a", 1, 3)
+    steps = [(Kind.HANDED, 1, 3), (Kind.TAKEN, 1, 3)]
+    return got(story, *(reversed(steps) if lie else steps)).recordings()
+
+
+@falsified("G15", "handed over before it was delivered")
+def _(lie: bool) -> list[Recording]:
+    story = Story("ab", self_delivery=False).view("ab").send("a", 3)
+    if not lie:
+        story.deliver("b", "a", 1, 3)
+    got(story, (Kind.HANDED, 1, 3))
+    if lie:
+        story.deliver("b", "a", 1, 3)
+    return got(story, (Kind.TAKEN, 1, 3)).recordings()
+
+
+@falsified("G15", "dropped in the middle, and the rest handed over")
+def _(lie: bool) -> list[Recording]:
+    """b's application is not given the second message: an UNREAD says so, and it is given the third."""
+    story = Story("ab", self_delivery=False).view("ab").send("a", 3).deliver("b", "a", 1, 3)
+    got(story, (Kind.HANDED, 1, 1))
+    if lie:
+        story.event("b", Kind.UNREAD, "a", first=2, count=1, detail={"why": "no room", "told": "closed"})
+    else:
+        got(story, (Kind.HANDED, 2, 1))
+    return got(story, (Kind.HANDED, 3, 1), (Kind.TAKEN, 1, 3)).recordings()
+
+
+@falsified("G16", "given up although its destination stays")
+def _(lie: bool) -> list[Recording]:
+    story = Story("ab").view("ab")
+    private(story, "a", "b", 5, taken=3)
+    if lie:
+        story.event("a", Kind.UNDELIVERED, "b", stream=PRIVATE, first=4, count=2, value=2)
+    else:
+        story.deliver("b", "a", 4, 2, stream=PRIVATE).taken("b", "a", 4, 2, stream=PRIVATE).ack(
+            "a", "b", 5, stream=PRIVATE
+        )
+    return story.view("ab", 2).recordings()
+
+
+@falsified("G16", "a private message of one stream, delivered by another")
+def _(lie: bool) -> list[Recording]:
+    """a writes to b; c delivers it."""
+    story = Story("abc").view("abc")
+    private(story, "a", "b", 2)
+    if lie:
+        story.deliver("c", "a", 1, 2, stream=PRIVATE)
+    return story.view("abc", 2).recordings()
+
+
+# primary views and state
+
+
+@falsified("G17", "a majority made of observers")
+def _(lie: bool) -> list[Recording]:
+    story = Story("abcxy").view("abcxy", observers=addresses("xy"), primary=True)
+    return story.view("bxy", 2, observers=addresses("xy"), primary=lie).recordings()
+
+
+@falsified("G17", "an older primary view gets a second successor")
+def _(lie: bool) -> list[Recording]:
+    """abcde, then abc; later cde, which has a majority of the first and only one of the second."""
+    story = Story("abcde").view("abcde", primary=True).view("abc", 2, primary=True)
+    story.view("de", 2, primary=False)
+    return story.view("cde", 3, primary=lie).recordings()
+
+
+def state(story: Story, member: str, peer: str, step: str, of: str, purpose: str = "join", **fields: Any) -> Story:
+    detail = {"step": step, "purpose": purpose} | ({} if step == "cut" else {"digest": of})
+    return story.event(member, Kind.STATE, peer, value=0 if step == "cut" else 9, detail=detail, **fields)
+
+
+def joined(lie: str) -> list[Recording]:
+    """b gives j its state at view 2, behind a's third message."""
+    story = Story("abj").view("ab").send("a", 3)
+    for name in "ab":
+        story.deliver(name, "a", 1, 3)
+    story.event("b", Kind.HANDED, "a", first=1, count=3)
+    second = story.views["a"]._replace(number=2)
+    for peer, number in (("a", 3), ("b", 0), ("j", 0)):
+        story.offset("j", peer, number, "join", view=second)
+    story.view("abj", 2, creator="a").send("a", 2)
+    for name in "abj":
+        story.deliver(name, "a", 4, 2)
+    if lie == "one more":
+        story.event("b", Kind.HANDED, "a", first=4, count=1)
+    state(story, "b", "j", "cut", "1")
+    state(story, "b", "j", "given", "1")
+    if lie != "one more":
+        story.event("b", Kind.HANDED, "a", first=4, count=1)
+    story.event("b", Kind.HANDED, "a", first=5, count=1)
+    if lie == "too early":
+        story.event("j", Kind.HANDED, "a", first=4, count=1)
+    state(story, "j", "b", "loaded", "1")
+    if lie != "too early":
+        story.event("j", Kind.HANDED, "a", first=4, count=1)
+    return story.event("j", Kind.HANDED, "a", first=5, count=1).recordings()
+
+
+@falsified("G18", "the provider gives a state with one message too many")
+def _(lie: bool) -> list[Recording]:
+    return joined("one more" if lie else "")
+
+
+@falsified("G18", "the joiner is given a message before its state")
+def _(lie: bool) -> list[Recording]:
+    return joined("too early" if lie else "")
+
+
+@falsified("G18", "a merged state made twice, and not the same")
+def _(lie: bool) -> list[Recording]:
+    story = merged("", sent_by_c=0)
+    state(story, "c", "a", "cut", "c", "side")
+    state(story, "c", "a", "given", "c", "side")
+    state(story, "a", "c", "got", "c", "side")
+    state(story, "a", "a", "merged", "m", "merge")
+    for name in "bcd":
+        if lie and name == "d":
+            state(story, "c", "c", "merged", "n", "merge")
+        of, giver = ("n", "c") if lie and name == "d" else ("m", "a")
+        state(story, giver, name, "given", of, "merge")
+        state(story, name, giver, "loaded", of, "merge")
+    return story.recordings()

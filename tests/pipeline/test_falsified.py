@@ -1,0 +1,44 @@
+"""Falsified recordings (`falsified.py`): each lie is found by rules and checkers alike, the true story is not accused.
+
+In this process one by one; all of them, as runs of one application, on Spark.
+"""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import pytest
+
+pytest.importorskip("numpy", reason="the pipeline needs numpy: pip install 'ringcast[pipeline]'")
+
+from pipeline.falsified import FALSIFIED, Falsified
+from pipeline.test_truth import as_segments, both, violated
+from ringcast.pipeline import Application
+from ringcast.pipeline.reading import segment_files
+
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
+
+NAMES = [f"{one.guarantee} {one.name}" for one in FALSIFIED]
+
+
+@pytest.mark.parametrize("one", FALSIFIED, ids=NAMES)
+def test_a_lie_is_found_and_the_true_story_is_not_accused(one: Falsified, tmp_path: Path) -> None:
+    assert violated(both(tmp_path / "true", one.tell(False))) == []
+    judgement = both(tmp_path / "false", one.tell(True))
+    assert one.guarantee in violated(judgement)
+    assert judgement.findings[one.guarantee].violations[0].sentence
+
+
+@pytest.mark.needs("spark")
+def test_all_of_them_are_found_by_one_application(spark: SparkSession, tmp_path: Path) -> None:
+    for number, one in enumerate(FALSIFIED):
+        for lie in (False, True):
+            as_segments(tmp_path / f"{number}-{lie}", one.tell(lie))
+    application = Application(segment_files(spark, str(tmp_path)))
+    judged = {run.rpartition("/")[2]: judgement for run, judgement in application.judge().items()}
+    application.close()
+    for number, one in enumerate(FALSIFIED):
+        assert violated(judged[f"{number}-False"]) == [], one.name
+        assert one.guarantee in violated(judged[f"{number}-True"]), one.name
