@@ -12,7 +12,7 @@ from collections import deque
 from collections.abc import Callable, Iterable, Mapping, Sequence
 
 from ringcast.core.admission import Carrier, Sender, State, takes_message, takes_packet
-from ringcast.core.control import NOTHING_TO_SETTLE, Settlement, Staged
+from ringcast.core.control import NOTHING_TO_SETTLE, Heartbeat, Settlement, Staged
 from ringcast.core.control_line import ControlLine, Decode, Encode
 from ringcast.core.effects import Deliver, Dequeue, Drop, Effect
 from ringcast.core.membership import Chance
@@ -319,8 +319,8 @@ class Node:
             is_taken = self._takes_loose(sender, packet) if kind is Loose else self._takes(sender, channel)
             if not is_taken:
                 return [Drop(f"{_what(packet)}, not taken from this process now", sender)]
-        if self.next_interval_ns is None:
-            self._wake_by(now_ns)
+        if self.next_interval_ns is None and not (type(packet) is Loose and type(packet.message) is Heartbeat):
+            self._wake_by(now_ns)  # A heartbeat leaves nothing to be acked or repeated.
         out = self.order.sift(now_ns, self._on[type(packet)](now_ns, sender, packet))
         return out if self.society is None else self.society.after_packet(now_ns, sender, out)
 

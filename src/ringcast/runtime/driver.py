@@ -242,11 +242,12 @@ class Driver:
 
     def _after(self) -> None:
         """Once per batch: say what the order has to say, send what was multicast, wake who waits, keep the timer."""
-        for effect in self.node.flush(self.now_ns()):
-            self._do[type(effect)](effect)
+        if self.node.order.ordering.is_due:
+            for effect in self.node.flush(self.now_ns()):
+                self._do[type(effect)](effect)
         if self._frames:
             self._flush_frames()
-        if self._unsent:
+        if self._unsent.count:
             self._unsent.offer(self.transport.send)
         if self.inbox:
             self.on_inbox()
@@ -286,7 +287,7 @@ class Driver:
         if to is None:
             self.drops.add("an address without a usable endpoint")
             return
-        is_taken = not self._unsent.holds(to) and self.transport.send(to, frame)
+        is_taken = not (self._unsent.count and self._unsent.holds(to)) and self.transport.send(to, frame)
         if not is_taken and not self._unsent.put(to, frame):
             self.drops.add("the socket was busy for too long")
 

@@ -47,6 +47,22 @@ class Clock:
         action(*args)
         return True
 
+    def run(self, until_ns: int, done: Callable[[], bool] | None, complaints: list[Any], most: int) -> bool | None:
+        """As `run_until` (then False), or until `done` (then True). None: somebody complains, or more than `most`
+        actions happened at one moment."""
+        queue, moment_ns, actions = self._queue, -1, 0
+        while not complaints and actions <= most:
+            if done is not None and done():
+                return True
+            if not queue or queue[0][0] > until_ns:
+                self.now_ns = max(self.now_ns, until_ns)
+                return False
+            due_ns, _, action, args = heappop(queue)
+            actions = actions + 1 if due_ns == moment_ns else 0
+            self.now_ns = moment_ns = due_ns
+            action(*args)
+        return None
+
     def run_until(self, t_ns: int) -> None:
         """Everything that is due up to this moment happens; then it is this moment."""
         queue = self._queue

@@ -9,6 +9,7 @@ There are no sockets, signals and subprocesses here, and no threads: what is giv
 from __future__ import annotations
 
 import asyncio
+from asyncio import _get_running_loop, _set_running_loop
 from collections import deque
 from collections.abc import Callable, Coroutine, Generator
 from contextvars import Context
@@ -71,17 +72,17 @@ class VirtualLoop(asyncio.AbstractEventLoop):
         """A cancelled timer stays planned, and is nothing when it comes."""
 
     def _run(self, handle: asyncio.Handle) -> None:
-        if self._is_dead or handle.cancelled():
+        if self._is_dead or handle._cancelled:
             return
         if self._is_frozen:
             self._held.append(handle)
             return
-        outer = asyncio._get_running_loop()
-        asyncio._set_running_loop(self)
+        outer = _get_running_loop()
+        _set_running_loop(self)
         try:
             handle._run()
         finally:
-            asyncio._set_running_loop(outer)
+            _set_running_loop(outer)
 
     # ---- the process around it
 

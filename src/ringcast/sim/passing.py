@@ -39,19 +39,14 @@ class Passing:
             sys.set_asyncgen_hooks(*outer)
 
     def _step(self, until_ns: int, done: Callable[[], bool] | None) -> bool:
-        clock, moment_ns, steps = self._clock, -1, 0
-        while not (done is not None and done()):
-            due_ns = clock.next_ns
-            if due_ns is None or due_ns > until_ns:
-                clock.run_until(until_ns)
-                return False
-            moment_ns, steps = due_ns, steps + 1 if due_ns == moment_ns else 0
-            if steps > MOST_STEPS:
-                raise Broke(f"{MOST_STEPS} callbacks at {due_ns / 1e9:g} s: somebody spins without letting time pass")
-            clock.step()
-            if self._complaints:
-                self._raise()
-        return True
+        clock = self._clock
+        is_done = clock.run(until_ns, done, self._complaints, MOST_STEPS)
+        if self._complaints:
+            self._raise()
+        if is_done is None:
+            spins = f"{MOST_STEPS} callbacks at {clock.now_ns / 1e9:g} s"
+            raise Broke(f"{spins}: somebody spins without letting time pass")
+        return is_done
 
     def _raise(self) -> None:
         who, error, words = self._complaints.pop(0)

@@ -7,6 +7,7 @@ Damaged frames never reach the codec (decision 0054). What a frame says is not l
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
+from functools import cache
 
 from ringcast.core import AskView, Loose
 from ringcast.errors import TransportError
@@ -25,6 +26,7 @@ def endpoint_of(name: str) -> Endpoint:
     return Endpoint.in_memory(name)
 
 
+@cache
 def name_at(endpoint: Endpoint) -> str:
     return str(endpoint).removeprefix(PREFIX)
 

@@ -77,3 +77,21 @@ def test_a_clock_that_was_never_touched_is_true() -> None:
     local.set_rate(1000, 500_000)
     assert not local.is_true
     assert local.local(3000) == 1000 + 3000
+
+
+def test_a_run_ends_when_it_is_done_when_somebody_complains_or_when_time_stands_still() -> None:
+    clock, said = Clock(), [""]
+
+    def spin() -> None:
+        clock.at(clock.now_ns, spin)
+
+    clock.at(1, said.append, "a")
+    clock.at(2, said.append, "b")
+    assert clock.run(5, lambda: said[-1] == "a", [], 9) is True and clock.now_ns == 1
+    assert clock.run(5, None, [], 9) is False and clock.now_ns == 5 and said == ["", "a", "b"]
+    complaints: list[str] = []
+    clock.at(6, complaints.append, "broken")
+    clock.at(7, said.append, "c")
+    assert clock.run(9, None, complaints, 9) is None and clock.now_ns == 6
+    clock.at(7, spin)
+    assert clock.run(9, None, [], 9) is None and clock.now_ns == 7 and said[-1] == "c"

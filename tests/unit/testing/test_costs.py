@@ -57,3 +57,18 @@ def test_a_deadline_that_is_kept_too_late_is_found_by_the_check() -> None:
         with pytest.raises(AssertionError):
             society.check()
         society.membership._raise_ns = None
+
+
+def test_an_idle_member_wakes_once_per_heartbeat_for_itself_and_once_per_announcement() -> None:
+    with World(Log, 5) as world:
+        world.settle()
+        world.advance(2)
+        config, seconds = world.config, 10
+        drivers = [world[name].place.entry.driver for name in world.names]
+        before = [driver.node.society.progress for driver in drivers if driver is not None and driver.node.society]
+        world.advance(seconds)
+        after = [driver.node.society.progress for driver in drivers if driver is not None and driver.node.society]
+        heartbeats = seconds * 10**9 / config.heartbeat_ns
+        announcements = seconds * 10**9 / (0.75 * config.announce_ns)
+        for turns in (b - a for a, b in zip(before, after, strict=True)):
+            assert turns <= heartbeats + announcements + seconds, (turns, heartbeats, announcements)

@@ -65,6 +65,9 @@ class Forsaken:
         return [event, Undelivered(peer, sent - count + 1, count), Freed()] if count else [event, Freed()]
 
     def on_interval(self, now_ns: int, view: View | None) -> list[Effect]:
+        if self._streams.is_idle:
+            self._standing.clear()
+            return []
         outside = [
             ((peer, is_to), stream)
             for is_to, streams in ((True, self._streams.outgoing), (False, self._streams.incoming))

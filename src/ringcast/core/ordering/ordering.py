@@ -58,7 +58,7 @@ class Ordering:
         self._backlog = self._here.backlog
         self._acks = Acks()
         self._sequencer: Sequencer | None = None
-        self._is_due = False
+        self.is_due = False  # something came together that `flush` has to tell
         self._widened = 1  # how many times its bound the backlog may hold before this member may not queue
 
     # ---- this member sends
@@ -140,7 +140,7 @@ class Ordering:
 
     def _take_batch(self, origin: Address, batch: Batch) -> None:
         self._here.line(origin).add(batch)
-        self._is_due = True
+        self.is_due = True
         if self._sequencer is not None:
             rank = self._here.view.rank(origin)
             self._sequencer.on_staged(rank, [(rank, batch.last)])  # A sender has its own copy.
@@ -153,7 +153,7 @@ class Ordering:
                 out.append(Drop("a parcel that is none", sender))
             elif not self._here.take_parcel(sender, content):
                 out.append(Drop("a parcel nobody waits for", sender, len(content.payloads)))
-            self._is_due = True
+            self.is_due = True
         return out
 
     def on_staged(self, sender: Address, staged: Staged) -> Decisions:
@@ -161,27 +161,23 @@ class Ordering:
         if self._sequencer is None or staged.view != self._here.view.id or sender not in self._here.view:
             return [Drop("an ack of ordered messages that is not for us", sender)]
         if self._sequencer.on_staged(self._here.view.rank(sender), staged.upto):
-            self._is_due = True
+            self.is_due = True
         return []
 
     # ---- once per wake
 
-    @property
-    def is_due(self) -> bool:
-        return self._is_due
-
     def flush(self, now_ns: int, may_announce: bool) -> Decisions:
         """What came together since the last time: acks, and at the coordinator an announcement. Call until empty."""
-        if not self._is_due or not self._here.has_view:
+        if not self.is_due or not self._here.has_view:
             return []
-        self._is_due = False
+        self.is_due = False
         out = [] if self._is_full else self._tell(self._acks.news())
         if self._sequencer is None or self.settling is not None:
             return out
-        self._is_due = not may_announce
+        self.is_due = not may_announce
         announcement = self._sequencer.next(self._here.lines) if may_announce else None
         if announcement is not None:
-            self._is_due = True  # There may be more.
+            self.is_due = True  # There may be more.
             out += [Multicast(pack_announcement(announcement)), *self._place(now_ns, announcement)]
         return out
 
@@ -247,7 +243,7 @@ class Ordering:
             self._widened = 1
         if not was_full:
             return []
-        self._is_due = True
+        self.is_due = True
         return [Freed()]
 
     @property
@@ -278,7 +274,7 @@ class Ordering:
     def release(self) -> Decisions:
         """The roll call ended without a view."""
         self.settling = None
-        self._is_due = True
+        self.is_due = True
         return [Freed()]
 
     # ---- views
@@ -313,7 +309,7 @@ class Ordering:
         self.seen = 0
         self._acks = Acks(self._here.lines)
         self._sequencer = Sequencer(len(view.members)) if view.coordinator == self.me else None
-        self._is_due = True
+        self.is_due = True
 
     # ---- time
 
