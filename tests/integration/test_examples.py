@@ -19,14 +19,17 @@ EXAMPLES = ROOT / "examples"
 PATH = f"{Path(sys.executable).parent}{os.pathsep}{os.environ['PATH']}"  # `python` and `pytest` are this one's
 COMMAND = re.compile(r" *((?:python|pytest) examples/\S+(?: \S+)*)")  # two spaces end it: then comes what it does
 PRINTED = {
+    "ask_everybody.py": ["python examples/ask_everybody.py"],
     "bus_workers.py": ["python examples/bus_workers.py", "python examples/bus_workers.py 5 2000"],
     "merging_counter.py": ["python examples/merging_counter.py"],
+    "replicated_dict.py": ["python examples/replicated_dict.py"],
     "replicated_store.py": [],  # it is run by its test
     "shared_dict.py": [
         "python examples/shared_dict.py 127.0.0.1:7001",
         "python examples/shared_dict.py 127.0.0.1:7002 127.0.0.1:7001",
     ],
     "test_replicated_store.py": ["pytest examples/test_replicated_store.py --ringcast-seeds 20"],
+    "work_queue.py": ["python examples/work_queue.py ann tea milk"],
 }
 DIALOGUES = ("shared_dict.py",)  # they read what is typed
 
@@ -135,3 +138,28 @@ def test_the_counter_adds_up_what_both_sides_counted_while_apart() -> None:
         "cut in two, A B and C D: {'A': 240, 'B': 240, 'C': 240, 'D': 240}",
         "healed: {'A': 440, 'B': 440, 'C': 440, 'D': 440}",
     ]
+
+
+def code_lines(example: str) -> int:
+    """Lines of code: no blank ones, no docstring, no comments of their own."""
+    tree = ast.parse((EXAMPLES / example).read_text())
+    tree.body = tree.body[1:]
+    return len([line for line in ast.unparse(tree).splitlines() if line.strip()])
+
+
+def test_programs_on_blocks_are_short() -> None:
+    assert code_lines("replicated_dict.py") <= 8
+    assert code_lines("ask_everybody.py") <= 8
+    assert code_lines("work_queue.py") <= 30
+
+
+def test_two_workers_share_the_jobs_and_both_know_what_was_done() -> None:
+    command = [sys.executable, str(EXAMPLES / "work_queue.py")]
+    workers = [
+        subprocess.Popen([*command, *words], stdout=subprocess.PIPE, text=True)
+        for words in (["bob", "tea", "milk"], ["eve", "milk", "bread"])
+    ]
+    said = [ast.literal_eval(worker.communicate(timeout=120)[0]) for worker in workers]
+    assert [worker.returncode for worker in workers] == [0, 0]
+    assert {key for found in said for key in found} == {"tea", "milk", "bread"}
+    assert all(value.startswith(f"make {key} by ") for found in said for key, value in found.items())

@@ -12,7 +12,7 @@ from types import MappingProxyType
 import msgspec
 
 from ringcast import Address, Batch, RingcastError, UsageError, View
-from ringcast.blocks.block import Block, Sides
+from ringcast.blocks.block import Block, Pending, Sides
 
 MAX_TAG_BYTES = 1024  # of all tags of a member, as they travel
 
@@ -22,6 +22,7 @@ NO_TAGS: Tags = MappingProxyType({})
 
 class _Tagged(msgspec.Struct, array_like=True, tag=1):
     tags: dict[str, str]
+    number: int  # its sender's own
 
 
 class _Held(msgspec.Struct, array_like=True, tag=2):
@@ -49,20 +50,27 @@ class Control(Block):
         self.tags: dict[Address, Tags] = {}
         self.held: dict[Address, tuple[str, int]] = {}  # who reads nothing: because of which channel, messages unread
         self.malformed = 0
+        self._tagging = Pending()
 
     async def tag(self, tags: dict[str, str]) -> None:
-        await self._port.send(self.checked(tags))
+        """Returns when they are known here."""
+        self.check(tags)
+        number, known = self._tagging.add()
+        try:
+            await self._port.send(_encode(_Tagged(tags, number)))
+            await known
+        finally:
+            self._tagging.drop(number)
 
     @staticmethod
-    def checked(tags: dict[str, str]) -> bytes:
-        body = _encode(_Tagged(tags))
+    def check(tags: dict[str, str]) -> None:
+        body = _encode(_Tagged(tags, 0))
         try:
             _message.decode(body)
         except msgspec.ValidationError as error:
             raise UsageError(f"tags must be texts by text: {error}") from None
         if len(body) > MAX_TAG_BYTES:
             raise UsageError(f"the tags have {len(body)} bytes, a member may have {MAX_TAG_BYTES}")
-        return body
 
     async def tell_held(self, channel: str, unread: int) -> None:
         await self._port.send(_encode(_Held(channel, unread)))
@@ -78,6 +86,8 @@ class Control(Block):
                 continue
             if isinstance(message, _Tagged):
                 self.tags[batch.sender] = MappingProxyType(message.tags)
+                if self._port.is_me(batch.sender):
+                    self._tagging.settle(message.number, None)
             elif message.channel:
                 self.held[batch.sender] = (message.channel, message.unread)
             else:
@@ -88,6 +98,9 @@ class Control(Block):
             del self.tags[gone]
         for gone in [member for member in self.held if member not in view]:
             del self.held[gone]
+
+    def _fail(self, error: RingcastError) -> None:
+        self._tagging.fail(error)
 
     def _end(self, error: RingcastError) -> None:
         super()._end(error)

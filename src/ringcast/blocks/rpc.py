@@ -147,7 +147,9 @@ class Procedure(Generic[P, R]):
 class Rpc(Block):
     """The handlers of this member, and calls to those of others. It has no state, so it may be added at any time."""
 
-    def __init__(self, name: str = "rpc", *, at_once: int = AT_ONCE) -> None:
+    def __init__(
+        self, name: str = "rpc", *handlers: Callable[..., Coroutine[Any, Any, Any]], at_once: int = AT_ONCE
+    ) -> None:
         super().__init__(name)
         self._procedures: dict[str, Procedure[..., Any]] = {}
         self._calls: dict[int, Call] = {}
@@ -159,6 +161,8 @@ class Rpc(Block):
         self._room: asyncio.Future[None] | None = None
         self._at_once = at_once
         self.malformed = 0  # messages that are none of ours
+        for function in handlers:
+            self.handler(function)
 
     def handler(self, function: Callable[P, Coroutine[Any, Any, R]]) -> Procedure[P, R]:
         """Let others call this function, by its name; its annotations say what travels."""
@@ -169,6 +173,13 @@ class Rpc(Block):
             raise UsageError(f"the name of handler {procedure.name[:32]!r}… is too long")
         self._procedures[procedure.name] = procedure
         return procedure
+
+    def of(self, function: Callable[P, Coroutine[Any, Any, R]]) -> Procedure[P, R]:
+        """The procedure that was made of this function."""
+        procedure = self._procedures.get(function.__name__)
+        if procedure is None:
+            raise UsageError(f"{function.__name__!r} is no handler of {self.name!r}")
+        return procedure  # type: ignore[return-value]  # made of that very function
 
     # ---- calling
 

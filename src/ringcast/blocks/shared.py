@@ -20,6 +20,7 @@ import msgspec
 from ringcast import (
     Address,
     Batch,
+    Config,
     Group,
     GroupClosed,
     Notice,
@@ -120,7 +121,8 @@ class SharedGroup:
         return {member: self._control.tags.get(member, NO_TAGS) for member in self.view.members}
 
     async def tag(self, **tags: str) -> None:
-        """Set this member's tags, in place of those it had: a few words by which others find it."""
+        """Set this member's tags, in place of those it had: a few words by which others find it. Returns when they are
+        known here."""
         await self._control.tag(tags)
 
     def tagged(self, **wanted: str) -> list[Address]:
@@ -401,8 +403,11 @@ async def join(
     wrong = sorted(options.keys() & {"get_state", "set_state", "merge_state"})
     if wrong:
         raise UsageError(f"{', '.join(wrong)}: state is given to channels, not to ringcast.blocks.join")
+    config = options.get("config")
+    if isinstance(config, Config) and not config.self_delivery:
+        raise UsageError("blocks need self_delivery=True: a write is done when it has come back")
     if tags is not None:
-        shared._control.checked(dict(tags))
+        shared._control.check(dict(tags))
     place = join_group(
         group,
         get_state=shared.get_state,

@@ -3,9 +3,10 @@
 Nothing here knows how the dictionary works. A process notes when it asked for what and what it was told, and every
 change it saw, with the time; the judge replays them. The promise, per side: everybody who goes together from view to
 view sees the same changes in the same order; a write is seen here before it returns, once; of two writes the one that
-was finished before the other began is seen first; a comparison was true where the write stands, or false at some
-moment of the call; what was refused as not sent is seen by nobody; and what a process wrote is still there in the end
-if that process is, unless somebody wrote that key later or on another side.
+was finished before the other began is seen first (in one view, by those who go on from it together); a comparison was
+true where the write stands, or false at some moment of the call; what was refused as not sent is seen by nobody; and
+what a process wrote is still there in the end if that process is, unless somebody wrote that key later or on another
+side.
 """
 
 from __future__ import annotations
@@ -122,19 +123,26 @@ def _value_at(process: Process, key: str, at: float) -> str | None:
 
 
 def _out_of_time(processes: list[Process]) -> Iterable[str]:
-    """Finished before started is seen before, in one view."""
-    asked = {one.value: one for process in processes for one in process.asked if one.value is not None}
+    """Finished before started is seen before: in one view, by those who go on together from it (G12, G13)."""
+    asked = {one.value: (process, one) for process in processes for one in process.asked if one.value is not None}
     for process in processes:
         latest: dict[object, tuple[float, str]] = {}  # view -> the latest beginning of what was seen in it so far
         for seen in process.seen:
-            one = None if seen.new is None or seen.by is None else asked.get(seen.new)
-            if one is None:
+            writer, one = (None, None) if seen.new is None or seen.by is None else asked.get(seen.new, (None, None))
+            if writer is None or one is None or _next(writer, seen.view) != _next(process, seen.view):
                 continue
             began, which = latest.get(seen.view, (-1.0, ""))
             if one.ended is not None and one.result is not False and one.ended < began:
                 yield f"{process.who}: {seen.new} was finished before {which} began, and seen behind it"
             if one.began > began:
                 latest[seen.view] = (one.began, one.value or "")
+
+
+def _next(process: Process, view: object) -> object:
+    """The view that this process went to from that one; nothing if it never did."""
+    views = [one for _, one in process.views]
+    at = views.index(view) + 1 if view in views else len(views)
+    return views[at] if at < len(views) else None
 
 
 def lost(processes: list[Process], alive: Iterable[str], final: dict[str, str]) -> list[str]:
