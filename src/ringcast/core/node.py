@@ -158,6 +158,10 @@ class Node:
         """The application goes. `Left` follows, when all have what was sent, or at the limit."""
         return [] if self.society is None else self.society.leave(now_ns)
 
+    def suspect(self, now_ns: int, member: Address) -> list[Effect]:
+        """Somebody outside says that this member is dead."""
+        return [] if self.society is None else self.society.suspect(now_ns, member)
+
     def on_view(
         self,
         now_ns: int,

@@ -165,6 +165,9 @@ class Society:
     def leave(self, now_ns: int) -> list[Effect]:
         return self.carry_out(now_ns, self.membership.leave(now_ns))
 
+    def suspect(self, now_ns: int, member: Address) -> list[Effect]:
+        return self.carry_out(now_ns, self.vigilance.suspect(now_ns, member))
+
     def on_run(self, now_ns: int, sender: Address, run: Run) -> list[Effect]:
         """Control messages, as they came."""
         out, messages = self.line.on_run(now_ns, sender, run)

@@ -74,6 +74,9 @@ class Vigilance:
         """Another one thinks these dead: see for ourselves."""
         return self._carry(now_ns, self.detector.on_told(now_ns, sender, suspects))
 
+    def suspect(self, now_ns: int, peer: Address) -> Steps:
+        return self._carry(now_ns, self.detector.suspect(now_ns, peer))
+
     def on_unreachable(self, now_ns: int, peer: Address) -> Steps:
         return self._carry(now_ns, self.detector.on_unreachable(now_ns, peer))
 

@@ -23,7 +23,7 @@ from ringcast.runtime.reunion import MergeState
 from ringcast.runtime.state_giving import GetState
 from ringcast.runtime.state_loading import SetState
 from ringcast.runtime.watching import as_event
-from ringcast.runtime.words import Waiting, short
+from ringcast.runtime.words import Waiting, short, what_is_unread
 from ringcast.transport import Transport
 
 __all__ = [
@@ -60,4 +60,5 @@ __all__ = [
     "open_fixed",
     "short",
     "watch",
+    "what_is_unread",
 ]

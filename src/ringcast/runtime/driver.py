@@ -392,7 +392,7 @@ class Driver:
         self.on_left(effect)
 
     def _excluded(self, effect: Excluded) -> None:
-        _log.warning("excluded: the others go on in view %s", effect.view)
+        self._warn(Warn(f"excluded: the others go on in view {effect.view}"))
         self.on_excluded(effect)
 
     # ---- the socket

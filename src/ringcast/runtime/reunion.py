@@ -174,8 +174,9 @@ class StateReunion:
             driver.execute(driver.node.on_states_merged(driver.now_ns(), f"merge_state failed: {why}"))
             return
         driver.execute(driver.node.on_state_loaded(driver.now_ns(), f"set_state failed: {why}"))
+        whose = f" of {self._role.merger}" if isinstance(self._role, AwaitMerged) else ""
         self._end(None)
-        self._on_failed(StateError(f"the merged state could not be loaded: set_state failed: {why}"))
+        self._on_failed(StateError(f"the merged state{whose} could not be loaded: set_state failed: {why}"))
 
     # ---- the parts
 

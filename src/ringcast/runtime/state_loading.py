@@ -159,7 +159,8 @@ class StateLoading:
         except StateError as error:
             self._refuse(error)
         except Exception as error:
-            self._refuse(StateError(f"set_state failed: {type(error).__name__}: {error}"))
+            why = f"set_state failed: {type(error).__name__}: {error}"
+            self._refuse(StateError(f"the state of {chunks.provider} could not be loaded: {why}"))
         else:
             chunks.note("loaded")
             self._driver.execute(self._driver.node.on_state_loaded(self._driver.now_ns()))

@@ -10,7 +10,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import NamedTuple
 
-from ringcast.core import Node
+from ringcast.core import Deliver, Install, Node
 from ringcast.model import Address, View
 from ringcast.runtime.driver import Driver
 
@@ -59,6 +59,21 @@ def slow_members(driver: Driver) -> list[Address]:
     """Who lives, but whose event loop does not turn; as far as this member watches them."""
     society = driver.node.society
     return [] if society is None else list(society.vigilance.detector.slow)
+
+
+# ---- reading
+
+
+def what_is_unread(driver: Driver) -> str:
+    """What lies in the reading place, as the end of a sentence; nothing if that is empty."""
+    if not driver.inbox:
+        return ""
+    first = driver.inbox[0]
+    if isinstance(first, Deliver):
+        what = f"messages of {first.origin}"
+    else:
+        what = f"view {first.view.id}" if isinstance(first, Install) else type(first).__name__
+    return f"; {len(driver.inbox)} not read by its application, first {what}"
 
 
 # ---- sending

@@ -15,7 +15,7 @@ from typing import Any, TypeVar
 
 from ringcast.errors import UsageError
 from ringcast.model import MS, SECOND, Address, Config, Mark, profile
-from ringcast.runtime import OnExclusion
+from ringcast.runtime import Driver, OnExclusion, what_is_unread
 from ringcast.sim import (
     Clock,
     Diverged,
@@ -205,6 +205,28 @@ class World:
     def thaw(self, name: str) -> None:
         self[name].thaw()
 
+    def suspect(self, name: str, *suspects: str) -> None:
+        """This member takes these members of its view for dead, as if they had not answered it for too long. If it
+        is the coordinator a view without them follows; they come back as after any exclusion."""
+        process = self[name]
+        group, driver = process.group, process.place.entry.driver
+        if group is None or driver is None or process.is_over:
+            raise UsageError(f"{name} is in no group, so it suspects nobody")
+        for suspect in suspects:
+            peer = next((member for member in group.members if member.name == suspect != name), None)
+            if peer is None:
+                raise UsageError(f"{name} cannot suspect {suspect}: in its view are {group.view}")
+            process.loop.call_soon(_suspect, driver, peer)
+        self.harness.note("suspect", name, *suspects)
+        self.advance(0)
+
+    def exclude(self, *names: str, limit: float = 30.0) -> None:
+        """Everybody else suspects these, until there is a view without them; then they may come back."""
+        others = [process.name for process in self.running() if process.name not in names and not process.is_frozen]
+        for name in others:
+            self.suspect(name, *names)
+        self._until(lambda: self._is_view_without(others, names), limit, f"a view without {', '.join(names)}")
+
     def trouble(self, seconds: float, faults: int = 5, *, crashes: bool = True) -> None:
         """That many faults, drawn from the seed, within that time; then everything heals and who crashed is back."""
         self._troubles += 1
@@ -317,6 +339,10 @@ class World:
         everybody = sorted(group.me for group in groups)
         return all(group.view.id == groups[0].view.id and sorted(group.members) == everybody for group in groups)
 
+    def _is_view_without(self, others: Sequence[str], names: Sequence[str]) -> bool:
+        groups = [group for group in (self[name].group for name in others) if group is not None]
+        return all(member.name not in names for group in groups for member in group.members)
+
     def _is_settled(self) -> bool:
         return self._share_a_view() and all(process.is_settled for process in self.running() if not process.is_frozen)
 
@@ -334,7 +360,9 @@ class World:
                 yield f"{process.name} is in no group"
             else:
                 frozen = " (frozen)" if process.is_frozen else ""
-                yield f"{process.name}{frozen} in {process.group.view}: {process.group.explain()}"
+                driver = process.place.entry.driver
+                unread = "" if driver is None else what_is_unread(driver)
+                yield f"{process.name}{frozen} in {process.group.view}: {process.group.explain()}{unread}"
 
     @property
     def _replay(self) -> str:
@@ -342,3 +370,7 @@ class World:
 
     def _words(self, *lines: str) -> str:
         return "\n".join([*lines, self._replay])
+
+
+def _suspect(driver: Driver, peer: Address) -> None:
+    driver.execute(driver.node.suspect(driver.now_ns(), peer))

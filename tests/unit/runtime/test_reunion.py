@@ -178,7 +178,9 @@ async def test_a_member_that_cannot_load_the_merged_state_is_out_and_the_others_
     reunion._set_state = refuse
     split.cut(False)
     await until(lambda: split.groups["D"]._is_going)
-    with pytest.raises(StateError, match="set_state failed: OSError: no room"):
+    with pytest.raises(
+        StateError, match=r"the merged state of A#\w+ could not be loaded: set_state failed: OSError: no room"
+    ):
         await split.groups["D"].send(b"x")
     await split.merged("ABC")
     await split.groups["A"].send(b"on")

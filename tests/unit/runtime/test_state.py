@@ -156,7 +156,9 @@ async def test_a_joiner_whose_callback_fails_gets_its_own_error_and_the_group_go
 
     a = Ledger()
     group = await a.enter(world, "A")
-    with pytest.raises(StateError, match="set_state failed: ValueError: not mine"):
+    with pytest.raises(
+        StateError, match=r"the state of A#\w+ could not be loaded: set_state failed: ValueError: not mine"
+    ):
         await Ledger().enter(world, "B", set_state=refuse)
     await until(lambda: len(group.members) == 1)
     c = Ledger()

@@ -317,3 +317,55 @@ def test_what_is_settled_has_one_state_after_a_merge(seed: int) -> None:
         world.heal()
         world.settle()
         assert world.same(lambda app: app.words) == ["left", "right"]
+
+
+def test_a_member_that_is_suspected_is_excluded_and_comes_back() -> None:
+    with World(Log, 3) as world:
+        world.suspect("A", "C")
+        world.advance(0.5)
+        assert any("C#1" in line and "suspects" in line for line in world.story()), world.story()
+        world.heal()
+        world.agree()
+        assert 2 in world.apps["A"].views
+
+
+def test_a_view_without_a_member_is_one_call() -> None:
+    with World(Log, 4) as world:
+        world.exclude("B", "D")
+        assert [member.name for member in world["A"].group.members] == ["A", "C"]  # type: ignore[union-attr]
+        world.heal()
+        world.agree()
+        world.exclude("A")  # the coordinator, and after a heal
+        world.heal()
+        world.agree()
+
+
+def test_who_is_not_in_the_view_cannot_be_suspected() -> None:
+    with World(Log, 3) as world:
+        for by, suspect in (("A", "A"), ("A", "X")):
+            with pytest.raises(UsageError, match=f"A cannot suspect {suspect}"):
+                world.suspect(by, suspect)
+        world.crash("B")
+        with pytest.raises(UsageError, match="B is in no group"):
+            world.suspect("B", "A")
+
+
+def test_what_lies_unread_is_named_when_a_world_does_not_settle() -> None:
+    async def reads_nothing(group: Group) -> None:
+        await asyncio.sleep(1000)
+
+    world = World(reads_nothing, 2)
+    with pytest.raises(Unsettled, match=r"1 not read by its application, first view A#1\|"):
+        world.settle(limit=2)
+    world.abandon()
+
+
+def test_one_exclusion_is_logged_once_with_the_name_of_the_excluded(caplog: pytest.LogCaptureFixture) -> None:
+    with caplog.at_level("WARNING", "ringcast"), World(Log, 5, seed=1, partition="primary") as world:
+        world.isolate("E")
+        world.advance(3)
+        world.heal()
+        world.agree()
+    told = [record.message for record in caplog.records if "excluded" in record.message]
+    assert told and len(told) == len(set(told)), told
+    assert all(words.startswith("E#") for words in told), told

@@ -179,6 +179,11 @@ class FailureDetector:
             return []
         return self._suspect(now_ns, peer, Reason.UNANSWERED)
 
+    def suspect(self, now_ns: int, peer: Address) -> Decisions:
+        """Somebody outside says that it is dead: as if it had left two roll calls unanswered. A view settles it."""
+        health = self.health.get(peer)
+        return [] if health is None or health.is_suspected else self._suspect(now_ns, peer, Reason.UNANSWERED)
+
     def on_unreachable(self, now_ns: int, peer: Address) -> Decisions:
         """Control messages to this peer pile up unanswered: ask it."""
         health = self.health.get(peer)
