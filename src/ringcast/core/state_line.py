@@ -160,6 +160,9 @@ class StateLine:
         chunks: list[bytes] = []
         said: list[Effect] = []
         for payload in delivery.payloads:
+            if len(payload) < HEAD_BYTES:
+                said.append(Drop("a part of a state without its head", delivery.origin))
+                continue
             kind, number, body = payload[0], int.from_bytes(payload[1:HEAD_BYTES], "little"), payload[HEAD_BYTES:]
             if not self._is_awaited(kind >= _SIDE, delivery.origin, number):
                 said.append(Drop("a part of a state that nobody waits for", delivery.origin))

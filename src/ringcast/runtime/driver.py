@@ -2,6 +2,8 @@
 
 The only place where the pure core meets sockets and the clock. It batches: all frames of one wake go through the
 node before anything is sent, and all multicasts that came of them leave in one call.
+A frame, a deadline or an effect that raises (a mistake of ours) never reaches the event loop: it is logged with whoever
+sent it, and because the node may be half changed, this member gives up its place. The timer is set in any case.
 Invariants: effects are carried out in order; multicast frames that the socket refused wait in `_backlog`, and while
 they do nothing new is taken from the application (so what queues up is coalesced). Not a protocol: it decides nothing.
 """
@@ -37,6 +39,7 @@ from ringcast.core import (
     MergedOver,
     MergeStates,
     Node,
+    Packet,
     Probe,
     ProvideState,
     Refused,
@@ -64,6 +67,7 @@ _log = logging.getLogger("ringcast")
 
 BYTES_PER_CAST = 500_000  # a long run leaves in parts, each sent while it is still in the cache
 _OF_MEMBERSHIP, _OF_ORDER = int(Kind.VIEW), int(Kind.QUEUE_START)  # membership and merge lie between them
+FAULT_PAUSE_NS = 100_000_000  # before the next try, while there is no place to give up
 WARNED = 64  # warnings remembered, so that each is logged once
 MAX_ENDPOINTS = 4_096  # parsed endpoints remembered
 MAX_UNSENT = 4_096  # control and repair frames kept while the socket is busy; beyond it they are dropped, and repaired
@@ -122,6 +126,9 @@ class Driver:
         self._first_view: asyncio.Future[None] | None = None
         self._freed = False
         self._closed = False
+        self._fault_ns = 0  # not before this time again, after a fault
+        self._is_broken = False  # the node may be half changed: it is asked for nothing more
+        self.contains_faults = True
         self._do: dict[type, Callable[..., None]] = {
             Cast: self._cast,
             Unicast: self._unicast,
@@ -224,25 +231,60 @@ class Driver:
 
     def on_frames(self, frames: Iterable[Frame]) -> None:
         """Everything that one wake of the transport read."""
+        if self._is_broken:
+            return
         now = self.now_ns()
         do, node, heard = self._do, self.node, self.heard
-        for decoded in self._coalesced(frames):
-            if isinstance(decoded, Drop):
-                self._drop(decoded)
-                continue
-            sender, packet = decoded
-            heard[sender] = now
-            for effect in node.on_packet(now, sender, packet):
-                do[type(effect)](effect)
+        sender: Address | None = None
+        packet: Packet | None = None
+        try:
+            for decoded in self._coalesced(frames):
+                if isinstance(decoded, Drop):
+                    self._drop(decoded)
+                    continue
+                sender, packet = decoded
+                heard[sender] = now
+                for effect in node.on_packet(now, sender, packet):
+                    do[type(effect)](effect)
+        except Exception as fault:
+            self._fail(fault, "a frame" if packet is None else f"{type(packet).__name__} of {sender}")
         self._after()
 
     def _on_time(self) -> None:
         self._timer = None
-        self.execute(self.node.on_time(self.now_ns()))
+        if self._is_broken:
+            return
+        try:
+            for effect in self.node.on_time(self.now_ns()):
+                self._do[type(effect)](effect)
+        except Exception as fault:
+            self._fail(fault, "a deadline")
+        self._after()
+
+    def _fail(self, fault: Exception, what: str) -> None:
+        """Something raised that must not: say so, and give up a place that may stand on half a change."""
+        if not self.contains_faults:
+            raise fault
+        self.drops.add(f"{what} raised {type(fault).__name__}")
+        words = f"{self.node.me}: {what} could not be dealt with: {fault!r}"
+        if not self._is_warned(words):
+            _log.error("%s", words, exc_info=fault)
+        self._fault_ns = self.now_ns() + FAULT_PAUSE_NS
+        if self.node.has_group and not self._is_broken:
+            self._is_broken = True
+            self.on_lost(f"{what} raised {fault!r}: its state may be half changed")
 
     def _after(self) -> None:
         """Once per batch: say what the order has to say, send what was multicast, wake who waits, keep the timer."""
-        if self.node.order.ordering.is_due:
+        try:
+            self._finish_batch()
+        except Exception as fault:
+            self._fail(fault, "the end of a batch")
+        if not self._closed and not self._is_broken:
+            self._set_timer()
+
+    def _finish_batch(self) -> None:
+        if self.node.order.ordering.is_due and not self._is_broken:
             for effect in self.node.flush(self.now_ns()):
                 self._do[type(effect)](effect)
         if self._frames:
@@ -254,12 +296,12 @@ class Driver:
         if self._freed:
             self._freed = False
             self.on_freed()
-        if not self._closed:
-            self._set_timer()
 
     def _set_timer(self) -> None:
         """One timer, at the node's deadline or earlier; one that fires too early finds nothing to do."""
         deadline = self.node.deadline_ns()
+        if deadline is not None and self._fault_ns:
+            deadline, self._fault_ns = max(deadline, self._fault_ns), 0
         if deadline is None or (self._timer is not None and self._timer_ns <= deadline):
             return
         if self._timer is not None:
@@ -345,11 +387,17 @@ class Driver:
         self.drops.add(effect.reason, effect.count)
 
     def _warn(self, effect: Warn) -> None:
-        if effect.words not in self._warned:
-            self._warned[effect.words] = None
-            while len(self._warned) > WARNED:
-                del self._warned[next(iter(self._warned))]
+        if not self._is_warned(effect.words):
             _log.warning("%s: %s", self.node.me, effect.words)
+
+    def _is_warned(self, words: str) -> bool:
+        """Were these words said before? They are from now on."""
+        if words in self._warned:
+            return True
+        self._warned[words] = None
+        while len(self._warned) > WARNED:
+            del self._warned[next(iter(self._warned))]
+        return False
 
     def _refused(self, effect: Refused) -> None:
         error = JoinRefused(f"{self.node.me} cannot be in this group: {effect.why}")

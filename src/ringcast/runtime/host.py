@@ -20,6 +20,9 @@ class Host(Protocol):
     beats_itself: bool
     """True: the node sends its heartbeats on its own time. False: a thread does, so that a busy loop is not dead."""
 
+    contains_faults: bool
+    """True: what raises ends a member's place, not its process. False: it is raised, where faults are looked for."""
+
     def now_ns(self) -> int:
         """Monotonic; whatever the event loop's own time is measured by."""
 
@@ -38,6 +41,7 @@ class Host(Protocol):
 
 class RealHost:
     beats_itself = False
+    contains_faults = True
     now_ns = staticmethod(time.monotonic_ns)
     incarnation = staticmethod(time.time_ns)
 

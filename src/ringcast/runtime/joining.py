@@ -287,6 +287,7 @@ def make_driver(place: Place, expect: int) -> Driver:
         node, Codec(place.group, me), place.transport, recorder, heartbeats, host.now_ns
     )
     driver.marks = place.marks
+    driver.contains_faults = host.contains_faults
     if place.origins is not None:
         place.origins.set_me(me)
         driver.origins = place.origins

@@ -64,6 +64,7 @@ class Process:
     """One process, from its start to its end. `app` is the user's object, `group` its Group once it is in."""
 
     beats_itself = True
+    contains_faults = False
 
     def __init__(self, world: Surroundings, name: str, make_app: MakeApp, expect: int) -> None:
         self.name = name

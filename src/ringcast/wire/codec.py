@@ -118,6 +118,8 @@ class Codec:
             return sender, self._read(kind, frame, at)
         except Malformed as why:
             return Drop(str(why), sender)
+        except Exception as fault:  # a mistake of ours: it ends with this frame
+            return Drop(f"a frame that cannot be read: {type(fault).__name__}", sender)
 
     def _read_head(self, frame: bytes | memoryview) -> Source:
         """A head that was right before is right again."""
