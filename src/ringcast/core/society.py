@@ -64,6 +64,7 @@ from ringcast.core.membership import (
     WatchLeader,
 )
 from ringcast.core.merging import Merging
+from ringcast.core.multicast import OutsideBudget
 from ringcast.core.packets import Loose, Run
 from ringcast.core.vigilance import Vigilance
 from ringcast.model import Address, Event, Mark, View
@@ -115,6 +116,8 @@ class Society:
             reunites=reunites,
         )
         self.state = self.custody.state
+        self._outside = OutsideBudget(lambda peer: self.view is None or peer not in self.view)
+        self.line.streams.budget = self.state.streams.budget = self._outside
         self._body = body
         self._is_moved = True  # since the deadlines were looked for, something was done that may have moved one
         self._deadline_ns: int | None = None
@@ -324,6 +327,7 @@ class Society:
         behind_view = next(at for at, effect in enumerate(out, 1) if isinstance(effect, Install))
         states, said = self.custody.on_view(now_ns, message)
         out[behind_view:behind_view] = states
+        self._outside.on_view()
         out += self.line.on_view(now_ns, previous, view) + self.state.on_departed(now_ns, previous, view)
         out += self.carry_out(now_ns, self.vigilance.on_view(now_ns, view))
         suspects = self.vigilance.detector.suspects

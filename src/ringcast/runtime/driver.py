@@ -50,6 +50,7 @@ from ringcast.core import (
 )
 from ringcast.errors import JoinRefused, RingcastError, TransportError
 from ringcast.model import Address, Event, Kind, Undelivered
+from ringcast.runtime.allowance import Allowance
 from ringcast.runtime.chronicle import Chronicle
 from ringcast.runtime.coalescing import coalescer
 from ringcast.runtime.drops import Drops
@@ -68,6 +69,8 @@ _log = logging.getLogger("ringcast")
 BYTES_PER_CAST = 500_000  # a long run leaves in parts, each sent while it is still in the cache
 _OF_MEMBERSHIP, _OF_ORDER = int(Kind.VIEW), int(Kind.QUEUE_START)  # membership and merge lie between them
 FAULT_PAUSE_NS = 100_000_000  # before the next try, while there is no place to give up
+MAX_HEARD = 4_096  # senders of whom it is remembered when they were heard
+LINES_PER_SECOND = 10  # warnings and errors in the log: what they say may come of what strangers send
 WARNED = 64  # warnings remembered, so that each is logged once
 MAX_ENDPOINTS = 4_096  # parsed endpoints remembered
 MAX_UNSENT = 4_096  # control and repair frames kept while the socket is busy; beyond it they are dropped, and repaired
@@ -104,6 +107,7 @@ class Driver:
         self.on_excluded: Callable[[Excluded], None] = _ignore
         self.on_state: Callable[[Any], None] = _ignore
         self._warned: dict[str, None] = {}
+        self._lines = Allowance(LINES_PER_SECOND, now_ns())
         self._codec = codec
         self._coalesced = coalescer(codec.decode)
         self._recorder = recorder
@@ -248,7 +252,16 @@ class Driver:
                     do[type(effect)](effect)
         except Exception as fault:
             self._fail(fault, "a frame" if packet is None else f"{type(packet).__name__} of {sender}")
+        if len(heard) > MAX_HEARD:
+            self._forget_heard()
         self._after()
+
+    def _forget_heard(self) -> None:
+        """Members are remembered; of the others those that were heard last."""
+        view = self.node.view if self.node.has_group else None
+        others = [peer for peer in self.heard if view is None or peer not in view]
+        for peer in sorted(others, key=self.heard.__getitem__)[: len(self.heard) - MAX_HEARD // 2]:
+            del self.heard[peer]
 
     def _on_time(self) -> None:
         self._timer = None
@@ -267,7 +280,7 @@ class Driver:
             raise fault
         self.drops.add(f"{what} raised {type(fault).__name__}")
         words = f"{self.node.me}: {what} could not be dealt with: {fault!r}"
-        if not self._is_warned(words):
+        if not self._is_warned(words) and self._lines.take(self.now_ns()):
             _log.error("%s", words, exc_info=fault)
         self._fault_ns = self.now_ns() + FAULT_PAUSE_NS
         if self.node.has_group and not self._is_broken:
@@ -387,7 +400,7 @@ class Driver:
         self.drops.add(effect.reason, effect.count)
 
     def _warn(self, effect: Warn) -> None:
-        if not self._is_warned(effect.words):
+        if not self._is_warned(effect.words) and self._lines.take(self.now_ns()):
             _log.warning("%s: %s", self.node.me, effect.words)
 
     def _is_warned(self, words: str) -> bool:

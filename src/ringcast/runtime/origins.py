@@ -23,7 +23,8 @@ from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 from hashlib import blake2s
 
-from ringcast.model import SECOND, Address
+from ringcast.model import Address
+from ringcast.runtime.allowance import Allowance
 from ringcast.transport import Endpoint, Frame, Source
 from ringcast.wire import (
     CHALLENGE,
@@ -44,26 +45,6 @@ OUTSIDERS_PER_SECOND = 1_000  # of all of them together
 UNPROVED = "its sender is not proved to be where it says"
 TOO_MANY = "too many frames of processes outside the view"
 OF_ORIGINS = "a challenge or its proof"
-
-
-class Allowance:
-    """So many a second, and at most those of one second at once."""
-
-    __slots__ = ("_at_ns", "_left", "_per_second")
-
-    def __init__(self, per_second: int, now_ns: int) -> None:
-        self._per_second = per_second
-        self._left = float(per_second)
-        self._at_ns = now_ns
-
-    def take(self, now_ns: int) -> bool:
-        passed = now_ns - self._at_ns
-        self._at_ns = now_ns
-        self._left = min(float(self._per_second), self._left + passed * self._per_second / SECOND)
-        if self._left < 1:
-            return False
-        self._left -= 1
-        return True
 
 
 @dataclass(slots=True)

@@ -55,7 +55,15 @@ from ringcast.core import (
     ViewRefusal,
 )
 from ringcast.model import MAX_ENDPOINT, MAX_INCARNATION, MAX_NAME, Address, ViewId, check_name
-from ringcast.wire.limits import MAX_CACHED, MAX_MEMBERS, MAX_SEQNO, MAX_VIEW_NUMBER, MAX_WORDS
+from ringcast.wire.limits import (
+    MAX_CACHED,
+    MAX_CAPACITY,
+    MAX_MARK,
+    MAX_MEMBERS,
+    MAX_VIEW_NUMBER,
+    MAX_WINDOW_BYTES,
+    MAX_WORDS,
+)
 
 _NUMBERS: dict[int, type] = {
     1: Hello,
@@ -133,17 +141,21 @@ def _out_of_bounds(value: object) -> str | None:
             return f"a list of {len(value)}"
         return next((wrong for item in value if (wrong := _out_of_bounds(item))), None)
     if isinstance(value, int):
-        return None if 0 <= value <= MAX_SEQNO else f"the number {value}"
+        return None if 0 <= value <= MAX_MARK else f"the number {value}"
     if isinstance(value, str):
         return None if len(value) <= MAX_WORDS else f"{len(value)} characters of text"
     kind = type(value)
     for name in _FIELDS[kind] if kind in _FIELDS else _fields_of(kind):
-        wrong = _out_of_bounds(getattr(value, name))
+        part = getattr(value, name)
+        wrong = _out_of_bounds(part)
         if wrong is not None:
             return wrong
+        if name in _ALLOCATED and part > _ALLOCATED[name]:
+            return f"{name} {part}"
     return None
 
 
+_ALLOCATED = {"capacity": MAX_CAPACITY, "window_bytes": MAX_WINDOW_BYTES}  # windows are made of these sizes
 _FIELDS: dict[type, tuple[str, ...]] = {}
 
 

@@ -2,6 +2,7 @@
 
 from ringcast.core.multicast.forsaken import Forsaken
 from ringcast.core.multicast.group_stream import GroupStream
+from ringcast.core.multicast.outside import OutsideBudget
 from ringcast.core.multicast.packing import FIXED_BYTES, ITEM_BYTES, largest_item, pieces_of, run_budget
 from ringcast.core.multicast.peer_streams import PeerStreams
 
@@ -10,6 +11,7 @@ __all__ = [
     "ITEM_BYTES",
     "Forsaken",
     "GroupStream",
+    "OutsideBudget",
     "PeerStreams",
     "largest_item",
     "pieces_of",

@@ -45,6 +45,7 @@ class Incoming:
         self._has_pieces = False  # there may be pieces among what was not handed out yet
         self._has_sealed = False  # there may be envelopes among what was not handed out yet
         self._unread: Deliver | None = None  # the last that the application was given and has not read
+        self._unread_bytes = 0  # since everything was read
         self._acked = offset
         self._taken_bytes = 0
         self._horizon = offset  # the highest seqno known at the last interval
@@ -54,6 +55,12 @@ class Incoming:
     def is_idle(self) -> bool:
         window = self.window
         return window.taken == self._acked and window.highest == window.ready
+
+    @property
+    def held_bytes(self) -> int:
+        """Of a stream of which nothing is kept behind a gap: parts of a message, and what was not read."""
+        unread = 0 if self._unread is None else self._unread_bytes
+        return self._assembly.held_bytes + unread
 
     @property
     def is_settled(self) -> bool:
@@ -107,6 +114,7 @@ class Incoming:
         """
         if delivery.payloads:
             self._unread = delivery
+            self._unread_bytes += delivery.nbytes
             return True
         if self._unread is None:
             return False
@@ -119,6 +127,7 @@ class Incoming:
         """The application has read this: the ack it makes due, if enough has come together."""
         if delivery is self._unread:
             self._unread = None
+            self._unread_bytes = 0
         upto, nbytes = delivery.first + delivery.count - 1, delivery.nbytes
         self.window.mark_taken(upto)
         self._taken_bytes += nbytes

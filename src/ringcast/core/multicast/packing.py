@@ -91,6 +91,10 @@ class Assembly:
     def is_empty(self) -> bool:
         return self._parts == []
 
+    @property
+    def held_bytes(self) -> int:
+        return self._bytes if self._parts else 0
+
     def feed(self, first: int, items: list[bytes]) -> tuple[list[bytes], list[int], int]:
         """(complete messages, the last seqno of each, how many were too large and dropped), from this seqno on."""
         whole: list[bytes] = []
@@ -117,5 +121,5 @@ class Assembly:
         self._bytes += len(item)
         if self._bytes > self._limit:
             self._parts = None
-        elif self._parts is not None:
-            self._parts.append(item)
+        elif self._parts is not None and (item or not self._parts):
+            self._parts.append(item)  # of empty pieces the first only: they mark that a message has begun

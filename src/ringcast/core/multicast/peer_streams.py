@@ -17,6 +17,7 @@ from collections.abc import Sequence
 from ringcast.core.effects import Deliver, Drop, Effect, Freed, Sealed, Unicast
 from ringcast.core.multicast.incoming import Incoming
 from ringcast.core.multicast.outgoing import Outgoing
+from ringcast.core.multicast.outside import OutsideBudget
 from ringcast.core.multicast.packing import ranges_budget
 from ringcast.core.packets import Ack, Channel, Highest, Request, Reset, Run, Unrepairable
 from ringcast.model import STREAMS_PER_EPOCH, Address, Config, Event, Kind
@@ -41,6 +42,7 @@ class PeerStreams:
         self.sent: dict[Address, int] = {}  # messages of the application to each peer since it came (PEER)
         self._epoch = 0
         self._is_quiet = False  # at the last interval nothing was owed, and nothing has come or gone since
+        self.budget: OutsideBudget | None = None  # for streams of processes outside the view
 
     # ---- sending
 
@@ -136,11 +138,17 @@ class PeerStreams:
                 return [Drop("a run of one stream too many", sender, len(run.items))]
             incoming = self._listen(sender, run.tag)
         out: list[Effect] = []
+        budget = self.budget if self.budget is not None and self.budget.is_outside(sender) else None
+        if budget is not None and run.first > incoming.window.ready + 1:
+            incoming.window.note_highest(run.first - 1)  # So that what is missing is asked for.
+            return [Drop("a run behind a gap, from a process outside the view", sender, len(run.items))]
         admitted = incoming.on_run(run)
         if incoming.window.is_orphaned:
             return self._broken(incoming)
         if admitted.new:
             self._hand_out(now_ns, out, incoming)
+        if budget is not None:
+            out += self._account(budget, sender, incoming.held_bytes)
         if admitted.old or admitted.duplicate:
             out.append(Drop("a duplicate", sender, admitted.old + admitted.duplicate))
             if admitted.old and not admitted.new:
@@ -153,10 +161,19 @@ class PeerStreams:
         """The sender has purged what we never had: told, and begun again, never a silent stall (X8)."""
         assert isinstance(incoming.tag, int)
         del self.incoming[incoming.origin]
+        if self.budget is not None:
+            self._account(self.budget, incoming.origin, 0)
         return [
             Drop(f"a stream purged beyond the {incoming.window.ready} that were received", incoming.origin),
             self._reset(incoming.origin, incoming.tag),
         ]
+
+    def _account(self, budget: OutsideBudget, sender: Address, nbytes: int) -> list[Effect]:
+        shed = budget.note(self.channel, sender, nbytes, self._forget_incoming)
+        return [Drop("a stream that held too much for a process outside the view", peer) for peer in shed]
+
+    def _forget_incoming(self, sender: Address) -> None:
+        self.incoming.pop(sender, None)
 
     def _reset(self, sender: Address, epoch: int) -> Unicast:
         return Unicast(sender, Reset(self.channel, epoch))
@@ -212,9 +229,12 @@ class PeerStreams:
             return []  # The stream began anew meanwhile; what was read belonged to the old one.
         self._is_quiet = False
         ack = incoming.on_taken(delivery)
+        shed: list[Effect] = []
+        if self.budget is not None and self.budget.is_outside(delivery.origin):
+            shed = self._account(self.budget, delivery.origin, incoming.held_bytes)
         stream, first, count = self.stream_id(incoming), delivery.first, delivery.count
         taken = Event(Kind.TAKEN, now_ns, None, delivery.origin, stream, first, count, 0, for_nobody)
-        return [taken] if ack is None else [taken, Unicast(delivery.origin, ack)]
+        return [taken, *shed] if ack is None else [taken, Unicast(delivery.origin, ack), *shed]
 
     # ---- acks and repair
 
