@@ -10,7 +10,7 @@ from typing import Any
 
 import pytest
 
-from ringcast import Group, join
+from ringcast import TOTAL, Group, Order, join
 from ringcast.core import Hello, Loose
 from ringcast.model import Message, Rejoin, profile
 from ringcast.runtime.driver import Driver
@@ -74,9 +74,10 @@ def test_a_member_whose_state_may_be_half_changed_gives_up_its_place_and_comes_b
         asyncio.get_running_loop().set_exception_handler(lambda loop, context: loop_errors.append(context))
         was = b.me
         breaking(b._driver, name)
-        await a.send(b"whatever")
+        sending = asyncio.create_task(a.send(b"whatever", order=TOTAL if name == "flush" else Order.FIFO))
         assert "a mistake of ours" in await rejoined(b)
         await still_works(a, b)
+        await sending
         assert b.me.incarnation > was.incarnation
         assert loop_errors == [], "nothing reached the loop"
 
