@@ -1,7 +1,14 @@
-"""What watching a group costs: 16 processes at full load, watched and not watched in turns, in one run.
+"""What watching a group costs: CPU seconds of the page and of what members spend on it, as a share of the group's.
 
-Prints CPU seconds of the members with and without a watcher per million messages, the CPU of the page's process, and
-both together as a share of the group's. `make page-cost` runs it.
+A group of real processes, all of them sending as fast as they can, and a page with one browser that reads. Three parts,
+because the difference between a watched and an unwatched turn at full load is smaller than its noise:
+
+- the page's process: its CPU seconds;
+- what a watched member does twice a second (a line over its socket): the difference between an idle group that is
+  watched and one that is not;
+- what it does for each event: the events that the members recorded in the watched turns, shown once more to a `Watch`.
+
+`make page-cost` runs it.
 """
 
 from __future__ import annotations
@@ -16,21 +23,40 @@ import sys
 import tempfile
 import time
 import urllib.request
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
+import msgspec
+
 from ringcast.lab import Company, Stage
-from ringcast.runtime import ask, find_members
+from ringcast.model import Event
+from ringcast.runtime.watching import Watch, as_row
+from ringcast.trace import Recording, read_run
+
+LOOK_NS = 500_000_000
+Turn = tuple[int, int]  # monotonic ns
 
 
 def cpu_of(pid: int) -> float:
-    """Seconds of CPU that a process has used."""
-    fields = Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()
-    return (int(fields[11]) + int(fields[12])) / os.sysconf("SC_CLK_TCK")
+    """Seconds of CPU that a process has used, all threads."""
+    total = 0
+    for task in Path(f"/proc/{pid}/task").iterdir():
+        total += int((task / "schedstat").read_text().split()[0])
+    return total / 1e9
 
 
-def begin_page() -> subprocess.Popen[str]:
-    return subprocess.Popen([sys.executable, "-m", "ringcast", "page", "--json"], stdout=subprocess.PIPE, text=True)
+@contextmanager
+def page() -> Iterator[tuple[int, str]]:
+    """A page's process: its pid and address."""
+    process = subprocess.Popen([sys.executable, "-m", "ringcast", "page", "--json"], stdout=subprocess.PIPE, text=True)
+    try:
+        assert process.stdout is not None
+        yield process.pid, json.loads(process.stdout.readline())["address"]
+    finally:
+        process.terminate()
+        process.wait()
 
 
 def look(address: str, seconds: float) -> int:
@@ -42,6 +68,68 @@ def look(address: str, seconds: float) -> int:
     return frames
 
 
+class Meter:
+    """CPU seconds of a group while it is left alone and while it is watched."""
+
+    def __init__(self, pids: Sequence[int], seconds: float) -> None:
+        self._pids, self._seconds = pids, seconds
+        self.turns: list[Turn] = []
+
+    def group(self) -> float:
+        return sum(map(cpu_of, self._pids))
+
+    def plain(self) -> float:
+        before = self.group()
+        time.sleep(self._seconds)
+        return self.group() - before
+
+    def watched(self) -> tuple[float, float, int]:
+        """CPU seconds of the group and of the page, and how many frames it sent."""
+        with page() as (pid, address):
+            look(address, 3.0)  # It has found everybody.
+            begin_ns = time.monotonic_ns()
+            group, own = self.group(), cpu_of(pid)
+            frames = look(address, self._seconds)
+            used = self.group() - group, cpu_of(pid) - own, frames
+            self.turns.append((begin_ns, time.monotonic_ns()))
+        return used
+
+
+def shown_again(recordings: Sequence[Recording], turns: Sequence[Turn]) -> tuple[float, int]:
+    """CPU seconds for showing the events of these turns to a watch, and how many they are."""
+    spent, count = 0.0, 0
+    for recording in recordings:
+        for looks in by_look(recording, turns):
+            count += sum(map(len, looks))
+            spent += _shown(looks)
+    return spent, count
+
+
+def by_look(recording: Recording, turns: Sequence[Turn]) -> Iterator[list[list[Event]]]:
+    for begin_ns, end_ns in turns:
+        looks: list[list[Event]] = [[] for _ in range((end_ns - begin_ns) // LOOK_NS + 1)]
+        for event in recording.events:
+            if begin_ns <= event.t_ns < end_ns:
+                looks[(event.t_ns - begin_ns) // LOOK_NS].append(event)
+        yield looks
+
+
+def _shown(looks: list[list[Event]]) -> float:
+    watch = Watch()
+    watchers = [watch.append]
+
+    def show(event: Event) -> None:  # as the driver does it
+        for append in watchers:
+            append(event)
+
+    begin = time.process_time()
+    for events in looks:
+        for event in events:
+            show(event)
+        msgspec.json.encode([as_row(event) for event in watch.take()])
+    return time.process_time() - begin
+
+
 async def measure(members: int, turns: int, seconds: float) -> dict[str, Any]:
     names = [f"m{number:02}" for number in range(members)]
     with tempfile.TemporaryDirectory() as root:
@@ -49,55 +137,36 @@ async def measure(members: int, turns: int, seconds: float) -> dict[str, Any]:
         async with Stage() as stage:
             company = Company(stage, Path(root) / "recordings", inspect=True)
             await company.form(names)
-            company.load(names, rate=1e9, size=100)
             pids = [stage.puppets[name].pid for name in names]
-            rows: list[tuple[float, float, float]] = []  # CPU per message plain and watched, CPU of the page
-            for _ in range(turns):
-                plain, _ = await spent(pids, asyncio.sleep(seconds))
-                page = begin_page()
-                assert page.stdout is not None
-                address = json.loads(await asyncio.to_thread(page.stdout.readline))["address"]
-                await asyncio.to_thread(look, address, 3.0)  # It has found everybody.
-                begun = cpu_of(page.pid)
-                watched, used = await spent(pids, asyncio.to_thread(look, address, seconds))
-                rows.append((plain, watched, (cpu_of(page.pid) - begun) / used))
-                page.terminate()
-                page.wait()
+            idle = Meter(pids, seconds)
+            alone = [(await asyncio.to_thread(idle.plain), await asyncio.to_thread(idle.watched)) for _ in range(turns)]
+            company.load(names, rate=1e9, size=100)
+            await asyncio.sleep(2.0)
+            full = Meter(pids, seconds)
+            busy = [await asyncio.to_thread(full.watched) for _ in range(turns)]
             await company.hush()
             await company.ask(names, "close")
-    members_share = statistics.median(watched / plain - 1 for plain, watched, _ in rows)
-    page_share = statistics.median(page for *_, page in rows)
+        for_events, events = shown_again(read_run([Path(root) / "recordings"]), full.turns)
+    group, own = sum(used for used, *_ in busy), sum(used for _, used, _ in busy)
+    for_lines = max(0.0, statistics.median(watched[0] - plain for plain, watched in alone)) * turns
     return {
         "members": members,
-        "turns": turns,
-        "seconds": seconds,
-        "cpu_us_per_message_plain": round(1e6 * statistics.median(plain for plain, *_ in rows), 3),
-        "cpu_us_per_message_watched": round(1e6 * statistics.median(watched for _, watched, _ in rows), 3),
-        "share_of_members": round(members_share, 4),
-        "share_of_members_each_turn": [round(watched / plain - 1, 4) for plain, watched, _ in rows],
-        "share_of_page": round(page_share, 4),
-        "share": round(members_share + page_share, 4),
+        "watched_seconds": turns * seconds,
+        "frames": sum(frames for *_, frames in busy),
+        "events": events,
+        "group_cpu_seconds": round(group, 2),
+        "page_cpu_seconds": round(own, 3),
+        "members_cpu_seconds_for_lines": round(for_lines, 3),
+        "members_cpu_seconds_for_events": round(for_events, 3),
+        "share": round((own + for_lines + for_events) / group, 4),
     }
 
 
-def sent() -> int:
-    """Messages that all members together have sent."""
-    return sum(ask(str(path), "status")["windows"]["send"]["high"] for path in find_members().values())
-
-
-async def spent(pids: list[int], work: Any) -> tuple[float, float]:
-    """CPU seconds of the group per message while this work runs, and in all."""
-    before, sent_before = sum(map(cpu_of, pids)), await asyncio.to_thread(sent)
-    await work
-    used = sum(map(cpu_of, pids)) - before
-    return used / max(1, await asyncio.to_thread(sent) - sent_before), used
-
-
 def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__)
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--members", type=int, default=16)
-    parser.add_argument("--turns", type=int, default=5)
-    parser.add_argument("--seconds", type=float, default=5.0)
+    parser.add_argument("--turns", type=int, default=3)
+    parser.add_argument("--seconds", type=float, default=10.0)
     options = parser.parse_args()
     print(json.dumps(asyncio.run(measure(options.members, options.turns, options.seconds)), indent=1))
 

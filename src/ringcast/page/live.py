@@ -26,6 +26,7 @@ class Live:
 
     mode = "live"
     pause = 0.5
+    goes_on_alone = True
 
     def __init__(self, group: str | None = None) -> None:
         self.scene = Scene()
@@ -48,8 +49,8 @@ class Live:
 
     async def _search(self) -> None:
         while True:
-            for name, path in (await asyncio.to_thread(find_members)).items():
-                if name not in self._watching and self._group in (None, name.partition("@")[0]):
+            for name, path in (await asyncio.to_thread(find_members, list(self._watching))).items():
+                if self._group in (None, name.partition("@")[0]):
                     task = asyncio.get_running_loop().create_task(self._watch(path))
                     self._watching[name] = task
                     task.add_done_callback(partial(self._forget, name))

@@ -35,6 +35,7 @@ class Recorded:
 
     mode = "recording"
     pause = 0.1
+    goes_on_alone = False
 
     def __init__(self, paths: Sequence[Path]) -> None:
         self.scene = Scene()

@@ -24,6 +24,7 @@ MOST_SUSPICIONS = 200
 MOST_MERGES = 40
 MOST_STEPS = 60
 MOST_SAMPLES = 600
+MOST_KEYS = 4_096
 SAMPLE_NS = SECOND // 2
 
 _INSTANT = frozenset(("crash", "crashed", "kill", "start", "leave", "death"))
@@ -57,7 +58,6 @@ class LinkScene:
     delivered: Meter = field(default_factory=Meter)
     missing: Meter = field(default_factory=Meter)  # asked for again
     at: int = 0  # highest seqno of the multicast that was delivered
-    acked: int = 0
 
 
 class Scene:
@@ -69,6 +69,7 @@ class Scene:
         self._most_views, self._most_merges = MOST_VIEWS * history, MOST_MERGES * history
         self.events = 0
         self.members: dict[str, MemberScene] = {}
+        self._keys: dict[Address, str] = {}
         self._links: dict[tuple[str, str], LinkScene] = {}
         self._views: dict[str, dict[str, Any]] = {}
         self._spans: deque[dict[str, Any]] = deque(maxlen=MOST_SPANS * history)
@@ -82,7 +83,6 @@ class Scene:
             Kind.CLOSED: self._on_closed,
             Kind.SEND: self._on_send,
             Kind.DELIVER: self._on_deliver,
-            Kind.ACK: self._on_ack,
             Kind.PURGE: self._on_purge,
             Kind.REQUEST: self._on_request,
             Kind.REPAIR: self._on_repair,
@@ -111,13 +111,22 @@ class Scene:
         elif event.kind is Kind.HEAL:
             self._on_heal(event)
         elif not is_harness(who):
-            key = str(who)
+            key = self._key(who)
             member = self.members.get(key)
             if member is None:
                 member = self.members[key] = MemberScene(who)
             do = self._on.get(event.kind)
             if do is not None:
                 do(key, member, event)
+
+    def _key(self, who: Address) -> str:
+        """The full name, which costs too much to make for every event."""
+        key = self._keys.get(who)
+        if key is None:
+            if len(self._keys) >= MOST_KEYS:
+                self._keys.clear()
+            key = self._keys[who] = str(who)
+        return key
 
     def on_time(self, now_ns: int) -> None:
         """Time passed, although nothing may have happened."""
@@ -168,17 +177,13 @@ class Scene:
         if event.peer is None or not _is_of_application(event):
             return
         member.received.add(event.t_ns, event.count)
-        link = self._link(str(event.peer), key)
+        link = self._link(self._key(event.peer), key)
         link.delivered.add(event.t_ns, event.count)
         if event.stream == 0:
             link.at = event.first + event.count - 1
 
     def _on_dequeue(self, key: str, member: MemberScene, event: Event) -> None:
         member.received.add(event.t_ns, event.count)
-
-    def _on_ack(self, key: str, member: MemberScene, event: Event) -> None:
-        if event.stream == 0 and event.peer is not None:
-            self._link(key, str(event.peer)).acked = event.value
 
     def _on_purge(self, key: str, member: MemberScene, event: Event) -> None:
         if event.stream == 0:
@@ -187,14 +192,14 @@ class Scene:
 
     def _on_request(self, key: str, member: MemberScene, event: Event) -> None:
         if event.peer is not None:
-            self._link(str(event.peer), key).missing.add(event.t_ns, event.count)
+            self._link(self._key(event.peer), key).missing.add(event.t_ns, event.count)
 
     def _on_repair(self, key: str, member: MemberScene, event: Event) -> None:
         member.repaired.add(event.t_ns, event.count)
 
     def _on_offset(self, key: str, member: MemberScene, event: Event) -> None:
         if event.peer is not None and event.stream == 0:
-            self._link(str(event.peer), key).at = event.value
+            self._link(self._key(event.peer), key).at = event.value
 
     def _link(self, sender: str, receiver: str) -> LinkScene:
         link = self._links.get((sender, receiver))
@@ -397,7 +402,6 @@ class Scene:
                 "per_second": link.delivered.per_second(now_ns),
                 "missing_per_second": link.missing.per_second(now_ns),
                 "at": link.at,
-                "acked": link.acked,
             }
             for (sender, receiver), link in self._links.items()
             if sender != receiver and sender in alive and receiver in alive

@@ -76,13 +76,13 @@ class Page:
             await asyncio.sleep(self.source.pause)
             now, before_was = loop.time(), before
             before = now
-            if not self._lookers:
+            if not self._lookers and not self.source.goes_on_alone:
                 continue
             try:
                 has_news = await self.source.tick(now - before_was)
             except (RingcastError, AssertionError) as error:
                 self._trouble, has_news = str(error), True
-            if has_news:
+            if has_news and self._lookers:
                 self._show()
 
     def _draw(self) -> None:
@@ -114,6 +114,8 @@ class Page:
     async def _updates(self, request: Request) -> AsyncIterator[bytes]:
         looker = asyncio.Event()
         looker.set()
+        if not self._lookers:
+            self._draw()  # What happened while nobody looked.
         self._lookers[looker] = None
         try:
             while not await request.is_disconnected():

@@ -40,6 +40,7 @@ class Simulated:
 
     mode = "simulated"
     pause = 0.1
+    goes_on_alone = False
 
     def __init__(self, seed: int, members: int, partition: str = "all") -> None:
         if not 2 <= members <= 16:

@@ -19,6 +19,7 @@ class Source(Protocol):
 
     mode: str
     pause: float  # seconds between two ticks; the page draws at most so often
+    goes_on_alone: bool  # it ticks also while nobody looks: what happens must be taken in, or it would pile up
     scene: Scene
     log: Log
 

@@ -12,7 +12,7 @@ import contextlib
 import os
 import socket
 import tempfile
-from collections.abc import AsyncIterator, Callable
+from collections.abc import AsyncIterator, Callable, Collection
 from contextlib import AbstractContextManager
 from pathlib import Path
 from typing import Any
@@ -120,10 +120,15 @@ def _question(line: bytes) -> str | None:
     return question if isinstance(question, str) else None
 
 
-def find_members() -> dict[str, Path]:
-    """Members of this user that can be asked on this machine: `group@endpoint` -> socket. Dead ones are removed."""
+def find_members(known: Collection[str] = ()) -> dict[str, Path]:
+    """Members of this user that can be asked on this machine: `group@endpoint` -> socket. Dead ones are removed.
+
+    Those that are `known` are not asked whether they live, and not given.
+    """
     found = {}
     for path in sorted(socket_directory().glob("*.sock")):
+        if path.stem in known:
+            continue
         if _is_alive(path):
             found[path.stem] = path
         else:

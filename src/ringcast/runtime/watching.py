@@ -1,23 +1,30 @@
 """What a member does, for somebody who watches: its trace events, many of one kind made one, a few times a second.
 
 A watcher costs a dictionary look-up per event while it watches and nothing else. Runs of one stream that follow each
-other become one run; of acks and purges the last one counts. What changes the course stays as it is and in its place.
-Bounded: a watcher that does not keep up is told how many events it missed.
+other become one run; of purges the last one counts; acks and what was handed over are left out. What changes the course
+stays as it is and in its place. Bounded: a watcher that does not keep up is told how many events it missed.
 Not a recording: nothing may be judged from it.
 """
 
 from __future__ import annotations
 
+from functools import lru_cache
 from typing import Any
 
 from ringcast.core import Node
 from ringcast.model import TRAFFIC, Address, Event, Kind, ViewId
 
 MOST_EVENTS = 2_000  # kept between two looks
+MOST_NAMES = 4_096  # addresses that a watcher keeps
 
-_ADDED = frozenset((Kind.SEND, Kind.DELIVER, Kind.REQUEST, Kind.REPAIR, Kind.DEQUEUE))
-_REPLACED = frozenset((Kind.ACK, Kind.PURGE))
-_LEFT_OUT = TRAFFIC - _ADDED - _REPLACED - {Kind.OFFSET}
+_LEFT_OUT, _ADDED, _REPLACED, _COURSE = range(4)
+# By the number of a kind: a look-up in a list costs a third of asking a set for an enum.
+_HOW = [_COURSE] * (max(Kind) + 1)
+for _kind in TRAFFIC - {Kind.OFFSET}:
+    _HOW[_kind] = _LEFT_OUT
+for _kind in (Kind.SEND, Kind.DELIVER, Kind.REQUEST, Kind.REPAIR, Kind.DEQUEUE):
+    _HOW[_kind] = _ADDED
+_HOW[Kind.PURGE] = _REPLACED
 
 
 class Watch:
@@ -26,12 +33,19 @@ class Watch:
     def __init__(self) -> None:
         self.missed = 0
         self._events: list[Event] = []
-        self._traffic: dict[tuple[Kind, Address | None, int], Event] = {}
+        self._traffic: dict[tuple[Address | None, int], Event] = {}
 
     def append(self, event: Event) -> None:
         kind = event.kind
-        if kind in _ADDED:
-            known = self._traffic.get((kind, event.peer, event.stream))
+        how = _HOW[kind]
+        if how == _LEFT_OUT:
+            return
+        if how == _COURSE:
+            self._add(event)
+            return
+        key = (event.peer, event.stream << 8 | kind)
+        if how == _ADDED:
+            known = self._traffic.get(key)
             if known is not None:
                 known.t_ns = event.t_ns
                 known.count += event.count
@@ -41,11 +55,7 @@ class Watch:
                 kind, event.t_ns, event.view, event.peer, event.stream, event.first, event.count, 0, event.value,
                 event.other,
             )  # fmt: skip
-        elif kind not in _REPLACED:
-            if kind not in _LEFT_OUT:
-                self._add(event)
-            return
-        self._traffic[kind, event.peer, event.stream] = event
+        self._traffic[key] = event
 
     def _add(self, event: Event) -> None:
         """Behind the traffic that came before it."""
@@ -94,6 +104,17 @@ def as_row(event: Event) -> list[Any]:
 def as_event(row: list[Any]) -> Event:
     """The event that was written as a row; ValueError, TypeError or IndexError if it is none."""
     kind, t_ns, view, peer, stream, first, count, ordinal, value, other, detail = row
-    who = None if peer is None else Address(*peer)
-    where = None if view is None else ViewId(view[0], Address(*view[1]))
+    who = None if peer is None else _address(*peer)
+    where = None if view is None else _view_id(view[0], *view[1])
     return Event(Kind(kind), t_ns, where, who, stream, first, count, ordinal, value, other, detail)
+
+
+# The same few members and views come again and again.
+@lru_cache(MOST_NAMES)
+def _address(name: str, incarnation: int, endpoint: str) -> Address:
+    return Address(name, incarnation, endpoint)
+
+
+@lru_cache(MOST_NAMES)
+def _view_id(number: int, name: str, incarnation: int, endpoint: str) -> ViewId:
+    return ViewId(number, _address(name, incarnation, endpoint))

@@ -26,11 +26,20 @@ def test_the_recorders_own_event_is_not_changed() -> None:
     assert event.count == 5
 
 
-def test_the_last_ack_counts() -> None:
+def test_the_last_purge_counts_and_acks_are_left_out() -> None:
     watch = Watch()
     for upto in (3, 9):
         watch.append(Event(Kind.ACK, upto, VIEW, B, value=upto))
-    assert [event.value for event in watch.take()] == [9]
+        watch.append(Event(Kind.PURGE, upto, VIEW, value=upto))
+    assert [(event.kind, event.value) for event in watch.take()] == [(Kind.PURGE, 9)]
+
+
+def test_streams_and_kinds_are_kept_apart() -> None:
+    watch = Watch()
+    for kind in (Kind.SEND, Kind.DELIVER, Kind.REPAIR):
+        for stream in (0, 1, 5):
+            watch.append(Event(kind, 1, VIEW, B, stream, 1, 2))
+    assert len(watch.take()) == 9
 
 
 def test_what_changes_the_course_stands_behind_the_traffic_before_it() -> None:
