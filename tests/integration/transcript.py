@@ -9,7 +9,10 @@ import os
 import re
 import subprocess
 import sys
+from difflib import unified_diff
 from pathlib import Path
+
+import pytest
 
 DIRECTORY = Path(__file__).parent / "transcripts"
 
@@ -78,4 +81,7 @@ class Transcript:
         said = "\n".join(self._parts) + "\n"
         if os.environ.get("RINGCAST_REWRITE"):
             self.file.write_text(said)
-        assert said == self.file.read_text(), f"{self.file.name} tells it otherwise; RINGCAST_REWRITE=1 writes it anew"
+        kept = self.file.read_text()
+        if said != kept:
+            lines = unified_diff(kept.splitlines(), said.splitlines(), "kept", "said now", lineterm="")
+            pytest.fail(f"{self.file.name} tells it otherwise; RINGCAST_REWRITE=1 writes it anew\n" + "\n".join(lines))
