@@ -12,6 +12,7 @@ from ringcast.runtime import Group
 from ringcast.testing import World
 
 SEEDS = int(os.environ.get("RINGCAST_SEEDS", "3"))
+PACE_SECONDS = 0.25  # views are the subject here, not load: a message now and then meets every change
 VIEWS_PER_FAULT = 8  # each fault takes members away and brings them back, some as new incarnations
 
 
@@ -24,7 +25,7 @@ async def chatter(group: Group) -> None:
                 await group.send(b"x" * 20)
             except RingcastError:
                 await asyncio.sleep(0.2)
-            await asyncio.sleep(0.05)
+            await asyncio.sleep(PACE_SECONDS)
     finally:
         reading.cancel()
 
