@@ -5,7 +5,7 @@ forbids. Written from the text of the guarantees alone, by somebody who had read
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 from ringcast.model import Kind
@@ -341,6 +341,53 @@ def _(lie: bool) -> list[Recording]:
     for name in "abcd":
         messages = [("a", 1, 1), ("b", 1, 1 if lie else 2)]
         dequeue(story, name, *(reversed(messages) if lie and name in "cd" else messages))
+    return story.recordings()
+
+
+def on_clocks(story: Story) -> list[Recording]:
+    """Everybody on a clock of its own."""
+    return [
+        Recording.of(replace(r.header, clock=f"clock of {r.member.name}"), [*r.events], closed=r.closed)
+        for r in story.recordings()
+    ]
+
+
+def answered(lie: bool, tell: Callable[[Story], object]) -> list[Recording]:
+    """a's question has its place; `tell` lets b hear of it, and b's answer gets its place: in front, if it lies."""
+    story = Story("abc").view("abc")
+    question, answer = (2, 1) if lie else (1, 2)
+    queue(story, "a", 1, 1, question)
+    tell(story)
+    queue(story, "b", 1, 1, answer)
+    for name in "abc":
+        dequeue(story, name, *sorted([("a", 1, question), ("b", 1, answer)], key=lambda m: m[2]))
+    return on_clocks(story)
+
+
+@falsified("G13", "an answer before its question, behind a multicast message, on three clocks")
+def _(lie: bool) -> list[Recording]:
+    return answered(lie, lambda story: story.passed("abc", "a", 1))
+
+
+@falsified("G13", "an answer before its question, behind a private message, on three clocks")
+def _(lie: bool) -> list[Recording]:
+    return answered(lie, lambda story: private(story, "a", "b", 1))
+
+
+@falsified("G13", "an answer before its question, told by somebody between, on three clocks")
+def _(lie: bool) -> list[Recording]:
+    """a writes to c, c then multicasts."""
+    return answered(lie, lambda story: private(story, "a", "c", 1).passed("abc", "c", 1))
+
+
+@falsified("G13", "two places told to the sender and to the receivers")
+def _(lie: bool) -> list[Recording]:
+    """a is told 1, b afterwards 2; everybody dequeues b's first, and numbers them so."""
+    story = Story("abc").view("abc")
+    queue(story, "a", 1, 1, 1)
+    queue(story, "b", 1, 1, 2)
+    for name in "abc":
+        dequeue(story, name, *((("b", 1, 1), ("a", 1, 2)) if lie else (("a", 1, 1), ("b", 1, 2))))
     return story.recordings()
 
 

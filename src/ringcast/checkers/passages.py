@@ -64,6 +64,12 @@ class Passages:
             stay = self._now[member] = Stay(member, event.view)
         stay.events.append((index, event))
 
+    def on_message(self, member: Address, index: int, event: Event) -> None:
+        """A message that was sent or delivered in a view, among what the member did to the order."""
+        stay = self._now.get(member)
+        if stay is not None and stay.view is not None:
+            stay.events.append((index, event))
+
     def _enter(self, stay: Stay, to: ViewId | None) -> None:
         key = (bus_of(stay.member) if stay.view is None else stay.view, to)
         company = self._companies.get(key)
