@@ -15,8 +15,9 @@ from ringcast.checkers import judge as judge_by_checkers
 from ringcast.model import Kind
 from ringcast.pipeline.rules import engine
 from ringcast.pipeline.segment import Segment, decode
-from ringcast.trace import FileRecorder, Recording, read_run
-from ringcast.trace.story import Story
+from ringcast.sim import HARNESS
+from ringcast.trace import FileRecorder, Header, MemoryRecorder, Recording, read_run
+from ringcast.trace.story import Story, address
 
 
 def as_segments(root: Path, recordings: list[Recording]) -> list[Segment]:
@@ -26,7 +27,7 @@ def as_segments(root: Path, recordings: list[Recording]) -> list[Segment]:
         events = list(recording.events)
         recorder.extend([e for e in events if e.kind.name not in ("START", "CLOSED")])
         if recording.closed:
-            recorder.close(events[-1].t_ns)
+            recorder.close(events[-1].t_ns, str((events[-1].detail or {}).get("how", "ended")))
         else:
             recorder.flush()
             recorder.cut()
@@ -86,7 +87,7 @@ def test_a_torn_batch_is_two_orders(tmp_path: Path) -> None:
     dequeue(story, "c", "b", 1, 1, 2)
     dequeue(story, "c", "a", 7, 1, 3)
     judgement = both(tmp_path, story.recordings())
-    assert violated(judgement) == ["G12"]
+    assert violated(judgement) == ["G12", "G13"]  # and it has another seq than a was told
     first = judgement.findings["G12"].violations[0]
     assert "a#1's 7" in first.sentence and first.evidence
 
@@ -176,6 +177,42 @@ def _on_bus(recording: Recording) -> Recording:
     member = recording.member._replace(endpoint=f"bus:{recording.member.name}")
     events = [replace(e, peer=member if e.peer == recording.member else e.peer) for e in recording.events]
     return Recording.of(replace(recording.header, member=member), events, closed=recording.closed)
+
+
+def two_groups(**detail: object) -> Story:
+    """Two groups of one name, each with views of its own."""
+    return Story("abcxyz").view("abc", primary=True, **detail).view("xyz", 2, primary=True, **detail)
+
+
+def test_two_groups_of_one_name_that_never_shared_a_view_are_told_apart(tmp_path: Path) -> None:
+    """Taken for one, they had two primary views with nobody in common."""
+    judgement = both(tmp_path, two_groups().passed("abc", "a", 2).passed("xyz", "x", 2).recordings())
+    assert judgement.verdict == "held" and judgement.findings["G17"].examined == 2
+
+
+@pytest.mark.parametrize("what", ["view", "votes", "join", "heal", "quorum", "harness"])
+def test_what_makes_two_halves_one_group(what: str, tmp_path: Path) -> None:
+    """Each shows that they had to do with each other, or speaks of all: then two primary views are one too many."""
+    story = two_groups(quorum=2) if what == "quorum" else two_groups()
+    if what == "view":
+        story.view("abcxyz", 3, at="z", primary=False)
+    elif what == "votes":
+        story.view("abc", 3, at="c", primary=False, votes=[[address("c"), address("z")]])
+    elif what == "join":
+        story.event("a", Kind.REQUESTED, "x", detail={"what": "JOIN", "answer": "busy"})
+    elif what == "heal":
+        story.event("a", Kind.HEAL, value=1, detail={"what": "all"})
+    recordings = story.recordings()
+    if what == "harness":
+        recorder = MemoryRecorder(Header(HARNESS, "g"))
+        recorder.close(story.now_ns)
+        recordings.append(recorder.recording())
+    assert "G17" in violated(both(tmp_path, recordings))
+
+
+def test_members_of_two_groups_on_two_clocks_need_not_be_compared(tmp_path: Path) -> None:
+    recordings = on_clocks(two_groups().passed("abc", "a", 2).passed("xyz", "x", 2).recordings(), "111222")
+    assert both(tmp_path, recordings).not_judged == []
 
 
 def test_two_successors_of_one_primary_view_are_found(tmp_path: Path) -> None:

@@ -3,16 +3,19 @@
 The same checker judges a simulated run and a recording of real processes. Imports only model and trace.
 """
 
+from ringcast.checkers.contacts import CONTACT_KINDS, Contacts, noted
 from ringcast.checkers.judge import CHECKERS, GUARANTEES, Judgement, decide, judge, parse_require
 from ringcast.checkers.shape import Checker, Closed, Evidence, Finding, Report, Violation, describe, run_text
 from ringcast.checkers.together import together
-from ringcast.checkers.truth import Recorded, Truth, truth_of
+from ringcast.checkers.truth import Recorded, Truth, truth_of, truths
 
 __all__ = [
     "CHECKERS",
+    "CONTACT_KINDS",
     "GUARANTEES",
     "Checker",
     "Closed",
+    "Contacts",
     "Evidence",
     "Finding",
     "Judgement",
@@ -23,8 +26,10 @@ __all__ = [
     "decide",
     "describe",
     "judge",
+    "noted",
     "parse_require",
     "run_text",
     "together",
     "truth_of",
+    "truths",
 ]

@@ -11,6 +11,7 @@ from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
+from ringcast.checkers.contacts import CONTACT_KINDS, Contacts, noted
 from ringcast.checkers.g01 import FifoChecker
 from ringcast.checkers.g02 import BoundChecker
 from ringcast.checkers.g03 import PurgeChecker
@@ -29,8 +30,8 @@ from ringcast.checkers.g15 import HandedChecker
 from ringcast.checkers.g16 import DestinationChecker
 from ringcast.checkers.g17 import PrimaryChecker
 from ringcast.checkers.g18 import StateChecker
-from ringcast.checkers.shape import Checker, Finding, Report
-from ringcast.checkers.truth import Recorded, Truth, truth_of
+from ringcast.checkers.shape import Checker, Finding, Report, joined
+from ringcast.checkers.truth import Recorded, Truth, truth_of, truths
 from ringcast.checkers.views import installed
 from ringcast.errors import UsageError
 from ringcast.model import Address, Event, Kind
@@ -93,26 +94,52 @@ class Judgement:
 
 
 def judge(recordings: Iterable[Recording], require: Iterable[str] = ()) -> Judgement:
-    """Feed every recording to every checker. Recordings are read once, one after the other, up to their first hole."""
-    recordings = list(recordings)
-    bench = _Bench([make() for make in CHECKERS.values()])
-    members: dict[Address, None] = {}
-    known: list[Recorded] = []
+    """Feed every recording to every checker, group by group, up to its first hole."""
+    parts = [_Part(group) for group in _groups(list(recordings))]
+    findings = {name: joined([part.findings[name] for part in parts]) for name in CHECKERS} if parts else {}
+    known = [recorded for part in parts for recorded in part.known]
+    absent = [member for part in parts for member in part.absent]
+    events, dropped = sum(r.events for r in known), sum(r.dropped for r in known)
+    truth = truths(truth_of(part.known, part.absent) for part in parts)
+    return decide(findings, events, dropped, absent, require, truth)
+
+
+def _groups(recordings: Sequence[Recording]) -> list[list[Recording]]:
+    """The recordings of each group. Of most runs little is read for it: it ends when all are known to be one group."""
+    contacts = Contacts({recording.member: recording.header.group for recording in recordings})
     for recording in recordings:
-        recorded = Recorded(recording.member, recording.header.clock, recording.closed, recording.dropped)
-        recorded.is_harness = is_harness(recording.member)
-        for index, event in enumerate(recording.judgeable()):
-            bench.on_event(recording.member, index, event)
-            recorded.events, recorded.last_ns = index + 1, event.t_ns
-            if event.kind is _VIEW:
-                _note_view(recorded, members, event)
-        recorded.closed = recording.closed  # a damaged block is found while reading
-        known.append(recorded)
-    closed = {recording.member: recording.is_whole for recording in recordings}
-    findings = bench.finish(closed)
-    absent = [member for member in members if member not in closed]
-    events, dropped = sum(r.events for r in known), sum(r.dropped for r in recordings)
-    return decide(findings, events, dropped, absent, require, truth_of(known, absent))
+        if contacts.is_settled(recording.member):
+            continue
+        for event in recording.judgeable():
+            if event.kind in CONTACT_KINDS:
+                noted(contacts, recording.member, event.kind, event.peer, event.detail)
+                if contacts.is_settled(recording.member):
+                    break
+    parts = [dict.fromkeys(part) for part in contacts.parts()]
+    return [[recording for recording in recordings if recording.member in part] for part in parts]
+
+
+class _Part:
+    """One group, examined."""
+
+    def __init__(self, recordings: Sequence[Recording]) -> None:
+        bench = _Bench([make() for make in CHECKERS.values()])
+        members: dict[Address, None] = {}
+        self.known: list[Recorded] = []
+        for recording in recordings:
+            recorded = Recorded(recording.member, recording.header.clock, recording.closed, recording.dropped)
+            recorded.is_harness = is_harness(recording.member)
+            for index, event in enumerate(recording.judgeable()):
+                bench.on_event(recording.member, index, event)
+                recorded.events, recorded.last_ns = index + 1, event.t_ns
+                if event.kind is _VIEW:
+                    _note_view(recorded, members, event)
+            recorded.closed = recording.closed  # a damaged block is found while reading
+            recorded.dropped = recording.dropped
+            self.known.append(recorded)
+        closed = {recording.member: recording.is_whole for recording in recordings}
+        self.findings = bench.finish(closed)
+        self.absent = [member for member in members if member not in closed]
 
 
 def decide(

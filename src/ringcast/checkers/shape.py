@@ -7,7 +7,7 @@ checker never blames silence on it. `examined` says how much was looked at: a ch
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Protocol
 
@@ -70,6 +70,18 @@ class Finding:
         if self.violation_count:
             return "violated"
         return "unjudged" if self.missing or not self.examined else "held"
+
+
+def joined(findings: Sequence[Finding]) -> Finding:
+    """What was found about one guarantee in several groups or runs. What one did not exercise is not missing."""
+    missing = dict.fromkeys(reason for finding in findings for reason in finding.missing)
+    return Finding(
+        findings[0].guarantee,
+        sum(finding.examined for finding in findings),
+        [violation for finding in findings for violation in finding.violations][:KEPT_VIOLATIONS],
+        sum(finding.violation_count for finding in findings),
+        list(missing)[:_KEPT_REASONS],
+    )
 
 
 class Checker(Protocol):

@@ -52,6 +52,14 @@ def truth_of(recordings: Iterable[Recorded], absent: Sequence[Address] = ()) -> 
     return Truth(missing, said, len(clocks))
 
 
+def truths(parts: Iterable[Truth]) -> Truth:
+    """What is true of several groups."""
+    parts = list(parts)
+    missing = [sentence for part in parts for sentence in part.missing]
+    not_judged = [sentence for part in parts for sentence in part.not_judged]
+    return Truth(missing, not_judged, max((part.clocks for part in parts), default=1))
+
+
 def _cut(recorded: Recorded, members: Sequence[Recorded], missing: list[str], said: list[str]) -> None:
     """`recorded` breaks off."""
     later = _later_view(recorded, members)

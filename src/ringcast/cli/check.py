@@ -167,14 +167,9 @@ def lacks_spark() -> str | None:
 
 
 def judged_by_checkers(uris: tuple[str, ...], require: tuple[str, ...]) -> dict[str, Judgement]:
-    """The judgement of each run by the checkers; the groups of a run are judged apart."""
-    judged = {}
-    for run, recordings in read_runs([local_path(uri) for uri in uris]).items():
-        groups: dict[str, list[Any]] = {}
-        for recording in recordings:
-            groups.setdefault(recording.header.group, []).append(recording)
-        judged[run] = together([judge(group, require) for group in groups.values()])
-    return judged
+    """The judgement of each run by the checkers."""
+    runs = read_runs([local_path(uri) for uri in uris])
+    return {run: judge(recordings, require) for run, recordings in runs.items()}
 
 
 def local_path(uri: str) -> Path:

@@ -93,3 +93,9 @@ def _row(piece: Piece, place: int) -> Fact:
 def group_of(fact: Fact) -> str:
     """The group whose member recorded the segment that this row is about."""
     return str(json.loads(fact.data)["group"])
+
+
+def kind_and_detail(fact: Fact) -> tuple[Kind, Any]:
+    """Of a control event."""
+    values = json.loads(fact.data)
+    return Kind(values[1]), values[-1]

@@ -16,7 +16,9 @@ from types import ModuleType
 from typing import Any
 
 from ringcast.checkers import (
+    CONTACT_KINDS,
     GUARANTEES,
+    Contacts,
     Evidence,
     Finding,
     Judgement,
@@ -24,7 +26,9 @@ from ringcast.checkers import (
     Violation,
     decide,
     describe,
+    noted,
     truth_of,
+    truths,
 )
 from ringcast.model import Event, Kind, ViewId
 from ringcast.pipeline.rules import (
@@ -201,7 +205,7 @@ class Comparison:
         members = [member for run in self.runs for member in run]
         absent = [address_of(key) for run in self.runs for key in run.absent]
         events, dropped = sum(m.events for m in members), sum(m.dropped for m in members)
-        truth = truth_of(map(_recorded, members), absent)
+        truth = truths(truth_of(map(_recorded, run), [address_of(key) for key in run.absent]) for run in self.runs)
         return decide(self.findings(), events, dropped, absent, require, truth)
 
 
@@ -224,16 +228,23 @@ def _recorded(member: Member) -> Recorded:
 
 
 def _by_group(facts: Iterable[Fact]) -> list[list[Fact]]:
-    """The facts of each group: members that never name each other are judged apart."""
-    found: defaultdict[str, list[Fact]] = defaultdict(list)
-    groups: dict[str, str] = {}
+    """The facts of each group: members that never had to do with each other are judged apart, also under one name."""
     facts = list(facts)
+    groups = {f.member: control.group_of(f) for f in facts if not f.rule and f.what == "segment"}
+    addresses = {key: address_of(key) for key in groups}
+    contacts = Contacts({address: groups[key] for key, address in addresses.items()})
     for fact in facts:
-        if not fact.rule and fact.what == "segment":
-            groups.setdefault(fact.member, control.group_of(fact))
+        if not fact.rule and fact.what == "control" and not contacts.is_settled(addresses[fact.member]):
+            kind, detail = control.kind_and_detail(fact)
+            if kind in CONTACT_KINDS:
+                noted(contacts, addresses[fact.member], kind, address_of(fact.peer) if fact.peer else None, detail)
+    parts = contacts.parts()
+    number = {address: at for at, part in enumerate(parts) for address in part}
+    found: list[list[Fact]] = [[] for _ in parts]
     for fact in facts:
-        found[groups.get(fact.member, "")].append(fact)
-    return [found[name] for name in sorted(found)]
+        if fact.member in addresses:
+            found[number[addresses[fact.member]]].append(fact)
+    return found
 
 
 def judge(segments: Sequence[Segment], require: Iterable[str] = (), rules: Sequence[ModuleType] = RULES) -> Judgement:
