@@ -14,7 +14,7 @@ from typing import Any
 
 import click
 
-from ringcast.cli.output import json_option, say_progress
+from ringcast.cli.output import json_option, printable, say_progress
 from ringcast.errors import GroupClosed, NotPrimary
 from ringcast.model import GroupEvent, Message, Rejoin, StatesApart, Undelivered
 from ringcast.runtime import Group, join
@@ -130,7 +130,7 @@ async def _typed() -> AsyncIterator[bytes]:
 
 async def _print(group: Group, as_json: bool) -> None:
     async for event in group:
-        click.echo(_as_json(event) if as_json else _in_words(event))
+        click.echo(_as_json(event) if as_json else printable(_in_words(event)))
 
 
 def _as_json(event: GroupEvent) -> str:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 import shutil
 import sys
 import textwrap
@@ -11,15 +12,24 @@ from typing import Any
 
 import click
 
+_RAW_CONTROLS = re.compile("[\x7f-\x9f]")  # that JSON may hold as they are
+
 json_option = click.option("--json", "as_json", is_flag=True, help="One JSON object on standard output, nothing else.")
 
 
 def emit_json(value: Mapping[str, Any]) -> None:
-    click.echo(json.dumps(value, default=str, ensure_ascii=False))
+    text = json.dumps(value, default=str, ensure_ascii=False)
+    click.echo(_RAW_CONTROLS.sub(lambda found: f"\\u{ord(found[0]):04x}", text))
+
+
+def printable(text: str) -> str:
+    """Without control characters, which a terminal would obey: what others sent may hold any. Lines and tabs stay."""
+    return "".join(c if c.isprintable() or c in "\n\t" else f"\\x{ord(c):02x}" for c in text)
 
 
 def folded(text: str) -> str:
-    """Long lines folded to the terminal's width, their rest indented; as they are where nobody looks."""
+    """Printable, and long lines folded to the terminal's width, their rest indented, where somebody looks."""
+    text = printable(text)
     if not sys.stdout.isatty():
         return text
     width = max(40, shutil.get_terminal_size().columns)

@@ -55,6 +55,7 @@ from ringcast.runtime.chronicle import Chronicle
 from ringcast.runtime.coalescing import coalescer
 from ringcast.runtime.drops import Drops
 from ringcast.runtime.event_log import EventLog
+from ringcast.runtime.forks import ends_with_fork
 from ringcast.runtime.heartbeats import Audience, Heartbeats, Receiver
 from ringcast.runtime.mark_file import MarkStore
 from ringcast.runtime.origins import Origins
@@ -68,6 +69,7 @@ _log = logging.getLogger("ringcast")
 
 BYTES_PER_CAST = 500_000  # a long run leaves in parts, each sent while it is still in the cache
 _OF_MEMBERSHIP, _OF_ORDER = int(Kind.VIEW), int(Kind.QUEUE_START)  # membership and merge lie between them
+BLOCKED_NS = 1_000_000_000  # a loop that comes to a timer so late was blocked
 FAULT_PAUSE_NS = 100_000_000  # before the next try, while there is no place to give up
 MAX_HEARD = 4_096  # senders of whom it is remembered when they were heard
 LINES_PER_SECOND = 10  # warnings and errors in the log: what they say may come of what strangers send
@@ -162,7 +164,15 @@ class Driver:
             Event: self._event,
         }
 
+        ends_with_fork(self)
+
     # ---- life
+
+    def on_forked(self) -> None:
+        """In the child: nothing comes in, nothing goes out, nothing is recorded."""
+        self._closed = self._is_broken = True
+        self._recorder, self._heartbeats = None, None
+        self._record_alone = self._record = _ignore
 
     def begin(self) -> None:
         """The transport is open: the node may speak."""
@@ -267,12 +277,22 @@ class Driver:
         self._timer = None
         if self._is_broken:
             return
+        self._say_blocked(self.now_ns() - self._timer_ns)
         try:
             for effect in self.node.on_time(self.now_ns()):
                 self._do[type(effect)](effect)
         except Exception as fault:
             self._fail(fault, "a deadline")
         self._after()
+
+    def _say_blocked(self, late_ns: int) -> None:
+        """The loop came to its timer late: somebody's code kept it from turning."""
+        if late_ns > BLOCKED_NS and self._lines.take(self.now_ns()):
+            _log.warning(
+                "%s: the event loop stood still for %.1f s: something in this process blocks it, and the group waits",
+                self.node.me,
+                late_ns / 1e9,
+            )
 
     def _fail(self, fault: Exception, what: str) -> None:
         """Something raised that must not: say so, and give up a place that may stand on half a change."""

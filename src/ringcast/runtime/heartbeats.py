@@ -31,7 +31,14 @@ class Audience(NamedTuple):
 class Heartbeats:
     """The thread, from the first audience until `stop`. `codec` must be its own: codecs keep caches."""
 
-    def __init__(self, codec: Codec, transport: Transport, turns: Callable[[], int], interval_ns: int) -> None:
+    def __init__(
+        self,
+        codec: Codec,
+        transport: Transport,
+        turns: Callable[[], int],
+        interval_ns: int,
+        is_loop_over: Callable[[], bool] = lambda: False,
+    ) -> None:
         self._codec = codec
         self._transport = transport
         self._turns = turns
@@ -39,6 +46,7 @@ class Heartbeats:
         self._audience: Audience | None = None
         self._wake = threading.Event()
         self._is_over = False
+        self._is_loop_over = is_loop_over  # closed by an application that did not leave: nobody is alive here any more
         self._last_turns = -1
         self._still = 0
         self._thread: threading.Thread | None = None
@@ -60,7 +68,7 @@ class Heartbeats:
     def _run(self) -> None:
         while True:
             self._wake.clear()
-            if self._is_over:
+            if self._is_over or self._is_loop_over():
                 return
             self.beat()
             self._wake.wait(self._interval)

@@ -1,8 +1,10 @@
 """Asking a running member what it does: a Unix socket of the same user, one JSON line in, one JSON line out.
 
 Whoever asks to watch gets a line a few times a second until it hangs up; at most `MOST_WATCHERS` at once.
-The socket lies in a directory that only this user can enter; its name says group and endpoint. It never changes the
-member: questions only. A socket left behind by a killed process is found dead by whoever asks, and removed.
+The socket lies in a directory that belongs to this user and that nobody else can enter; both sides look at that before
+they use it, and each answers or asks a process of this user (or of root) only. Its name says group and endpoint. It
+never changes the member: questions only. A socket left behind by a killed process is found dead by whoever asks, and
+removed.
 """
 
 from __future__ import annotations
@@ -11,6 +13,8 @@ import asyncio
 import contextlib
 import os
 import socket
+import stat
+import struct
 import tempfile
 from collections.abc import AsyncIterator, Callable, Collection
 from contextlib import AbstractContextManager
@@ -32,9 +36,24 @@ Watching = Callable[[], AbstractContextManager[Callable[[], dict[str, Any]]]]
 
 
 def socket_directory() -> Path:
-    """Where members of this user can be asked. RINGCAST_SOCKETS overrides it."""
+    """Where members of this user can be asked: RINGCAST_SOCKETS, the user's runtime directory, or one among the
+    temporary files."""
     chosen = os.environ.get("RINGCAST_SOCKETS")
-    return Path(chosen) if chosen else Path(tempfile.gettempdir()) / f"ringcast-{os.getuid()}"
+    if chosen:
+        return Path(chosen)
+    runtime = Path(os.environ.get("XDG_RUNTIME_DIR") or f"/run/user/{os.getuid()}")
+    if is_private(runtime):
+        return runtime / "ringcast"
+    return Path(tempfile.gettempdir()) / f"ringcast-{os.getuid()}"
+
+
+def is_private(directory: Path) -> bool:
+    """A directory, not a link to one, of this user, that nobody else can enter."""
+    try:
+        found = directory.lstat()
+    except OSError:
+        return False
+    return stat.S_ISDIR(found.st_mode) and found.st_uid == os.getuid() and not found.st_mode & 0o077
 
 
 def socket_path(group: str, endpoint: str) -> Path:
@@ -55,9 +74,10 @@ class Inspection:
         directory = self._path.parent
         try:
             directory.mkdir(mode=0o700, parents=True, exist_ok=True)
-            if directory.stat().st_uid != os.getuid():
+            if not is_private(directory):
                 raise TransportError(
-                    f"{directory} belongs to somebody else; set RINGCAST_SOCKETS to a directory of yours"
+                    f"{directory} belongs to somebody else, or others can enter it; set RINGCAST_SOCKETS to a "
+                    "directory of yours with mode 700"
                 )
             self._path.unlink(missing_ok=True)
             self._server = await asyncio.start_unix_server(self._serve, self._path, limit=MAX_LINE)
@@ -72,6 +92,9 @@ class Inspection:
                 task.cancel()
 
     async def _serve(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        if not _is_of_this_user(writer.get_extra_info("socket")):
+            writer.close()
+            return
         with contextlib.suppress(OSError, ValueError, asyncio.LimitOverrunError):
             async with asyncio.timeout(LIMIT_SECONDS):
                 question = _question(await reader.readline())
@@ -112,6 +135,15 @@ class Inspection:
             self._watchers.pop(task, None)
 
 
+_CREDENTIALS = struct.Struct("3i")  # process, user and group of the other end
+
+
+def _is_of_this_user(line: socket.socket) -> bool:
+    """Is the other end a process of this user, or of root?"""
+    data = line.getsockopt(socket.SOL_SOCKET, socket.SO_PEERCRED, _CREDENTIALS.size)
+    return _CREDENTIALS.unpack(data)[1] in (os.getuid(), 0)
+
+
 def _question(line: bytes) -> str | None:
     try:
         question = msgspec.json.decode(line, type=dict[str, Any]).get("ask")
@@ -126,6 +158,8 @@ def find_members(known: Collection[str] = ()) -> dict[str, Path]:
     Those that are `known` are not asked whether they live, and not given.
     """
     found = {}
+    if not is_private(socket_directory()):
+        return {}
     for path in sorted(socket_directory().glob("*.sock")):
         if path.stem in known:
             continue
@@ -153,6 +187,8 @@ def ask(address: str, question: str) -> dict[str, Any]:
         with socket.socket(socket.AF_UNIX) as line:
             line.settimeout(LIMIT_SECONDS)
             line.connect(str(path))
+            if not _is_of_this_user(line):
+                raise TransportError(f"{address} is a socket of somebody else")
             line.sendall(msgspec.json.encode({"ask": question}) + b"\n")
             answer: dict[str, Any] = msgspec.json.decode(_read_all(line), type=dict[str, Any])
     except OSError as error:

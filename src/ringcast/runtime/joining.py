@@ -10,6 +10,7 @@ SIGTERM if nobody else has asked for that signal.
 from __future__ import annotations
 
 import asyncio
+import logging
 import os
 from collections.abc import Generator, Iterable
 from dataclasses import dataclass, field
@@ -18,7 +19,7 @@ from pathlib import Path
 from typing import Any
 
 from ringcast.core import Node
-from ringcast.errors import ConfigError, RingcastError, StateError, UsageError, WaitExpired
+from ringcast.errors import ConfigError, RingcastError, StateError, TransportError, UsageError, WaitExpired
 from ringcast.model import Address, Config, Mark, check_name, first_mark
 from ringcast.runtime import arguments
 from ringcast.runtime.discovery import Discovery, NoAnswerYet, StaticDiscovery
@@ -39,6 +40,8 @@ from ringcast.runtime.words import why_not_joined
 from ringcast.trace import RecordingOptions, recording_options
 from ringcast.transport import Datagrams, Guarded, TcpTransport, Transport, UdpTransport
 from ringcast.wire import Codec, decode_control, encode_control
+
+_log = logging.getLogger("ringcast")
 
 MTU_CLASS = 1_500  # frames up to this size promise not to be split on the way
 
@@ -231,7 +234,7 @@ async def enter(place: Place) -> Group:
         renew = partial(make_driver, place, 0)
         Comeback(group, driver, place.entry, renew, on_exclusion)
         if place.inspect:
-            await group.inspect()  # Before the first view: who cannot get in is asked why.
+            await _inspect(group)  # Before the first view: who cannot get in is asked why.
         await place.discovery.open(place.group, place.transport.local)
         driver.begin()
         place.searching = asyncio.create_task(_search(place))
@@ -243,6 +246,16 @@ async def enter(place: Place) -> Group:
         await _give_up(place, group)
         raise
     return group
+
+
+async def _inspect(group: Group) -> None:
+    """A directory that somebody else made first keeps operators from asking, not this member from joining."""
+    try:
+        await group.inspect()
+    except TransportError as error:
+        if "RINGCAST_SOCKETS" in os.environ:
+            raise
+        _log.warning("%s cannot be asked by operators: %s", group.me, error)
 
 
 async def _give_up(place: Place, group: Group | None) -> None:
@@ -328,7 +341,8 @@ def _heartbeats(place: Place, node: Node) -> Heartbeats:
     society = node.society
     assert society is not None
     codec = Codec(place.group, node.me)
-    return Heartbeats(codec, place.transport, lambda: society.progress, node.config.heartbeat_ns)
+    is_over = asyncio.get_running_loop().is_closed
+    return Heartbeats(codec, place.transport, lambda: society.progress, node.config.heartbeat_ns, is_over)
 
 
 async def _load_state(place: Place, group: Group, began: float) -> None:
@@ -360,6 +374,7 @@ async def _first_view(place: Place, driver: Driver, group: Group) -> None:
 
 async def _search(place: Place) -> None:
     """Ask where others may be: often until there is a view, then rarely, so that a partition that heals is noticed."""
+    said: dict[str, None] = {}
     while True:
         driver = place.entry.driver
         assert driver is not None
@@ -374,6 +389,11 @@ async def _search(place: Place) -> None:
             if not driver.node.has_group:
                 driver.fail_view(error)
                 return
+        except Exception as error:  # a mistake in a discovery must not end the search in silence
+            if str(error) not in said:
+                said[str(error)] = None
+                _log.error("%s: the search for others failed, and goes on: %r", driver.node.me, error)
+            driver.node.on_undiscovered(repr(error))
         await asyncio.sleep(0.2 if not driver.node.has_group else 5.0)
 
 

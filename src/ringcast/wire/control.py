@@ -200,4 +200,6 @@ def _bad_view_id(view_id: ViewId) -> str | None:
 def _bad_address(address: Address) -> str | None:
     if not 0 <= address.incarnation <= MAX_INCARNATION or len(address.endpoint.encode()) > MAX_ENDPOINT:
         return "an address out of range"
+    if not address.endpoint.isprintable():
+        return "an address that cannot be printed"
     return check_name(address.name)

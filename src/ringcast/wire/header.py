@@ -119,7 +119,7 @@ def _parse_address(raw: bytes) -> Address:
         endpoint = raw[at + name_length :].decode()
     except UnicodeDecodeError:
         raise Malformed("an address that is not text") from None
-    if check_name(name) is not None:
+    if check_name(name) is not None or not endpoint.isprintable():
         raise Malformed("an address with a bad name")
     return Address(name, incarnation, endpoint)
 

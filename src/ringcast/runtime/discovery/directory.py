@@ -7,8 +7,11 @@ ignored, and removed once it is over for long. Clocks of the hosts may differ by
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import os
+import stat
 import time
+from glob import escape
 from pathlib import Path
 
 import msgspec
@@ -47,9 +50,13 @@ class DirectoryDiscovery:
         self._renewing = asyncio.create_task(self._keep_renewing())
 
     async def find(self) -> list[Endpoint]:
+        return await asyncio.to_thread(self._find)
+
+    def _find(self) -> list[Endpoint]:
+        """In a thread: a directory on a network may take its time, and whatever lies in it."""
         now = time.time()
         found = []
-        for path in sorted(self._path.glob(f"{self._group}.*.json"))[:MAX_ENTRIES]:
+        for path in sorted(self._path.glob(f"{escape(self._group)}.*.json"))[:MAX_ENTRIES]:
             entry = _read(path)
             if entry is None:
                 continue
@@ -83,11 +90,19 @@ class DirectoryDiscovery:
 
 
 def _read(path: Path) -> _Entry | None:
+    """Of a regular file only: to open a FIFO would wait for a writer, and a link may lead anywhere."""
     try:
-        with path.open("rb") as file:
-            return msgspec.json.decode(file.read(MAX_ENTRY_BYTES), type=_Entry)
+        handle = os.open(path, os.O_RDONLY | os.O_NONBLOCK | os.O_NOFOLLOW | os.O_CLOEXEC)
+    except OSError:
+        return None
+    try:
+        if not stat.S_ISREG(os.fstat(handle).st_mode):
+            return None
+        return msgspec.json.decode(os.read(handle, MAX_ENTRY_BYTES), type=_Entry)
     except (OSError, msgspec.DecodeError):
         return None
+    finally:
+        os.close(handle)
 
 
 def _endpoint(text: str) -> Endpoint | None:
@@ -99,4 +114,5 @@ def _endpoint(text: str) -> Endpoint | None:
 
 def _remove_if_old(path: Path, entry: _Entry, before: float) -> None:
     if entry.until < before:
-        path.unlink(missing_ok=True)
+        with contextlib.suppress(OSError):  # of another user: it is ignored where it lies
+            path.unlink(missing_ok=True)
