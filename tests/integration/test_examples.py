@@ -21,6 +21,7 @@ COMMAND = re.compile(r" *((?:python|pytest) examples/\S+(?: \S+)*)")  # two spac
 PRINTED = {
     "ask_everybody.py": ["python examples/ask_everybody.py"],
     "bus_workers.py": ["python examples/bus_workers.py", "python examples/bus_workers.py 5 2000"],
+    "job_owners.py": [],  # it is run by its test
     "merging_counter.py": ["python examples/merging_counter.py"],
     "replicated_dict.py": ["python examples/replicated_dict.py"],
     "replicated_store.py": [],  # it is run by its test
@@ -28,6 +29,7 @@ PRINTED = {
         "python examples/shared_dict.py 127.0.0.1:7001",
         "python examples/shared_dict.py 127.0.0.1:7002 127.0.0.1:7001",
     ],
+    "test_job_owners.py": ["pytest examples/test_job_owners.py --ringcast-seeds 5"],
     "test_replicated_store.py": ["pytest examples/test_replicated_store.py --ringcast-seeds 20"],
     "work_queue.py": ["python examples/work_queue.py ann tea milk"],
 }
