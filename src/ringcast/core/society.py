@@ -103,6 +103,7 @@ class Society:
             mark=mark,
             keeps_mark=keeps_mark,
         )
+        self._early_ask: tuple[Address, Ask] | None = None  # of a roll call on a later view than ours
         self.readmission = Readmission(self.config.readmit_ns, self.config.readmit_max_ns)
         self.merging = Merging(self.me, self.config, chance, self.membership, self.readmission)
         self.vigilance = Vigilance(self.me, self.config, self.membership, self.merging, self.readmission, beats=beats)
@@ -220,6 +221,8 @@ class Society:
         if ask.merge_id is None and self.who_is(sender) is Sender.MEMBER and not self.membership.may_lead(sender):
             # It thinks that all before it are dead, and we do not: see for ourselves, for it will ask again.
             out += self.carry_out(now_ns, self.vigilance.on_told(now_ns, sender, ask.going))
+        if self.view is not None and ask.id.base > self.view.id:
+            self._early_ask = (sender, ask)
         why = self.merging.objection(now_ns, ask) if self.membership.would_answer(sender, ask) else None
         if why is not None:
             return out + self.carry_out(now_ns, self.membership.refuse(now_ns, sender, ask, why))
@@ -333,7 +336,16 @@ class Society:
         suspects = self.vigilance.detector.suspects
         out += self.carry_out(now_ns, self.membership.on_adopted(now_ns, message, self._body.order, suspects))
         out += self.carry_out(now_ns, self.merging.on_view(now_ns, view, message.left))
-        return out + self.carry_out(now_ns, said)
+        out += self.carry_out(now_ns, said)
+        return out + self._answer_early(now_ns, view)
+
+    def _answer_early(self, now_ns: int, view: View) -> list[Effect]:
+        """The roll call on this view that came before the view; its asker was told that we were behind."""
+        early = self._early_ask
+        if early is None or early[1].id.base > view.id:
+            return []
+        self._early_ask = None
+        return self._on_ask(now_ns, *early) if early[1].id.base == view.id else []
 
     def _pass_on(self, now_ns: int, step: Effect) -> list[Effect]:
         return [step]

@@ -37,6 +37,28 @@ def test_two_halves_merge_and_repeat_nothing(seed: int) -> None:
     assert world.verdict() == ""
 
 
+@pytest.mark.parametrize("late_ms", [0, 50, 300])
+def test_a_join_directly_behind_a_merge_excludes_nobody_who_has_not_got_the_merge_view_yet(late_ms: int) -> None:
+    """The coordinator of the other side tells it late; the merge leader calls the roll on it meanwhile."""
+    world = World()
+    for name in "ABCD":
+        world.start(name, expect=4, seeds="ABCD")
+    assert world.is_soon_one("ABCD")
+    cut(world, "AB", "CD")
+    assert world.is_soon_one("AB") and world.is_soon_one("CD")
+    world.run_for(1 * SECOND)
+    coordinator, other = (member.name for member in world["C"].node.view.members)
+    heal(world)
+    assert world.run_until(lambda: world["A"].node.view.is_merge)
+    until = world.now + late_ms * MS
+    world.blocked = lambda sender, receiver: (sender, receiver) == (coordinator, other) and world.now < until
+    assert not world[other].node.view.is_merge
+    world.start("J", seeds="A")
+    assert world.is_soon_one("ABCDJ")
+    assert [len(view.members) for view in world[other].views[-3:]] == [2, 4, 5]
+    assert world.verdict() == ""
+
+
 @pytest.mark.parametrize("seed", range(3))
 def test_a_merge_under_load(seed: int) -> None:
     world = World(seed)

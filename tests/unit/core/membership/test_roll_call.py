@@ -2,7 +2,20 @@
 
 from __future__ import annotations
 
-from ringcast.core import Answer, Ask, Behind, Cancel, Drop, Fill, Filled, Holding, MergeId, Refusal, RollCallId
+from ringcast.core import (
+    Answer,
+    Ask,
+    Behind,
+    Cancel,
+    Drop,
+    Fill,
+    Filled,
+    Holding,
+    MergeId,
+    NewView,
+    Refusal,
+    RollCallId,
+)
 from ringcast.core.membership import Digested, Say, Steps
 from ringcast.core.membership.roll_call import RollCall
 from ringcast.core.membership.steps import Complete, Failed, Suspect
@@ -135,6 +148,15 @@ def test_a_member_behind_is_given_the_base_view_first() -> None:
     asked(roll_call)
     steps = roll_call.on_behind(C, Behind(FIRST, ViewId(3, A)))
     assert [step.message for step in steps if isinstance(step, Say)] == ["the base view", Ask(FIRST, (), ())]
+
+
+def test_who_was_on_another_side_of_the_merge_is_brought_the_view_by_its_own_coordinator() -> None:
+    merged = View(V.id, V.members, subgroups=((A, B), (C,)))
+    known = NewView(FIRST, V.id, V.members, (), merged.subgroups, 64, 1_000, (Entry(0, 0, 0),) * 3, (0, 0))
+    roll_call = RollCall(A, CONFIG, merged, 1, known=known)
+    asked(roll_call)
+    assert orders(roll_call.on_behind(B, Behind(FIRST, ViewId(3, B)))) == [Say(B, known), Say(B, Ask(FIRST, (), ()))]
+    assert roll_call.on_behind(C, Behind(FIRST, ViewId(3, C))) == []
 
 
 def test_the_end_without_a_view_cancels_all_who_were_ever_asked() -> None:
