@@ -69,7 +69,7 @@ pause-runs: setup ## 500 random runs of a crash plus a pause in the simulated wo
 	@RINGCAST_SEEDS=$(or $(SEEDS),500) $(PYTHON_IN_VENV) -m pytest -q tests/simulation/test_bad_links_random.py -k pause
 
 link-runs: setup ## 500 random runs of one bad link or direction for a minute (SEEDS=n for others)
-	@RINGCAST_SEEDS=$(or $(SEEDS),500) $(PYTHON_IN_VENV) -m pytest -q tests/simulation/test_bad_links_random.py -k link
+	@RINGCAST_SEEDS=$(or $(SEEDS),500) $(PYTHON_IN_VENV) -m pytest -q tests/simulation/test_bad_links_random.py -k one_bad_link
 
 primary-runs: setup ## 500 random runs of the primary policy with pauses, cuts and restarts (mark file)
 	@RINGCAST_SEEDS=$(or $(SEEDS),500) $(PYTHON_IN_VENV) -m pytest -q -n 2 --timeout 3600 tests/simulation/test_primary_random.py
