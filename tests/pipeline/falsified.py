@@ -234,6 +234,18 @@ def _(lie: bool) -> list[Recording]:
     return story.event("a", Kind.RESUME, value=1, other=1, detail=ended).recordings()
 
 
+@falsified("G7", "a suspension that ends by a merge that never was")
+def _(lie: bool) -> list[Recording]:
+    story = Story("ab").view("ab")
+    until_ns = story.now_ns + LIMIT_NS
+    story.event("a", Kind.SUSPEND, value=1, other=until_ns, detail={"cause": "merge", "merge_id": "a#1~1"})
+    if not lie:
+        story.event("a", Kind.MERGE, "a", detail={"step": "start", "merge_id": "a#1~1"})
+        story.event("a", Kind.MERGE, "a", detail={"step": "end", "outcome": "cancelled", "merge_id": "a#1~1"})
+    ended = {"cause": "merge-ended", "has_view": False, "cancelled": addresses("b")}
+    return story.event("a", Kind.RESUME, value=1, other=2, detail=ended).recordings()
+
+
 @falsified("G7", "the Resumer comes before its time")
 def _(lie: bool) -> list[Recording]:
     story = Story("ab").view("ab")
@@ -270,8 +282,10 @@ def merged(lie: str, sent_by_c: int = 5) -> Story:
                 story.offset(name, other, entries[other], "merge", view=third)
     if lie == "never apart":
         story.offset("b", "a", 3, "merge", view=third)
-    rows = digest({name: (number, number, number) for name, number in entries.items()})
-    story.view("abcd", 2, subgroups=[addresses("ab"), addresses("cd")], digest=rows, **merge)
+    for name in "abcd":
+        told = {**entries, "a": entries["a"] - 1} if lie == "older" and name == "b" else entries
+        rows = digest({whose: (number, number, number) for whose, number in told.items()})
+        story.view("abcd", 2, at=name, subgroups=[addresses("ab"), addresses("cd")], digest=rows, **merge)
     for name in "ac":
         story.event(name, Kind.MERGE, "a", detail={"step": "end", "outcome": "installed", **merge})
     return story
@@ -280,6 +294,11 @@ def merged(lie: str, sent_by_c: int = 5) -> Story:
 @falsified("G8", "an entry above what its member ever sent")
 def _(lie: bool) -> list[Recording]:
     return merged("too high" if lie else "").recordings()
+
+
+@falsified("G8", "a digest older by one at one member")
+def _(lie: bool) -> list[Recording]:
+    return merged("older" if lie else "").recordings()
 
 
 @falsified("G9", "an entry of a MergeView that nobody gave")
@@ -318,6 +337,37 @@ def _(lie: bool) -> list[Recording]:
     for name in "ab":
         dequeue(story, name, *sorted((("a", number, seq) for number, seq in places.items()), key=lambda m: m[2]))
     return story.recordings()
+
+
+@falsified("G12", "a torn batch: its last message behind another's")
+def _(lie: bool) -> list[Recording]:
+    story = Story("abc").view("abc")
+    queue(queue(story, "a", 5, 3, 1), "b", 1, 1, 2)
+    for name in "abc":
+        torn = lie and name == "c"
+        story.event(name, Kind.DEQUEUE, "a", first=5, count=2 if torn else 3, value=1)
+        dequeue(story, name, ("b", 1, 2))
+        if torn:
+            story.event(name, Kind.DEQUEUE, "a", first=7, count=1, value=1)
+    return story.recordings()
+
+
+@falsified("G16", "an ordered message lost at one destination that goes on")
+def _(lie: bool) -> list[Recording]:
+    story = Story("abc").view("abc")
+    queue(queue(story, "a", 1, 1, 1), "b", 1, 1, 2)
+    for name in "abc":
+        dequeue(story, name, *([] if lie and name == "c" else [("a", 1, 1)]), ("b", 1, 2))
+    return story.view("abc", 2).recordings()
+
+
+@falsified("G16", "an ordered message that nobody queued")
+def _(lie: bool) -> list[Recording]:
+    story = Story("abc").view("abc")
+    queue(story, "a", 1, 1, 1)
+    for name in "abc":
+        dequeue(story, name, ("a", 1, 1), *([("b", 1, 2)] if lie else []))
+    return story.view("abc", 2).recordings()
 
 
 @falsified("G12", "three that agree in pairs only, each by numbers that grow")
@@ -378,17 +428,6 @@ def _(lie: bool) -> list[Recording]:
 def _(lie: bool) -> list[Recording]:
     """a writes to c, c then multicasts."""
     return answered(lie, lambda story: private(story, "a", "c", 1).passed("abc", "c", 1))
-
-
-@falsified("G13", "two places told to the sender and to the receivers")
-def _(lie: bool) -> list[Recording]:
-    """a is told 1, b afterwards 2; everybody dequeues b's first, and numbers them so."""
-    story = Story("abc").view("abc")
-    queue(story, "a", 1, 1, 1)
-    queue(story, "b", 1, 1, 2)
-    for name in "abc":
-        dequeue(story, name, *((("b", 1, 1), ("a", 1, 2)) if lie else (("a", 1, 1), ("b", 1, 2))))
-    return story.recordings()
 
 
 # waits

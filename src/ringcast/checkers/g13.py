@@ -6,16 +6,16 @@ its recording, at others by time, if they are on the same clock. "Everything bef
 member stamps an event with the begin of the turn in which it happened, so by time it counts from the next stamp on.
 Members on different clocks are compared by messages: what a member knew when it sent a message, its receiver knows from
 the delivery on, and so it passes it on. The recordings are replayed together, each up to the next message that was not
-sent yet. The seq that a sender was told is that under which everybody dequeues.
+sent yet.
 Between views: what was started in a view started before anybody of the company had a place in the next one.
 """
 
 from __future__ import annotations
 
-from bisect import bisect_left, bisect_right
+from bisect import bisect_left
 from dataclasses import dataclass, field
 
-from ringcast.checkers.passages import PASSAGE_KINDS, Company, Passages, Stay, bus_of
+from ringcast.checkers.passages import PASSAGE_KINDS, Company, Passages, Stay
 from ringcast.checkers.replay import Replay
 from ringcast.checkers.shape import Closed, Evidence, Finding, Report
 from ringcast.model import STREAMS_PER_EPOCH, Address, Event, Kind, ViewId
@@ -88,7 +88,6 @@ class CausalityChecker:
             self._judge(company)
             if len({self._clocks.get(stay.member) for stay in company.stays}) > 1:
                 self._judge_by_messages(company)
-        self._judge_seqs(companies)
         self._judge_between(companies)
         return self._report.finding()
 
@@ -129,24 +128,6 @@ class CausalityChecker:
             sentence = f"{company.where} {what}, yet it got seq {seq}"
             self._report.violated((member,), index, sentence, Evidence.of(member, index, event))
 
-    def _judge_seqs(self, companies: list[Company]) -> None:
-        told: dict[tuple[object, Address], list[tuple[int, int, int]]] = {}
-        for company in companies:
-            for stay in company.stays:
-                runs = [(e.first, e.first + e.count - 1, e.value) for _, e in stay.of(Kind.QUEUE_FINISH)]
-                told.setdefault((_home(stay), stay.member), []).extend(runs)
-        for runs in told.values():
-            runs.sort()
-        for company in companies:
-            for stay in company.stays:
-                for index, event in stay.of(Kind.DEQUEUE):
-                    runs = told.get((_home(stay), event.peer), []) if event.peer is not None else []
-                    at = bisect_right(runs, (event.first, _NEVER_NS, 0)) - 1
-                    if at >= 0 and runs[at][1] >= event.first and runs[at][2] != event.value:
-                        sentence = f"{stay.member} dequeued {event.first} of {event.peer} with seq {event.value}"
-                        sentence = f"{company.where} {sentence}, but that was told {runs[at][2]}"
-                        self._report.violated((stay.member,), index, sentence, Evidence.of(stay.member, index, event))
-
     def _judge_between(self, companies: list[Company]) -> None:
         earliest: dict[tuple[ViewId | None, Address], int] = {}
         for company in companies:
@@ -173,8 +154,3 @@ class CausalityChecker:
                     what = f"{stay.member} began to queue its {event.first} {company.where}"
                     sentence = f"{what} when {first} already had a place in {company.next}"
                     self._report.violated((stay.member, first), index, sentence, Evidence.of(stay.member, index, event))
-
-
-def _home(stay: Stay) -> object:
-    """The view or the bus: where numbers of one sender mean one message."""
-    return bus_of(stay.member) if stay.view is None else stay.view

@@ -166,7 +166,9 @@ def decide(
     else:
         verdict = "unjudged" if doubts else "held"
         reasons = doubts or _quiet(findings)
-    return Judgement(verdict, findings, events, dropped, reasons, truth.not_judged)
+    concerned = ", ".join(name for name, finding in findings.items() if finding.examined)
+    lost = [f"{sentence} ({concerned})" if concerned else sentence for sentence in truth.lost]
+    return Judgement(verdict, findings, events, dropped, reasons, [*lost, *truth.not_judged])
 
 
 def parse_require(require: Iterable[str]) -> list[str]:

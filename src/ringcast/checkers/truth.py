@@ -33,23 +33,25 @@ class Truth:
     missing: list[str] = field(default_factory=list)  # why no guarantee can be said to have held
     not_judged: list[str] = field(default_factory=list)
     clocks: int = 1
+    lost: list[str] = field(default_factory=list)  # lost events, missing members: said with the guarantees they concern
 
 
 def truth_of(recordings: Iterable[Recorded], absent: Sequence[Address] = ()) -> Truth:
     members = [recorded for recorded in recordings if not recorded.is_harness]
     missing: list[str] = []
     said: list[str] = []
+    lost: list[str] = []
     for recorded in members:
         if recorded.dropped:
-            said.append(f"what {recorded.member} did after {recorded.dropped} of its events were lost")
+            lost.append(f"what {recorded.member} did after {recorded.dropped} of its events were lost")
         elif not recorded.closed:
             _cut(recorded, members, missing, said)
-    said += [f"what {member} did, a member of a view without a recording" for member in absent[:10]]
+    lost += [f"what {member} did, a member of a view without a recording" for member in absent[:10]]
     clocks = dict.fromkeys(recorded.clock for recorded in members)
     if len(clocks) > 1:
         firsts = [next(str(r.member) for r in members if r.clock == clock) for clock in clocks]
         said.append(f"G13 by real time between members on different clocks ({', '.join(firsts[:10])})")
-    return Truth(missing, said, len(clocks))
+    return Truth(missing, said, len(clocks), lost)
 
 
 def truths(parts: Iterable[Truth]) -> Truth:
@@ -57,7 +59,8 @@ def truths(parts: Iterable[Truth]) -> Truth:
     parts = list(parts)
     missing = [sentence for part in parts for sentence in part.missing]
     not_judged = [sentence for part in parts for sentence in part.not_judged]
-    return Truth(missing, not_judged, max((part.clocks for part in parts), default=1))
+    lost = [sentence for part in parts for sentence in part.lost]
+    return Truth(missing, not_judged, max((part.clocks for part in parts), default=1), lost)
 
 
 def _cut(recorded: Recorded, members: Sequence[Recorded], missing: list[str], said: list[str]) -> None:

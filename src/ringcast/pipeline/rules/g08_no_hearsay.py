@@ -1,18 +1,20 @@
 """G8, no hearsay: in a merge each member's digest entry comes from that member itself.
 
 No kernel of its own. Each DIGEST event of a merge names whose entry it is and who said it: they must be equal. And the
-entry is true: a member sends nothing between its answer and the view, so what the MergeView says of its stream equals
-how far it had sent when it installed that view, by its own recording (G3's facts `sent`, which end with each view).
+entry is true: a member sends nothing between its answer and the view, so what the MergeView says of its stream, at
+whomever it is installed, equals how far it had sent when it installed that view itself, by its own recording (G3's
+facts `sent`, which end with each view).
 """
 
 from __future__ import annotations
 
 from bisect import bisect_left
+from itertools import accumulate
 
 from ringcast.model import Kind
 from ringcast.pipeline.rules import g03_purged
 from ringcast.pipeline.rules.fact import Out, key_of, name_of
-from ringcast.pipeline.rules.run import Run
+from ringcast.pipeline.rules.run import Run, View
 from ringcast.trace import as_address
 
 GUARANTEE = "G8"
@@ -37,12 +39,19 @@ def compare(run: Run, out: Out) -> None:
 
 def _untrue(run: Run, out: Out) -> None:
     sent = run.by_member(g03_purged.GUARANTEE, "sent")
+    had_sent: dict[tuple[View, str], int] = {}
+    merges = [(m, stay.view) for m in run for stay in m.stays if stay.view is not None and stay.view.subgroups]
+    reached: dict[str, tuple[list[int], list[int]]] = {}  # places, and how far it had sent from there on
     for member in run:
         facts = [fact for fact in sent.get(member.key, []) if not fact.stream]
-        starts = [fact.index for fact in facts]
-        for view in (stay.view for stay in member.stays if stay.view is not None and stay.view.subgroups):
-            entry = view.digest.get(member.key)
-            high = max((fact.last for fact in facts[: bisect_left(starts, view.index)]), default=0)
-            if entry is not None and entry[1] != high:
-                sentence = f"the MergeView {view.id[0]} says {entry[1]} for {member}, which had sent up to {high}"
-                out.violation(view.index, sentence, member=member.key)
+        reached[member.key] = [fact.index for fact in facts], [0, *accumulate((fact.last for fact in facts), max)]
+    for member, view in merges:
+        places, highs = reached[member.key]
+        had_sent.setdefault((view.id, member.key), highs[bisect_left(places, view.index)])
+    for member, view in merges:
+        for key, entry in view.digest.items():
+            high = had_sent.get((view.id, key))
+            if high is not None and entry[1] != high:
+                what = f"the MergeView {view.id[0]} says {entry[1]} for {name_of(key)} at {member}"
+                peer = "" if key == member.key else key
+                out.violation(view.index, f"{what}, and that had sent up to {high}", peer, member.key)

@@ -13,7 +13,6 @@ last (what is wrong even then is a violation). What lies between is read again w
 member: the kernel compares inside the segment, the comparison with the maximum of the segments before it.
 Between views the view number decides: nobody began to queue in a view when somebody who went on with it had a place in
 the next. Members on different clocks are not compared by time, but by messages (`g13_by_messages.py`).
-The seqs that senders were told must be those under which receivers dequeued (the digests of G12 and G16 say it).
 """
 
 from __future__ import annotations
@@ -27,7 +26,6 @@ import numpy as np
 from ringcast.model import Kind
 from ringcast.pipeline.rules.fact import Fact, Out, Wanted, name_of
 from ringcast.pipeline.rules.g12_one_order import where
-from ringcast.pipeline.rules.ordered import Ordered, Sum
 from ringcast.pipeline.rules.packed import pack_columns, unpack_columns
 from ringcast.pipeline.rules.piece import Array, Piece, groups
 from ringcast.pipeline.rules.run import NEVER, Run, Stay
@@ -210,39 +208,7 @@ def compare(run: Run, out: Out) -> None:
                     Wanted(GUARANTEE, side.stay.member, side.stay.start, side.stay.end, first, last)
                     for side in comparable
                 )
-        _told_otherwise(run, stays, out)
     _between(run, sides, out)
-
-
-def _told_otherwise(run: Run, stays: list[Stay], out: Out) -> None:
-    """The seqs that senders were told are those under which receivers dequeued, else they say nothing about time.
-
-    Compared where a receiver got everything that was queued to it, in a block of the order or in all of them together.
-    """
-    starts = {stay.member: stay.start for stay in stays}
-    sums: defaultdict[tuple[str, str], tuple[Sum, Sum]] = defaultdict(lambda: (Sum(), Sum()))
-    accused: set[tuple[str, str]] = set()
-    for part in run.shared(Ordered).blocks(stays):
-        for receiver in {**part.got, **part.queued} if part.is_known else ():
-            got, queued = part.got.get(receiver, Sum()), part.queued.get(receiver, Sum())
-            sums[part.sender, receiver][0].add(got)
-            sums[part.sender, receiver][1].add(queued)
-            if _has_other_seqs(got, queued):
-                accused.add((part.sender, receiver))
-    accused.update(pair for pair, (got, queued) in sums.items() if _has_other_seqs(got, queued))
-    for sender, receiver in sorted(accused):
-        sentence = f"{name_of(receiver)} dequeued messages of {name_of(sender)} with other seqs than that was told"
-        out.violation(
-            starts[receiver],
-            f"{where(run.members_by_key[receiver].stay_at(starts[receiver]))} {sentence}",
-            sender,
-            receiver,
-        )
-
-
-def _has_other_seqs(got: Sum, queued: Sum) -> bool:
-    same = (got.count, got.first, got.last) == (queued.count, queued.first, queued.last)
-    return same and got.digest != queued.digest
 
 
 def compare_again(run: Run, out: Out) -> None:
