@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
@@ -15,6 +16,7 @@ from ringcast.pipeline.session import spark_session
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
+ENVIRONMENT = dict(os.environ)  # before a session was started here
 _SMALL = {
     "spark.sql.shuffle.partitions": "1",
     "spark.driver.memory": "1g",

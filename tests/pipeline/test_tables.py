@@ -9,10 +9,12 @@ from typing import TYPE_CHECKING
 
 import pytest
 
+from pipeline.test_truth import as_segments
 from ringcast.pipeline import Application, segment_files
 from ringcast.pipeline.results import TABLES
 from ringcast.pipeline.writing import TableStore, unseen, write_tables
 from ringcast.sim import draw, simulate
+from ringcast.trace.story import Story
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -65,3 +67,19 @@ def test_tables_answer_are_written_once_and_grow_by_new_runs(spark: SparkSession
     assert len(QUESTIONS) == 10
     answers = [spark.sql(question).collect() for question in QUESTIONS]
     assert answers[0] == [] and len(answers[3]) > 0 and len(answers[6]) > 0
+
+
+def test_tables_in_a_catalog_are_written_once_and_found_again(spark: SparkSession, tmp_path: Path) -> None:
+    as_segments(tmp_path / "runs" / "one", Story("ab").view("ab").passed("ab", "a", 3).recordings())
+    spark.sql(f"create database history location '{(tmp_path / 'history').as_uri()}'")
+    try:
+        store = TableStore(spark, "history")
+        (run,) = judge_into(store, tmp_path)
+        first = counts(store)
+        assert set(first) == set(TABLES) and (first["verdicts"], first["members"]) == (1, 2)
+        assert [row["verdict"] for row in spark.sql("select verdict from history.verdicts").collect()] == ["held"]
+        assert judge_into(store, tmp_path, incremental=True) == []
+        assert judge_into(store, tmp_path) == [run]
+        assert counts(store) == first
+    finally:
+        spark.sql("drop database history cascade")

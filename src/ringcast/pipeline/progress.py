@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import threading
 import time
 from collections.abc import Callable, Iterator
@@ -15,7 +16,7 @@ if TYPE_CHECKING:
 
 PACE_SECONDS = 2.0
 EXECUTOR_SECONDS = 60.0  # so long a cluster may take to give the first executor that reaches the driver
-_MISSING = "No module named "
+_MISSING = re.compile(r"No module named [\\'\"]*([\w.]+)")
 
 
 @contextmanager
@@ -39,8 +40,9 @@ def watched(spark: SparkSession, say: Callable[[str], None], seconds: float = EX
 def in_a_sentence(error: Exception) -> str | None:
     """What a failed job means, where that is known."""
     text = str(error)
-    if _MISSING in text:
-        package = text.partition(_MISSING)[2].split()[0].strip("'\"\\n.,;)")
+    missing = _MISSING.search(text)
+    if missing is not None:
+        package = missing.group(1)
         if package.startswith("ringcast"):
             return (
                 "the workers do not have ringcast: call ringcast.pipeline.ship(spark), or give the file that "

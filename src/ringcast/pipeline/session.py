@@ -37,6 +37,7 @@ _LOCAL = {
     "spark.driver.extraJavaOptions": "-XX:+UseSerialGC -XX:TieredStopAtLevel=1",
     "spark.sql.session.timeZone": "UTC",
 }
+_SET_FOR_THE_START = ("JAVA_HOME", "PYSPARK_PYTHON", "SPARK_LOCAL_IP")
 _log = logging.getLogger("ringcast.pipeline")
 
 
@@ -104,6 +105,24 @@ def _has(package: str) -> bool:
 
 
 def _start(master: str | None, settings: Mapping[str, str]) -> SparkSession:
+    with _environment():
+        return _start_here(master, settings)
+
+
+@contextmanager
+def _environment() -> Iterator[None]:
+    """What we set for the start, when Spark and Java read it, is not left behind for what this process does next."""
+    before = {name: os.environ.get(name) for name in _SET_FOR_THE_START}
+    try:
+        yield
+    finally:
+        for name, value in before.items():
+            os.environ.pop(name, None)
+            if value is not None:
+                os.environ[name] = value
+
+
+def _start_here(master: str | None, settings: Mapping[str, str]) -> SparkSession:
     os.environ["JAVA_HOME"] = str(find_java_home())
     from pyspark.sql import SparkSession
 
