@@ -349,7 +349,7 @@ class Scene:
                 together[key] = {**self._timed(fault), "whom": [whom] if whom else []}
             elif whom not in known["whom"]:
                 known["whom"].append(whom)
-        return list(together.values())
+        return [_as_cut(fault) for fault in together.values()]
 
     def _drawn_member(self, key: str, member: MemberScene) -> dict[str, Any]:
         now_ns = self.now_ns
@@ -430,6 +430,19 @@ def _struck(detail: Mapping[str, Any]) -> list[str]:
     if "left" in detail and "right" in detail:
         return [" ".join([*map(str, detail["left"]), "|", *map(str, detail["right"])])]
     return [str(name) for name in detail.get("members") or ()]
+
+
+def _as_cut(fault: dict[str, Any]) -> dict[str, Any]:
+    """Links that are dead both ways between two sides are a cut: `A B | C`."""
+    pairs = [tuple(whom.split()) for whom in fault["whom"]]
+    if fault["what"] != "one-way" or any(len(pair) != 2 for pair in pairs):
+        return fault
+    left = [pairs[0][0], *(a for a, b in pairs[1:] if b == pairs[0][1] and a != pairs[0][0])]
+    right = [b for a, b in pairs if a == left[0]]
+    wanted = {pair for a in left for b in right for pair in ((a, b), (b, a))}
+    if wanted != set(pairs):
+        return fault
+    return {**fault, "what": "cut", "whom": [" ".join([*left, "|", *right])]}
 
 
 def _is_of_application(event: Event) -> bool:

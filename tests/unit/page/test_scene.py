@@ -73,9 +73,9 @@ def test_faults_that_begin_and_end_together_are_drawn_as_one() -> None:
     scene = Scene()
     for pair in (["A", "B"], ["B", "A"]):
         scene.on_event(HARNESS, Event(Kind.FAULT, SECOND, detail={"what": "one-way", "members": pair, "amount": 0.0}))
-    assert [fault["whom"] for fault in scene.drawn()["faults"]] == [["A B", "B A"]]
+    assert [(fault["what"], fault["whom"]) for fault in scene.drawn()["faults"]] == [("cut", ["A | B"])]
     scene.on_event(HARNESS, Event(Kind.HEAL, 2 * SECOND, detail={"what": "all"}))
-    assert [(fault["what"], fault["to"]) for fault in scene.drawn()["faults"]] == [("one-way", 1.0), ("heal", 1.0)]
+    assert [(fault["what"], fault["to"]) for fault in scene.drawn()["faults"]] == [("cut", 1.0), ("heal", 1.0)]
 
 
 def test_the_harness_is_no_member() -> None:
@@ -113,3 +113,17 @@ def test_a_cut_of_two_sides_names_them_and_ends_with_the_heal_of_a_real_harness(
     cut, heal = scene.drawn()["faults"]
     assert (cut["what"], cut["whom"], cut["from"], cut["to"]) == ("cut", ["A B | C"], 0.0, 2.0)
     assert heal["what"] == "heal"
+
+
+def test_links_dead_both_ways_between_two_sides_are_a_cut_and_others_are_not() -> None:
+    def whom(pairs: list[str]) -> list[tuple[str, list[str]]]:
+        scene = Scene()
+        for pair in pairs:
+            detail = {"what": "one-way", "members": list(pair), "amount": 0.0}
+            scene.on_event(HARNESS, Event(Kind.FAULT, SECOND, detail=detail))
+        return [(fault["what"], fault["whom"]) for fault in scene.drawn()["faults"]]
+
+    assert whom(["DA", "AD", "DB", "BD"]) == [("cut", ["D | A B"])]
+    assert whom(["AC", "CA", "AD", "DA", "BC", "CB", "BD", "DB"]) == [("cut", ["A B | C D"])]
+    assert whom(["AB"]) == [("one-way", ["A B"])]
+    assert whom(["AB", "BA", "BC", "CB", "CD", "DC"]) == [("one-way", ["A B", "B A", "B C", "C B", "C D", "D C"])]

@@ -139,7 +139,7 @@ function common(width, style) {
   const axis = axisLook(style);
   return {
     width,
-    cursor: { sync: { key: together.key, scales: ["x", null] }, drag: { x: true, y: false, setScale: true }, focus: { prox: 24 } },
+    cursor: { y: false, sync: { key: together.key, scales: ["x", null] }, drag: { x: true, y: false, setScale: true }, focus: { prox: 24 } },
     scales: { x: { time: false, min: range[0], max: range[1] } },
     axes: [{ ...axis, splits: ticks, values: (u, places) => places.map((place) => timeWords(timeAt(place))) }],
   };
@@ -163,7 +163,7 @@ function makeTimeline(width, style) {
   const grid = Array.from({ length: 201 }, (_, n) => n / 200);
   return new window.uPlot({
     ...base, height, legend: { show: false }, padding: [18, 16, 0, 0],
-    cursor: { ...base.cursor, y: false, points: { show: false } },
+    cursor: { ...base.cursor, points: { show: false } },
     scales: { ...base.scales, y: { range: [0, count] } },
     axes: [base.axes[0], {
       ...axisLook(style), size: SIDE, grid: { show: false }, ticks: { show: false }, stroke: style.getPropertyValue("--ink"),
