@@ -137,7 +137,6 @@ class Pending:
     def add(self) -> tuple[int, asyncio.Future[Any]]:
         self._last += 1
         future = self._waiting[self._last] = asyncio.get_running_loop().create_future()
-        future.add_done_callback(_retrieve)
         return self._last, future
 
     def drop(self, number: int) -> None:
@@ -148,17 +147,17 @@ class Pending:
         future = self._waiting.get(number)
         if future is not None and not future.done():
             if isinstance(result, Exception):
-                future.set_exception(result)
+                _raise_at(future, result)
             else:
                 future.set_result(result)
 
     def fail(self, error: RingcastError) -> None:
         for future in self._waiting.values():
             if not future.done():
-                future.set_exception(error.unknown("whether this was done cannot be known"))
+                _raise_at(future, error.unknown("whether this was done cannot be known"))
 
 
-def _retrieve(done: asyncio.Future[Any]) -> None:
-    """Whoever waits hears of a failure; if it was told otherwise already, this one is no error of the loop."""
-    if not done.cancelled():
-        done.exception()
+def _raise_at(waiting: asyncio.Future[Any], error: Exception) -> None:
+    """Whoever waits hears of it; if it was told otherwise already, this is no error of the loop."""
+    waiting.set_exception(error)
+    waiting.exception()

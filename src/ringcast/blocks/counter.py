@@ -57,7 +57,7 @@ class ReplicatedCounter(OrderedBlock, Mapping[K, int], Generic[K]):
         self._count = 0  # shares
         self._reset = BEFORE  # version of the last reset
         op: Any = _Add[key] | _Reset  # type: ignore[valid-type]
-        self._ops: msgspec.msgpack.Decoder[Any] = msgspec.msgpack.Decoder(op)
+        self._ops = msgspec.msgpack.Decoder(op)
         state: Any = _State[key]  # type: ignore[valid-type]
         self._states: msgspec.msgpack.Decoder[_State[K]] = msgspec.msgpack.Decoder(state)
 
@@ -93,9 +93,6 @@ class ReplicatedCounter(OrderedBlock, Mapping[K, int], Generic[K]):
         await self._do(_encode(_Reset()), timeout)
 
     # ---- applying
-
-    def _decode_op(self, raw: bytes) -> Any:
-        return self._ops.decode(raw)
 
     def _may_apply_apart(self, op: Any) -> bool:
         return isinstance(op, _Reset)

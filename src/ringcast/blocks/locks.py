@@ -118,7 +118,7 @@ class Locks(OrderedBlock, Generic[K]):
         self._last = 0
         self._giving_back: dict[asyncio.Task[None], None] = {}
         op: Any = _Acquire[key] | _Release[key]  # type: ignore[valid-type]
-        self._ops: msgspec.msgpack.Decoder[Any] = msgspec.msgpack.Decoder(op)
+        self._ops = msgspec.msgpack.Decoder(op)
         state: Any = _State[key]  # type: ignore[valid-type]
         self._states: msgspec.msgpack.Decoder[_State[K]] = msgspec.msgpack.Decoder(state)
 
@@ -190,9 +190,6 @@ class Locks(OrderedBlock, Generic[K]):
             pass  # Others drop the locks of who is gone, and nobody holds any on a side that may not go on.
 
     # ---- applying
-
-    def _decode_op(self, raw: bytes) -> Any:
-        return self._ops.decode(raw)
 
     def _apply(self, op: Any, sender: Address, version: Token) -> object:
         request = Request(sender, op.number)

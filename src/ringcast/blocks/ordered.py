@@ -24,17 +24,15 @@ BEFORE = Token(0, 0)
 
 
 class OrderedBlock(Block):
-    """Subclasses say what an operation is (`_decode_op`) and what it does (`_apply`)."""
+    """Subclasses say what an operation is (`_ops`) and what it does (`_apply`)."""
+
+    _ops: msgspec.msgpack.Decoder[Any]
 
     def __init__(self, name: str) -> None:
         super().__init__(name)
         self._pending = Pending()
         self._version = BEFORE  # of the last operation that was applied
         self.malformed = 0  # operations that could not be read, skipped by all alike
-
-    def _decode_op(self, raw: bytes) -> Any:
-        """The operation; msgspec.DecodeError if it is none."""
-        raise NotImplementedError
 
     def _apply(self, op: Any, sender: Address, version: Token) -> object:
         """Do it; what its sender is given, an exception to be raised there."""
@@ -79,25 +77,23 @@ class OrderedBlock(Block):
 
     def _on_batch(self, batch: Batch) -> None:
         sender, mine = batch.sender, len(self._pending) > 0 and self._port.is_me(batch.sender)
+        decode, apply, settle = self._ops.decode, self._apply, self._pending.settle
+        view, counter = self._version
         for payload in batch.payloads:
             try:
-                op = self._decode_op(payload[NUMBER_BYTES:])
+                op = decode(payload[NUMBER_BYTES:])
             except msgspec.DecodeError as error:
                 self.malformed += 1
                 result: object = UsageError(f"{self.name!r} cannot read this: {error}")
             else:
-                result = self._applied(op, sender)
+                if self._why_apart is not None and not self._may_apply_apart(op):
+                    result = Apart(f"{self.name!r} stays apart since a merge: {self._why_apart}")
+                else:
+                    counter += 1
+                    result = apply(op, sender, Token(view, counter))
             if mine:
-                self._pending.settle(int.from_bytes(payload[:NUMBER_BYTES], "big"), result)
-
-    def _applied(self, op: Any, sender: Address) -> object:
-        if self._why_apart is not None and not self._may_apply_apart(op):
-            return Apart(f"{self.name!r} stays apart since a merge: {self._why_apart}")
-        self._version = self._next_version()
-        return self._apply(op, sender, self._version)
-
-    def _next_version(self) -> Token:
-        return Token(self._version.view, self._version.counter + 1)
+                settle(int.from_bytes(payload[:NUMBER_BYTES], "big"), result)
+        self._version = Token(view, counter)
 
     def _on_view(self, view: View) -> None:
         if view.id.number > self._version.view:

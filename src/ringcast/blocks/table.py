@@ -73,7 +73,7 @@ class Table(OrderedBlock, Generic[K, V]):
         self._graves: dict[K, Grave] = {}
         self._feeds: list[Changes[K, V]] = []
         op: Any = Set[key, value] | Delete[key] | Swap[key, value] | Replace[key, value]  # type: ignore[valid-type]
-        self._ops: msgspec.msgpack.Decoder[Any] = msgspec.msgpack.Decoder(op)
+        self._ops = msgspec.msgpack.Decoder(op)
         state: Any = _State[key, value]  # type: ignore[valid-type]
         self._states: msgspec.msgpack.Decoder[_State[K, V]] = msgspec.msgpack.Decoder(state)
 
@@ -97,13 +97,14 @@ class Table(OrderedBlock, Generic[K, V]):
 
     # ---- applying
 
-    def _decode_op(self, raw: bytes) -> Any:
-        return self._ops.decode(raw)
-
     def _may_apply_apart(self, op: Any) -> bool:
         return isinstance(op, Replace)
 
     def _apply(self, op: Any, sender: Address, version: Token) -> object:
+        if type(op) is Set and op.fence is None:
+            for key, value in op.items:
+                self._put(key, value, version, None, sender)
+            return None
         if isinstance(op, Replace):
             self._why_apart = None
             wanted = dict(op.items)
@@ -137,8 +138,9 @@ class Table(OrderedBlock, Generic[K, V]):
 
     def _put(self, key: K, value: V, version: Token, fence: Token | None, by: Address) -> None:
         old = self._entries.get(key)
-        fence = fence or self._fence_of(key)
-        self._graves.pop(key, None)
+        known: Entry[V] | Grave | None = self._graves.pop(key, None) if old is None else old
+        if fence is None and known is not None:
+            fence = known.fence
         self._entries[key] = Entry(value, version, fence)
         if self._feeds:
             self._tell(Change(key, None if old is None else old.value, value, by))

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+from collections.abc import Callable
 from random import Random
 
 import pytest
@@ -10,7 +11,7 @@ import pytest
 from ringcast import TOTAL, Message, UsageError, ViewChange
 from ringcast.blocks import Channel, SharedGroup
 from ringcast.blocks.block import Block, Sides
-from ringcast.testing import World
+from ringcast.testing import Diverged, World
 from simulation.blocks.kit import FIRST_SEED, SEEDS, Service, service
 
 
@@ -173,3 +174,23 @@ def test_a_member_without_the_same_blocks_is_refused_with_a_sentence() -> None:
 
         with pytest.raises(Exception, match="'log' is None here and channel there"):
             world.do("A", load())
+
+
+def _at_once(self: Channel, act: Callable[[], bytes]) -> asyncio.Future[bytes]:
+    done: asyncio.Future[bytes] = asyncio.get_running_loop().create_future()
+    done.set_result(act())
+    return done
+
+
+def test_a_state_that_does_not_wait_for_its_reader_is_caught(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(Channel, "_at_the_reader", _at_once)
+    with World(Ledger, members=2) as world:
+        world.do("A", world.apps["A"].log.send_many([b"x"] * 8))
+        world.start("C")
+        for _ in range(30):
+            world.do("A", world.apps["A"].log.send_many([b"x"] * 8))
+        world.settle()
+        world.advance(1)
+        with pytest.raises(Diverged):
+            world.same(lambda app: app.counts)
+        world.abandon()

@@ -313,7 +313,7 @@ def test_the_same_with_one_primary_side(seed: int) -> None:
 
 
 def _applies_where_it_is_sent(self: Any, raw: bytes, timeout: float | None = None) -> Any:
-    self._applied(self._decode_op(raw), self._port.group.me)
+    self._apply(self._ops.decode(raw), self._port.group.me, self._version)
     return right_do(self, raw, timeout)
 
 
