@@ -13,7 +13,7 @@ import pytest
 from integration.long import IS_LONG
 from ringcast.core.membership import ViewHandler
 from ringcast.model import MS, SECOND, Config, Event, Kind, profile
-from ringcast.sim import Cluster
+from ringcast.sim import Cluster, Process
 
 LAN: Config = profile("lan")
 SIZES: list[int] = [10, 20, 50, 100] if IS_LONG else [10, 20]
@@ -38,9 +38,13 @@ def apart(sides: Sequence[Sequence[str]], seed: int = 1, config: Config = LAN) -
             cluster.start(name, expect=len(side))
     for member in cluster.alive():
         others = [other.address.endpoint for other in cluster.alive() if other is not member]
-        member._enter_anew(member.node.on_discovered(member.now_ns, others))
+        member.loop.call_soon(_discover, member, others)
     assert cluster.run_until(lambda: all(_is_one(cluster, side) for side in sides), 60 * SECOND, 20 * MS)
     return cluster
+
+
+def _discover(member: Process, others: list[str]) -> None:
+    member.driver.execute(member.node.on_discovered(member.now_ns(), others))
 
 
 def _is_one(cluster: Cluster, side: Sequence[str]) -> bool:
@@ -64,7 +68,7 @@ def merge_of(sides: Sequence[Sequence[str]], seed: int) -> tuple[float, float, i
     before, began_ns = cluster.network.sent, cluster.clock.now_ns
     assert cluster.run_until(cluster.share_a_view, 20 * SECOND, 5 * MS), "M27: one view within 20 s"
     seconds = (cluster.clock.now_ns - began_ns) / SECOND
-    views = max(sum(view.is_merge for view in cluster[name].application.views) for name in cluster.names)
+    views = max(sum(view.is_merge for view in cluster.application(name).views) for name in cluster.names)
     started = {(event.detail or {})["merge_id"] for event in merge_events(cluster, "start")}
     return seconds, (cluster.network.sent - before) / members, len(started), views
 

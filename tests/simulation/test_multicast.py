@@ -5,6 +5,7 @@ import pytest
 from ringcast.core import Channel
 from ringcast.model import MS, SECOND, Kind, profile
 from ringcast.sim import Catch, Cluster, Link
+from ringcast.sim.application import Outbound
 from simulation.judging import assert_held
 
 
@@ -124,7 +125,7 @@ def test_p13_closing_ends_a_send_that_waits_for_silent_peers() -> None:
     cluster.network.cut([("A", peer) for peer in "BCD"])
     cluster.send("A", *numbered("A", 10))
     cluster.run_for(1 * SECOND)
-    assert len(cluster["A"].application.outbox) == 5, "exactly capacity messages fit"
+    assert len(cluster.application("A").outbox) == 5, "exactly capacity messages fit"
     cluster.close("A")
     waits = [event for event in cluster.events("A") if event.kind in (Kind.WAIT_START, Kind.WAIT_END)]
     assert [event.kind for event in waits] == [Kind.WAIT_START, Kind.WAIT_END]
@@ -145,7 +146,7 @@ def test_p19_a_single_member_reads_a_thousand_of_its_own_in_order(capacity: int)
 def test_x9_a_group_of_one_never_blocks(capacity: int, self_delivery: bool) -> None:
     cluster = Cluster(1, seed=14, config=profile("test", capacity=capacity, self_delivery=self_delivery))
     cluster.send("A", *numbered("A", 10 * capacity))
-    assert not cluster["A"].application.outbox
+    assert not cluster.application("A").outbox
     assert cluster.clock.now_ns == 0, "no time has to pass"
 
 
@@ -216,13 +217,13 @@ def test_p26_what_was_sent_counts_as_delivered_only_when_all_have_it(to: list[st
 def test_x3_a_send_that_found_no_room_has_taken_no_seqno() -> None:
     """X3, the core's part: the message that waits is not in the window; taking it back leaves no hole."""
     cluster = Cluster(2, seed=20, config=profile("test", capacity=4))
-    cluster["B"].read_every(None)
+    cluster.read_every("B", None)
     cluster.send("A", *numbered("A", 5))
     cluster.run_for(100 * MS)
     assert cluster["A"].node.group.outgoing.window.high == 4
-    assert cluster["A"].application.outbox.pop().payload == b"A5"
+    assert cluster.application("A").outbox.pop().payload == b"A5"
     cluster.send("A", b"instead")
-    cluster["B"].read_every(0)
+    cluster.read_every("B", 0)
     settle(cluster)
     assert cluster.read("B", "A") == [*numbered("A", 4), b"instead"]
     assert_held(cluster, "G1", "G2", "G3")
@@ -243,11 +244,11 @@ def test_the_smallest_windows_still_move(capacity: int) -> None:
 def test_members_with_different_capacities_agree_on_the_smallest() -> None:
     configs = {"A": profile("test", capacity=100), "B": profile("test", capacity=3)}
     cluster = Cluster(["A", "B"], seed=22, configs=configs)
-    cluster["B"].read_every(None)
+    cluster.read_every("B", None)
     cluster.send("A", *numbered("A", 10))
     cluster.run_for(100 * MS)
     assert cluster["A"].node.group.outgoing.window.high == 3
-    cluster["B"].read_every(0)
+    cluster.read_every("B", 0)
     settle(cluster)
     assert cluster.read("B", "A") == numbered("A", 10)
     assert_held(cluster, "G2")
@@ -255,17 +256,17 @@ def test_members_with_different_capacities_agree_on_the_smallest() -> None:
 
 def test_a_reader_that_stops_holds_the_sender_back_within_bounds_and_then_everything_goes_on() -> None:
     cluster = Cluster(3, seed=23, config=profile("test", capacity=16))
-    cluster["C"].read_every(None)
+    cluster.read_every("C", None)
     cluster.send("A", *numbered("A", 100))
     cluster.run_for(5 * SECOND)
     assert cluster["A"].node.group.outgoing.window.occupancy == 16
     assert cluster["A"].node.group.outgoing.acks.laggards() == [cluster.address("C")]
     assert (
-        sum(len(delivery.payloads) for delivery in cluster["C"].application.inbox if hasattr(delivery, "payloads"))
+        sum(len(delivery.payloads) for delivery in cluster.application("C").inbox if hasattr(delivery, "payloads"))
         == 16
     )
     assert len(cluster.read("B", "A")) == 16
-    cluster["C"].read_every(0)
+    cluster.read_every("C", 0)
     settle(cluster)
     assert cluster.read("C", "A") == numbered("A", 100)
     assert_held(cluster, "G1", "G2", "G3")
@@ -273,20 +274,20 @@ def test_a_reader_that_stops_holds_the_sender_back_within_bounds_and_then_everyt
 
 def test_a_sender_that_does_not_read_its_own_messages_waits_for_itself() -> None:
     cluster = Cluster(2, seed=24, config=profile("test", capacity=16))
-    cluster["A"].read_every(None)
+    cluster.read_every("A", None)
     cluster.send("A", *numbered("A", 50))
     cluster.run_for(5 * SECOND)
     node = cluster["A"].node
     assert (node.group.own_unread, node.room()) == (16, 0)
     assert node.group.outgoing.window.occupancy == 0, "the others have it all: only its own reader is behind"
-    cluster["A"].read_every(0)
+    cluster.read_every("A", 0)
     settle(cluster)
     assert cluster.read("A", "A") == cluster.read("B", "A") == numbered("A", 50)
 
 
 def test_a_slow_reader_sets_the_pace() -> None:
     cluster = Cluster(2, seed=25, config=profile("test", capacity=4))
-    cluster["B"].read_every(50 * MS)
+    cluster.read_every("B", 50 * MS)
     for payload in numbered("A", 40):
         cluster.send("A", payload)
     settle(cluster)
@@ -297,12 +298,12 @@ def test_a_slow_reader_sets_the_pace() -> None:
 
 def test_the_byte_cap_binds_the_sender_and_one_message_always_fits() -> None:
     cluster = Cluster(2, seed=26, config=profile("test", window_bytes=1000))
-    cluster["B"].read_every(None)
+    cluster.read_every("B", None)
     cluster.send("A", b"x" * 600, b"y" * 400, b"z", b"w" * 5000)
     cluster.run_for(100 * MS)
     assert cluster["A"].node.group.outgoing.window.bytes == 1000
-    assert len(cluster["A"].application.outbox) == 2
-    cluster["B"].read_every(0)
+    assert len(cluster.application("A").outbox) == 2
+    cluster.read_every("B", 0)
     settle(cluster)
     assert list(map(len, cluster.read("B", "A"))) == [600, 400, 1, 5000]
 
@@ -332,7 +333,7 @@ def test_a_message_above_the_limit_is_dropped_with_a_reason_and_the_stream_goes_
     settle(cluster)
     expected = [b"before", b"y" * 4000, b"after"]
     assert cluster.read("B", "A") == cluster.read_private("B", "A") == expected
-    assert cluster["B"].drops["a message above max_message_bytes"] == 2
+    assert cluster["B"].driver.drops["a message above max_message_bytes"] == 2
     assert_held(cluster, "G1", "G2", "G3")
 
 
@@ -365,9 +366,9 @@ def test_a_stopped_clock_of_the_network_is_waited_out() -> None:
 
 def test_a_reply_sent_while_reading_goes_out() -> None:
     cluster = Cluster(2, seed=31)
-    bob = cluster["B"]
-    bob.application.on_message = lambda sender, payload: (
-        bob.send(b"re: " + payload, (sender,)) if payload.startswith(b"A") else None
+    bob = cluster.application("B")
+    bob.on_message = lambda sender, payload: (
+        bob.put(Outbound(b"re: " + payload, (sender,))) if payload.startswith(b"A") else None
     )
     cluster.send("A", *numbered("A", 100))
     settle(cluster)
@@ -376,7 +377,7 @@ def test_a_reply_sent_while_reading_goes_out() -> None:
 
 def test_streams_and_multicasts_do_not_wait_for_each_other() -> None:
     cluster = Cluster(3, seed=32, config=profile("test", capacity=4))
-    cluster["C"].read_every(None)
+    cluster.read_every("C", None)
     cluster.send("A", *numbered("A", 4))
     cluster.run_for(50 * MS)
     cluster.send("A", b"private", to=["B"])

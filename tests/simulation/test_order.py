@@ -15,7 +15,7 @@ def group(names: str, seed: int = 1, **config: int) -> Cluster:
 
 
 def read(cluster: Cluster, name: str) -> list[bytes]:
-    return [payload for _, payload in cluster[name].application.ordered]
+    return [payload for _, payload in cluster.application(name).ordered]
 
 
 def settled(cluster: Cluster, *names: str) -> list[bytes]:
@@ -73,7 +73,7 @@ def test_a_leaving_coordinator_loses_nothing() -> None:
     cluster = group("ABC")
     for number in range(30):
         cluster.queue("ABC"[number % 3], str(number).encode())
-    cluster["A"].leave()
+    cluster.leave("A")
     order = settled(cluster, "B", "C")
     assert sorted(map(int, order)) == list(range(30))
 

@@ -17,7 +17,7 @@ def group(names: str, link: Link, seed: int = 1) -> Cluster:
 
 
 def read(cluster: Cluster, name: str) -> list[bytes]:
-    return [payload for _, payload in cluster[name].application.ordered]
+    return [payload for _, payload in cluster.application(name).ordered]
 
 
 @pytest.mark.parametrize("link", [REORDERING, LOSSY], ids=["reordering", "lossy"])
@@ -45,7 +45,7 @@ def answer(cluster: Cluster, name: str, question: bytes, payload: bytes, to: str
         if read == question:
             cluster.queue(name, payload, to=to)
 
-    cluster[name].application.on_message = on_message
+    cluster.application(name).on_message = on_message
 
 
 @pytest.mark.parametrize("seed", range(3))
@@ -70,7 +70,7 @@ def test_o15_news_that_went_around_the_group_is_read_behind_what_it_speaks_of(se
             clock = cluster.clock
             clock.at(clock.now_ns + delay_ms * MS, lambda: cluster.queue("D", b"heard of it", to="C"))
 
-    cluster["B"].application.on_message = over_the_side_channel
+    cluster.application("B").on_message = over_the_side_channel
     cluster.queue("A", b"question", to="BC")
     assert cluster.run_until(lambda: len(read(cluster, "C")) == 2)
     assert read(cluster, "C") == [b"question", b"heard of it"]

@@ -9,7 +9,7 @@ from ringcast.runtime.discovery import (
     StaticDiscovery,
 )
 from ringcast.runtime.driver import Driver
-from ringcast.runtime.fixed import open_fixed
+from ringcast.runtime.fixed import enter_fixed, open_fixed
 from ringcast.runtime.group import Group
 from ringcast.runtime.host import Host
 from ringcast.runtime.inspection import ask, find_members, watch
@@ -18,7 +18,7 @@ from ringcast.runtime.mark_file import Done, MarkStore
 from ringcast.runtime.readers import CALLING_THREAD
 from ringcast.runtime.reading import OpenRun
 from ringcast.runtime.receipts import Receipt
-from ringcast.runtime.rejoin import OnExclusion, Partition
+from ringcast.runtime.rejoin import Entry, OnExclusion, Partition
 from ringcast.runtime.reunion import MergeState
 from ringcast.runtime.state_giving import GetState
 from ringcast.runtime.state_loading import SetState
@@ -33,6 +33,7 @@ __all__ = [
     "DnsDiscovery",
     "Done",
     "Driver",
+    "Entry",
     "GetState",
     "Group",
     "Host",
@@ -55,6 +56,7 @@ __all__ = [
     "WhenFull",
     "as_event",
     "ask",
+    "enter_fixed",
     "find_members",
     "join",
     "open_fixed",

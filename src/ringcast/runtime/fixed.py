@@ -6,7 +6,6 @@ is still counted. That is what `join` is for.
 
 from __future__ import annotations
 
-import time
 from collections.abc import Mapping
 
 from ringcast.core import Node
@@ -15,8 +14,9 @@ from ringcast.model import Address, Config, View, ViewId, check_name, profile
 from ringcast.runtime.arguments import RecordTo
 from ringcast.runtime.driver import Driver
 from ringcast.runtime.group import Group
+from ringcast.runtime.host import Host, RealHost
 from ringcast.runtime.rejoin import Entry
-from ringcast.trace import Header, ThreadedRecorder, host_clock, recording_options
+from ringcast.trace import RecordingOptions, recording_options
 from ringcast.transport import Transport, resolve
 from ringcast.wire import Codec
 
@@ -38,20 +38,31 @@ async def open_fixed(
     addresses = tuple([Address(name, 0, str(await resolve(at))) for name, at in members.items()])
     mine = next(address for address in addresses if address.name == me)
     view = View(ViewId(1, addresses[0]), addresses)
-    entry = Entry()
+    to = None if record is None else recording_options(record)
+    return await enter_fixed(group, mine, view, transport, config, to, RealHost(), Entry())
+
+
+async def enter_fixed(
+    group: str,
+    me: Address,
+    view: View,
+    transport: Transport,
+    config: Config,
+    record: RecordingOptions | None,
+    host: Host,
+    entry: Entry,
+) -> Group:
+    """The place of `me` in a view that nobody changes."""
     await transport.open(entry.on_frames)
     try:
         config = within_transport(config, transport)
-        node = Node(mine, config, view, {}, multicasts=transport.multicasts)
+        node = Node(me, config, view, {}, multicasts=transport.multicasts)
     except RingcastError:
         transport.close()
         raise
-    recorder = None
-    if record is not None:
-        to = recording_options(record)
-        header = Header.of(mine, group, config, clock=host_clock(), run=to.run)
-        recorder = ThreadedRecorder(to.directory, header, time.monotonic_ns(), to.limits)
-    driver = entry.driver = Driver(node, Codec(group, mine), transport, recorder)
+    recorder = host.recorder(me, group, config, record)
+    driver = Driver(node, Codec(group, me), transport, recorder, now_ns=host.now_ns)
+    entry.hold(driver)
     place = Group(group, driver)
     driver.begin()
     return place

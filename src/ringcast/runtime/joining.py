@@ -296,14 +296,13 @@ def make_driver(place: Place, expect: int) -> Driver:
     )
     recorder = host.recorder(me, place.group, config, place.record)
     heartbeats = None if host.beats_itself else _heartbeats(place, node)
-    driver = place.entry.driver = Driver(
-        node, Codec(place.group, me), place.transport, recorder, heartbeats, host.now_ns
-    )
+    driver = Driver(node, Codec(place.group, me), place.transport, recorder, heartbeats, host.now_ns)
     driver.marks = place.marks
     driver.contains_faults = host.contains_faults
     if place.origins is not None:
         place.origins.set_me(me)
         driver.origins = place.origins
+    place.entry.hold(driver)
     return driver
 
 

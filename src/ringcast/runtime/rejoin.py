@@ -29,6 +29,10 @@ class Entry:
 
     driver: Driver | None = None
 
+    def hold(self, driver: Driver) -> None:
+        """This is the incarnation from now on."""
+        self.driver = driver
+
     def on_frames(self, frames: Iterable[Frame]) -> None:
         if self.driver is not None:
             self.driver.on_frames(frames)

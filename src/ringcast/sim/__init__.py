@@ -10,7 +10,6 @@ from ringcast.sim.cluster import HARNESS, Cluster, names_of
 from ringcast.sim.faults import LINK_CHANGES, PARTITIONS, Fault, Faults
 from ringcast.sim.kept import Kept
 from ringcast.sim.loop import VirtualLoop
-from ringcast.sim.member import Member
 from ringcast.sim.network import Catch, Link, Network
 from ringcast.sim.options import WORKLOADS, Options, draw
 from ringcast.sim.passing import Passing
@@ -46,7 +45,6 @@ __all__ = [
     "Load",
     "LocalClock",
     "MakeApp",
-    "Member",
     "Network",
     "Options",
     "Outcome",

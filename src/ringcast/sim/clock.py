@@ -8,7 +8,7 @@ There is no cancelling: a timer that is no longer wanted carries what it was for
 from __future__ import annotations
 
 from collections.abc import Callable
-from heapq import heappop, heappush
+from heapq import heapify, heappop, heappush
 from typing import Any
 
 Action = Callable[..., None]
@@ -62,6 +62,14 @@ class Clock:
             self.now_ns = moment_ns = due_ns
             action(*args)
         return None
+
+    def replan(self, action: Action, when: Callable[..., int]) -> None:
+        """Move what is planned of this action to another moment: `when` of its arguments."""
+        queue = self._queue
+        for index, (_, number, planned, args) in enumerate(queue):
+            if planned == action:
+                queue[index] = (max(self.now_ns, when(*args)), number, planned, args)
+        heapify(queue)
 
     def run_until(self, t_ns: int) -> None:
         """Everything that is due up to this moment happens; then it is this moment."""

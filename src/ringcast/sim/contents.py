@@ -1,33 +1,44 @@
-"""Holds what applications read against what applications sent, payload by payload.
+"""Holds what programs read against what programs sent, payload by payload.
 
-The checkers judge recordings, which know seqnos and no payloads; this is the part that they cannot see.
+The checkers judge recordings, which know seqnos and no payloads; this is the part that they cannot see. A send that
+raised was not sent: whoever reads its message has read what was not sent (G15).
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterator
 
+from ringcast.model import Address
 from ringcast.sim.cluster import Cluster
-from ringcast.sim.workload import Ledger
 
 
-def strange_contents(cluster: Cluster, ledger: Ledger, is_complete: bool) -> list[str]:
+def strange_contents(cluster: Cluster, is_complete: bool) -> Iterator[str]:
     """A sentence for each reader and sender whose messages are not what was sent, in the order in which it was sent."""
-    return list(_strange(cluster, ledger, is_complete))
-
-
-def _strange(cluster: Cluster, ledger: Ledger, is_complete: bool) -> Iterator[str]:
-    for member in [*cluster.past, *cluster.members.values()]:
-        application = member.application
-        for sender, sent in ledger.multicasts.items():
-            if sender == member.address and not member.node.config.self_delivery:
-                continue
-            read = application.multicasts.get(sender, [])
-            yield from _compare(f"{member.address} read from {sender}", read, sent, is_complete)
-        for (sender, peer), sent in ledger.private.items():
-            if peer == member.address:
-                read = application.private.get(sender, [])
-                yield from _compare(f"{member.address} read on the stream from {sender}", read, sent, is_complete)
+    sent: dict[Address, list[bytes]] = {}
+    sent_to: dict[tuple[Address, Address], list[bytes]] = {}
+    queued: dict[Address, list[tuple[bytes, tuple[Address, ...]]]] = {}
+    for _, application in cluster.applications():
+        sent |= application.sent
+        sent_to |= application.sent_to
+        queued |= application.queued
+    for process, application in cluster.applications():
+        if not process.has_begun:
+            continue
+        me, mine, reads_itself = process.address, process.addresses, process.node.config.self_delivery
+        for sender in {**dict.fromkeys(sent), **dict.fromkeys(application.multicasts)}:
+            if sender not in mine or reads_itself:
+                read = application.multicasts.get(sender, [])
+                yield from _compare(f"{me} read from {sender}", read, sent.get(sender, []), is_complete)
+        for sender in {**dict.fromkeys(one for one, to in sent_to if to in mine), **dict.fromkeys(application.private)}:
+            read = application.private.get(sender, [])
+            due = [payload for address in mine for payload in sent_to.get((sender, address), [])]
+            yield from _compare(f"{me} read on the stream from {sender}", read, due, is_complete)
+        for sender in {**dict.fromkeys(queued), **dict.fromkeys(who for who, _ in application.ordered)}:
+            read = [payload for origin, payload in application.ordered if origin == sender]
+            due = [payload for payload, to in queued.get(sender, []) if not to or not set(mine).isdisjoint(to)]
+            yield from _compare(
+                f"{me} read in order from {sender}", read, due, is_complete and (sender not in mine or reads_itself)
+            )
 
 
 def _compare(who: str, read: list[bytes], sent: list[bytes], is_complete: bool) -> Iterator[str]:

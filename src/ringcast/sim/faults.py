@@ -9,12 +9,12 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, replace
-from typing import Protocol
+from typing import Protocol, runtime_checkable
 
 from ringcast.model import MS
 from ringcast.sim.clock import Clock
-from ringcast.sim.member import Member
 from ringcast.sim.network import Link, Network
+from ringcast.sim.process import Process
 
 Pairs = list[tuple[str, str]]
 
@@ -87,6 +87,15 @@ LASTING_KINDS = (*LINK_CHANGES, *PARTITIONS, *KIND_CUTS, *MEMBER_FAULTS)
 KINDS = (*LASTING_KINDS, *LIFE_FAULTS)
 
 
+@runtime_checkable
+class Paced(Protocol):
+    """An application whose reading can be slowed down."""
+
+    read_every_ns: int | None
+
+    def read_every(self, pause_ns: int | None) -> None: ...
+
+
 class Place(Protocol):
     """Where faults happen."""
 
@@ -96,7 +105,7 @@ class Place(Protocol):
     @property
     def names(self) -> list[str]: ...
 
-    def alive(self) -> Iterator[Member]: ...
+    def alive(self) -> Iterator[Process]: ...
 
     def is_alive(self, name: str) -> bool: ...
 
@@ -106,7 +115,7 @@ class Place(Protocol):
 
     def leave(self, name: str) -> None: ...
 
-    def start(self, name: str) -> Member: ...
+    def start(self, name: str) -> Process: ...
 
     def note_fault(self, fault: Fault) -> None: ...
 
@@ -220,7 +229,7 @@ class Faults:
                     path = network.path(sender, to)
                     path.link = LINK_CHANGES[fault.kind](path.link, fault.amount)
 
-    def _refresh_member(self, member: Member) -> None:
+    def _refresh_member(self, member: Process) -> None:
         mine = {fault.kind: fault for fault in self.active if not fault.members or member.name in fault.members}
         pace: int | None = int(mine["slow-reading"].amount * MS) if "slow-reading" in mine else 0
         pace = None if "stop-reading" in mine else pace
@@ -231,8 +240,8 @@ class Faults:
             member.freeze()
         elif member.is_frozen:
             member.thaw()
-        if member.application.read_every_ns != pace:
-            member.read_every(pace)
+        if isinstance(member.app, Paced) and member.app.read_every_ns != pace:
+            member.app.read_every(pace)
 
 
 def _between(side: tuple[str, ...] | list[str], other: list[str]) -> Pairs:

@@ -3,13 +3,15 @@
 A packet of the data plane reaches one stream, and a heartbeat none; a machine that was not touched since its last check
 still holds what it held then. Whatever reaches further (a control message, an answer to somebody else, a view) is
 followed by the check of everything; and everything is checked once in a heartbeat interval, so that what is taken here
-to be untouched is looked at again. The same distinction says when the node's deadline has to be asked for again.
-Not the invariants: each machine knows its own.
+to be untouched is looked at again.
+The node is the real one, driven by the real driver: the methods of that one object are wrapped, and the core does not
+know. Not the invariants: each machine knows its own.
 """
 
 from __future__ import annotations
 
-from typing import NamedTuple
+from collections.abc import Callable, Sequence
+from typing import Any
 
 from ringcast.core import (
     Ack,
@@ -42,11 +44,73 @@ _GROUP, _PEER, _CONTROL = Channel.GROUP, Channel.PEER, Channel.CONTROL
 _VIEW, _DIGEST = Kind.VIEW, Kind.DIGEST
 
 
-class Checked(NamedTuple):
-    """What came of a fact, after the check of what it can have touched."""
+# Facts and orders that may touch anything, and are rare.
+_ANYTHING = (
+    "begin",
+    "on_discovered",
+    "leave",
+    "send_large",
+    "send_to",
+    "queue",
+    "give_state",
+    "end_state",
+    "on_state_loaded",
+    "on_states_merged",
+    "on_spooled",
+    "on_mark_kept",
+)
 
-    effects: list[Effect]
-    is_far: bool  # it reached further than one stream
+
+def watch(node: Node) -> None:
+    """From now on this node is checked after everything that goes into it."""
+    on_packet, on_taken, send, flush, on_time = node.on_packet, node.on_taken, node.send, node.flush, node.on_time
+    check_tick = TickCheck(node.config.heartbeat_ns)
+
+    def checked_packet(now_ns: int, sender: Address, packet: Packet) -> list[Effect]:
+        effects = on_packet(now_ns, sender, packet)
+        check_packet(node, sender, packet, effects)
+        return effects
+
+    def checked_taken(now_ns: int, delivery: Deliver) -> list[Effect]:
+        effects = on_taken(now_ns, delivery)
+        check_taken(node, delivery, effects)
+        return effects
+
+    def checked_send(now_ns: int, payloads: list[bytes], sizes: Sequence[int]) -> list[Effect]:
+        effects = send(now_ns, payloads, sizes)
+        check_sent(node, _GROUP, node.me)
+        return effects
+
+    def checked_flush(now_ns: int) -> list[Effect]:
+        effects = flush(now_ns)
+        if effects:
+            node.check()
+        return effects
+
+    def checked_time(now_ns: int) -> list[Effect]:
+        effects = on_time(now_ns)
+        check_tick(node, now_ns, effects)
+        return effects
+
+    wrapped: dict[str, Callable[..., Any]] = {
+        "on_packet": checked_packet,
+        "on_taken": checked_taken,
+        "send": checked_send,
+        "flush": checked_flush,
+        "on_time": checked_time,
+        **{name: _with_check(node, getattr(node, name)) for name in _ANYTHING},
+    }
+    for name, method in wrapped.items():
+        setattr(node, name, method)
+
+
+def _with_check(node: Node, method: Callable[..., Any]) -> Callable[..., Any]:
+    def checked(*args: Any, **kwargs: Any) -> Any:
+        result = method(*args, **kwargs)
+        node.check()
+        return result
+
+    return checked
 
 
 def check_packet(node: Node, sender: Address, packet: Packet, effects: list[Effect]) -> bool:

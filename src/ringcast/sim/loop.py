@@ -15,7 +15,7 @@ from collections.abc import Callable, Coroutine, Generator
 from contextvars import Context
 from typing import Any, TypeVar, TypeVarTuple
 
-from ringcast.sim.clock import Clock
+from ringcast.sim.clock import Clock, LocalClock
 
 T = TypeVar("T")
 Ts = TypeVarTuple("Ts")
@@ -27,6 +27,7 @@ class VirtualLoop(asyncio.AbstractEventLoop):
     """`complain` hears what nobody catches: the contexts that asyncio gives to an exception handler."""
 
     def __init__(self, clock: Clock, complain: Complain) -> None:
+        self.local = LocalClock()
         self._clock = clock
         self._complain = complain
         self._held: deque[asyncio.Handle] = deque()  # due while frozen
@@ -36,8 +37,23 @@ class VirtualLoop(asyncio.AbstractEventLoop):
 
     # ---- time
 
+    def now_ns(self) -> int:
+        """What the clock of this process shows."""
+        now_ns = self._clock.now_ns
+        return now_ns if self.local.is_true else self.local.local(now_ns)
+
     def time(self) -> float:
-        return self._clock.now_ns / 1e9
+        return self.now_ns() / 1e9
+
+    def set_rate(self, parts_per_million: int) -> None:
+        """The clock of this process goes wrong from now on, and what was planned by it with it."""
+        self.local.set_rate(self._clock.now_ns, parts_per_million)
+        self._clock.replan(self._run, self._due_ns)
+
+    def _due_ns(self, handle: asyncio.Handle) -> int:
+        if not isinstance(handle, asyncio.TimerHandle):
+            return self._clock.now_ns
+        return self.local.when(round(handle.when() * 1e9))
 
     def call_soon(
         self, callback: Callable[[*Ts], object], *args: *Ts, context: Context | None = None
@@ -54,7 +70,7 @@ class VirtualLoop(asyncio.AbstractEventLoop):
     def call_later(
         self, delay: float, callback: Callable[[*Ts], object], *args: *Ts, context: Context | None = None
     ) -> asyncio.TimerHandle:
-        return self._call_at_ns(self._clock.now_ns + round(delay * 1e9), callback, args, context)
+        return self._call_at_ns(self.now_ns() + round(delay * 1e9), callback, args, context)
 
     def call_at(
         self, when: float, callback: Callable[[*Ts], object], *args: *Ts, context: Context | None = None
@@ -65,7 +81,7 @@ class VirtualLoop(asyncio.AbstractEventLoop):
         self, when_ns: int, callback: Callable[..., object], args: tuple[Any, ...], context: Context | None
     ) -> asyncio.TimerHandle:
         handle = asyncio.TimerHandle(when_ns / 1e9, callback, args, self, context)
-        self._clock.at(when_ns, self._run, handle)
+        self._clock.at(when_ns if self.local.is_true else self.local.when(when_ns), self._run, handle)
         return handle
 
     def _timer_handle_cancelled(self, handle: asyncio.TimerHandle) -> None:

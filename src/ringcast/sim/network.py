@@ -16,6 +16,7 @@ from random import Random
 from ringcast.core import Channel, Loose, Packet, Run
 from ringcast.model import MIB, MS, SECOND
 from ringcast.sim.clock import Clock
+from ringcast.wire import Onlooker
 
 Socket = Callable[[bytes, bool], None]
 Snare = Callable[[str, str, Packet], bool]
@@ -111,13 +112,14 @@ class Path:
 class Network:
     """All paths between the members of one simulated world."""
 
-    def __init__(self, clock: Clock, seed: int | str, link: Link) -> None:
+    def __init__(self, clock: Clock, seed: int | str, link: Link, group: str = "sim") -> None:
         self.link = link
         self.sent = 0
         self.lost = 0
         self.snares: list[Snare] = []  # tests catch single packets with these
         self._clock = clock
         self._seed = seed
+        self.packet_of = Onlooker(group).packet_of  # what a frame says
         self._paths: dict[tuple[str, str], Path] = {}
         self._sockets: dict[str, Socket] = {}
 
@@ -135,10 +137,10 @@ class Network:
     def detach(self, name: str) -> None:
         self._sockets.pop(name, None)
 
-    def transmit(self, sender: str, to: str, packet: Packet, frame: bytes) -> None:
+    def transmit(self, sender: str, to: str, frame: bytes) -> None:
         path = self._paths.get((sender, to)) or self.path(sender, to)
         self.sent += 1
-        if path.is_cut or ((path.cut_kinds or self.snares) and self._is_caught(path, sender, to, packet)):
+        if path.is_cut or ((path.cut_kinds or self.snares) and self._is_caught(path, sender, to, frame)):
             self.lost += 1
             return
         clock, damage = self._clock, path.link.damage
@@ -149,7 +151,10 @@ class Network:
             arrives = path.spoil(frame) if damage else frame
             clock.at(clock.now_ns + travel_ns, self._arrive, to, arrives, arrives is not frame)
 
-    def _is_caught(self, path: Path, sender: str, to: str, packet: Packet) -> bool:
+    def _is_caught(self, path: Path, sender: str, to: str, frame: bytes) -> bool:
+        packet = self.packet_of(frame)
+        if packet is None:
+            return False
         if path.cut_kinds and kind_of(packet) in path.cut_kinds:
             return True
         return any(snare(sender, to, packet) for snare in self.snares)

@@ -10,17 +10,20 @@ from dataclasses import dataclass, field, replace
 from random import Random
 
 from ringcast.model import MS, SECOND, Config, profile
+from ringcast.runtime import OnExclusion
 from ringcast.sim.cluster import names_of
 from ringcast.sim.deaths import DEATH, draw_deaths, presence, survivable
 from ringcast.sim.faults import LASTING_KINDS, LIFE_FAULTS, LINK_CHANGES, MEMBER_FAULTS, PARTITIONS, Fault
 from ringcast.sim.network import Link
 from ringcast.sim.ordered_load import OrderedLoad, draw_ordered
 from ringcast.sim.renewals import draw_renewals
-from ringcast.sim.state_load import StateLoad, draw_state
+from ringcast.sim.stateful import StateLoad, draw_state
 from ringcast.sim.workload import Load
 
 FEWEST_FAULTS = 5
-WORKLOADS = ("mixed", "total", "state")
+# total: always sends in the one order, to random subsets too; state: everybody joins with the others' state, and half
+# of the seeds merge states; rejoin: who was excluded comes back as a new incarnation, half of the seeds with state.
+WORKLOADS = ("mixed", "total", "state", "rejoin")
 _DELIVERIES = 900  # about so many where nothing disturbs: enough to judge, and few enough for thousands of seeds
 _BEGINNING_AGAIN = tuple(kind for kind in LIFE_FAULTS if kind != DEATH)  # deaths are drawn for themselves
 _DIVIDING = ("split", "isolate", "one-way", "flap", "crash")  # what settles and merges the one order
@@ -40,7 +43,11 @@ class Options:
     faults: tuple[Fault, ...] = ()
     safety_ns: int = 10 * SECOND
     bound_ns: int = 5 * SECOND
-    workload: str = "mixed"  # "total": always sends in the one order, to random subsets too; "state": joins with state
+    workload: str = "mixed"  # see WORKLOADS
+
+    @property
+    def _has_state(self) -> bool:
+        return self.workload == "state" or (self.workload == "rejoin" and self.seed % 2 == 1)
 
     @property
     def ordered(self) -> OrderedLoad:
@@ -49,7 +56,12 @@ class Options:
     @property
     def state(self) -> StateLoad | None:
         """How applications hold their state, if they have one."""
-        return draw_state(self.seed, self.safety_ns) if self.workload == "state" and not self.fixed else None
+        return draw_state(self.seed, self.safety_ns) if self._has_state and not self.fixed else None
+
+    @property
+    def on_exclusion(self) -> OnExclusion:
+        """What a member does that the others went on without."""
+        return "rejoin" if self.workload == "rejoin" else "merge"
 
     def without_fault(self, index: int) -> Options:
         return replace(self, faults=self.faults[:index] + self.faults[index + 1 :])
@@ -64,7 +76,7 @@ def draw(seed: int, members: tuple[int, int] = (2, 7), *, fixed: bool = False, w
     faults = _faults(random, names_of(count), () if fixed else _BEGINNING_AGAIN, safety_ns)
     if workload == "total":
         faults = (*faults, *_dividing(random, names_of(count), safety_ns))
-    elif workload == "state":
+    elif workload in ("state", "rejoin"):
         config = replace(config, self_delivery=True)  # or members that read the same would hold different states
         faults = (*faults, *draw_renewals(seed, names_of(count), safety_ns))
     options = Options(

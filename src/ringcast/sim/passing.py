@@ -21,6 +21,7 @@ class Passing:
     """The clock of a world, and what its processes complained about."""
 
     def __init__(self, clock: Clock) -> None:
+        self.is_passing = False
         self.is_over = False  # the world ends: nobody listens to complaints any more
         self._clock = clock
         self._complaints: list[tuple[str, BaseException | None, str]] = []
@@ -33,9 +34,11 @@ class Passing:
         """Let things happen up to this moment, or until `done`; True if it is."""
         outer = sys.get_asyncgen_hooks()
         sys.set_asyncgen_hooks(None, _end_generator)
+        self.is_passing = True
         try:
             return self._step(until_ns, done)
         finally:
+            self.is_passing = False
             sys.set_asyncgen_hooks(*outer)
 
     def _step(self, until_ns: int, done: Callable[[], bool] | None) -> bool:

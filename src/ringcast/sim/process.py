@@ -1,7 +1,9 @@
-"""A simulated process with a user's application in it: a real Group on a virtual loop and the simulated network.
+"""A simulated process with an application in it: a real Group on a virtual loop and the simulated network.
 
-The application object is made anew for each process, so one that starts again after a crash has no memory of before.
-If it has `get_state`, `set_state` and `merge_state`, they are the state hooks of `ringcast.join`.
+It joins with `ringcast.join`'s own way in, or has its place in a fixed view. After every fact that goes into its node
+the invariants are checked (invariants.py). The application object is made anew for each process, so one that starts
+again after a crash has no memory of before. If it has `get_state`, `set_state` and `merge_state`, they are the state
+hooks of `ringcast.join`.
 Not the world: who is cut off from whom, and how time passes, is decided there.
 """
 
@@ -9,21 +11,33 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Awaitable, Callable
+from dataclasses import replace
 from inspect import iscoroutinefunction
 from pathlib import Path
 from random import Random
 from typing import Any, Literal, Protocol
 
-from ringcast.model import Address, Config, Mark
-from ringcast.runtime import Done, Group, Joining, MarkStore, OnExclusion, Place
-from ringcast.sim.clock import Clock
+from ringcast.core import Node
+from ringcast.model import Address, Config, Event, Kind, Mark, View
+from ringcast.runtime import (
+    Done,
+    Driver,
+    Entry,
+    Group,
+    Joining,
+    MarkStore,
+    OnExclusion,
+    Place,
+    enter_fixed,
+)
+from ringcast.sim.clock import Clock, LocalClock
+from ringcast.sim.invariants import watch
 from ringcast.sim.loop import VirtualLoop
 from ringcast.sim.network import Network
 from ringcast.sim.transport import SimulatedTransport, WorldDiscovery
 from ringcast.trace import Header, MemoryRecorder, Recorder, RecordingOptions
 
 JOIN_SECONDS = 60.0
-RECEIVE_BUFFER = 1 << 20
 SYNC_SECONDS = 0.004  # until what is written outlives the process
 
 
@@ -44,7 +58,7 @@ class Surroundings(Protocol):
     seed: int | str
     clock: Clock
     network: Network
-    config: Config
+    multicasts: bool
     on_exclusion: OnExclusion
     partitioning: Partition
     observers: tuple[str, ...]
@@ -57,6 +71,11 @@ class Surroundings(Protocol):
 
     def next_incarnation(self, name: str) -> int: ...
 
+    def config_of(self, name: str) -> Config: ...
+
+    def ended(self, process: Process, error: BaseException | None) -> None:
+        """Its main task is over, by itself."""
+
     def complain(self, who: str, error: BaseException | None, words: str) -> None: ...
 
 
@@ -66,17 +85,29 @@ class Process:
     beats_itself = True
     contains_faults = False
 
-    def __init__(self, world: Surroundings, name: str, make_app: MakeApp, expect: int) -> None:
+    def __init__(
+        self, world: Surroundings, name: str, make_app: MakeApp, expect: int, fixed: View | None = None
+    ) -> None:
+        """`fixed`: its place is in this view, which nobody changes."""
         self.name = name
         self.app: Any = _FunctionApp(make_app) if iscoroutinefunction(make_app) else make_app()  # type: ignore[call-arg]
         self.group: Group | None = None
         self.is_frozen = False
+        self.clock_rate = 0  # parts per million that its clock gains or loses
         self.is_over = False
         self.loop = VirtualLoop(world.clock, self._complain)  # type: ignore[abstract]  # without sockets on purpose
         self._world = world
+        self._fixed = fixed
         self._mine: list[MemoryRecorder] = []
-        config = world.config
-        transport = SimulatedTransport(world.network, name, config.frame_bytes, RECEIVE_BUFFER, self.check)
+        config = world.config_of(name)
+        transport = SimulatedTransport(
+            world.network,
+            name,
+            config.frame_bytes,
+            config.receive_buffer_bytes,
+            _nothing,
+            multicasts=world.multicasts,
+        )
         self.transport = transport
         self.place = Place(
             world.group,
@@ -97,19 +128,30 @@ class Process:
             primary_mark=None if world.marks is None else Path(name),
             quorum=world.quorum,
             host=self,
+            entry=_Watched(),
         )
         self.main = self.loop.create_task(self._live(), name=name)
         self.main.add_done_callback(self._ended)
 
     async def _live(self) -> None:
-        async with Joining(self.place) as group:
-            self.group = group
+        group = self.group = await (Joining(self.place) if self._fixed is None else self._enter_fixed(self._fixed))
+        try:
             await self.app.run(group)
+        except GeneratorExit:  # Nobody holds this world any more; there is no loop on which it could leave.
+            raise
+        except BaseException:
+            await group.leave()
+            raise
+        await group.leave()
+
+    async def _enter_fixed(self, view: View) -> Group:
+        place = self.place
+        me = next(member for member in view.members if member.name == self.name)
+        return await enter_fixed(place.group, me, view, place.transport, place.config, None, self, place.entry)
 
     def _ended(self, task: asyncio.Task[None]) -> None:
         self.is_over = True
-        if not task.cancelled() and task.exception() is not None:
-            self._world.complain(self.name, task.exception(), "its application ended with an error")
+        self._world.ended(self, None if task.cancelled() else task.exception())
 
     def _complain(self, context: dict[str, Any]) -> None:
         self._world.complain(self.name, context.get("exception"), str(context.get("message")))
@@ -117,7 +159,7 @@ class Process:
     # ---- what a Host gives
 
     def now_ns(self) -> int:
-        return self._world.clock.now_ns
+        return self.loop.now_ns()
 
     def incarnation(self) -> int:
         return self._world.next_incarnation(self.name)
@@ -128,7 +170,7 @@ class Process:
     def recorder(self, me: Address, group: str, config: Config, to: RecordingOptions | None) -> Recorder:
         seed = self._world.seed
         header = Header.of(me, group, config, seed=seed if isinstance(seed, int) else None)
-        recorder = MemoryRecorder(header, self.now_ns())
+        recorder = _TrueTime(header, self._world.clock, self.loop.local)
         self._mine.append(recorder)
         self._world.recorders.append(recorder)
         return recorder
@@ -136,6 +178,32 @@ class Process:
     def marks(self, path: Path, group: str, name: str) -> MarkStore:
         assert self._world.marks is not None
         return _Marks(self._world.marks, name, self.loop)
+
+    # ---- who it is
+
+    @property
+    def driver(self) -> Driver:
+        """Of the incarnation of the day."""
+        driver = self.place.entry.driver
+        assert driver is not None, f"{self.name} has not begun"
+        return driver
+
+    @property
+    def addresses(self) -> list[Address]:
+        """Of all its incarnations."""
+        return [recorder.header.member for recorder in self._mine]
+
+    @property
+    def has_begun(self) -> bool:
+        return self.place.entry.driver is not None
+
+    @property
+    def node(self) -> Node:
+        return self.driver.node
+
+    @property
+    def address(self) -> Address:
+        return self.node.me
 
     # ---- life
 
@@ -150,10 +218,16 @@ class Process:
             return False
         return node.group.is_idle and node.peers.is_idle and node.order.is_idle
 
-    def check(self) -> None:
-        """The invariants of every machine in the node."""
-        if self.place.entry.driver is not None:
-            self.place.entry.driver.node.check()
+    def leave(self) -> None:
+        """Go in good order; the process ends when it is out. One that is in no group yet gives its join up."""
+        if self.group is None:
+            self.main.cancel()
+        else:
+            self.loop.create_task(self._leave(self.group))
+
+    async def _leave(self, group: Group) -> None:
+        await group.leave()
+        self.main.cancel()
 
     def crash(self) -> None:
         """Gone, with its memory: nothing of it runs any more, not even a `finally`."""
@@ -161,7 +235,12 @@ class Process:
         self.loop.die()
         self.transport.close()
         for recorder in self._mine:
-            recorder.close(self.now_ns(), "crashed")
+            recorder.close(self._world.clock.now_ns, "crashed")
+
+    def set_clock_rate(self, parts_per_million: int) -> None:
+        """Its clock gains, or below zero loses, so many microseconds per second."""
+        self.clock_rate = parts_per_million
+        self.loop.set_rate(parts_per_million)
 
     def freeze(self) -> None:
         self.is_frozen = True
@@ -183,6 +262,41 @@ class Process:
         for task in self.loop.unfinished():
             if task is not current:
                 task.cancel()
+
+
+class _Watched(Entry):
+    """Every incarnation's node is checked after whatever goes into it."""
+
+    def hold(self, driver: Driver) -> None:
+        watch(driver.node)
+        super().hold(driver)
+
+
+class _TrueTime(MemoryRecorder):
+    """Recordings are in the time of the world, also where the clock of the process is wrong."""
+
+    def __init__(self, header: Header, clock: Clock, local: LocalClock) -> None:
+        super().__init__(header, clock.now_ns)
+        self._clock = clock
+        self._local = local
+        self._keep = self.events.append
+        self.append = self._append
+
+    def _append(self, event: Event) -> None:
+        self._keep(event if self._local.is_true else self._in_true_time(event))
+
+    def _in_true_time(self, event: Event) -> Event:
+        now_ns, other = self._clock.now_ns, event.other
+        if event.kind is Kind.WAIT_START and other:  # a limit; the rate may change before it comes
+            other = max(self._local.when(other), now_ns + other - event.t_ns)
+        return replace(event, t_ns=now_ns, other=other)
+
+    def close(self, t_ns: int, how: str = "ended") -> None:
+        super().close(self._clock.now_ns, how)
+
+
+def _nothing() -> None:
+    pass
 
 
 class _FunctionApp:

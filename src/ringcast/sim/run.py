@@ -8,6 +8,7 @@ What went wrong is told in sentences, each with the word for what failed in fron
 
 from __future__ import annotations
 
+import logging
 import traceback
 from collections import Counter
 from collections.abc import Iterator
@@ -21,8 +22,9 @@ from ringcast.model import MS, SECOND, Kind, ViewId
 from ringcast.sim.cluster import Cluster
 from ringcast.sim.contents import strange_contents
 from ringcast.sim.options import Options
-from ringcast.sim.ordered_load import OrderedWorkload
+from ringcast.sim.stateful import StatefulWorkload
 from ringcast.sim.storms import storms
+from ringcast.sim.verdict import Broke
 from ringcast.sim.workload import Workload
 
 STABLE_NS = 1 * SECOND  # so long nothing may wait and no view may change before the liveness phase counts as over
@@ -86,6 +88,8 @@ def simulate(options: Options, record: Path | None = None) -> Outcome:
 def run_world(options: Options, record: Path | None = None) -> tuple[Outcome, Cluster]:
     """The same, and the world as it ended, for those who want to tell its story."""
     outcome = Outcome(options.seed, options.members, workload=options.workload)
+    workload = Workload(options.load, options.ordered, options.safety_ns + _LOAD_AFTER_HEAL_NS)
+    stateful = None if options.state is None else StatefulWorkload(workload, options.state)
     cluster = Cluster(
         options.members,
         seed=options.seed,
@@ -93,67 +97,82 @@ def run_world(options: Options, record: Path | None = None) -> tuple[Outcome, Cl
         link=options.link,
         multicasts=options.multicasts,
         fixed=options.fixed,
-        state=options.state,
+        make_app=workload.make_app if stateful is None else stateful.make_app,
+        on_exclusion=options.on_exclusion,
     )
+    log = logging.getLogger("ringcast")
+    was_disabled, log.disabled = log.disabled, True  # What members log is about a simulated world.
     try:
-        _live_through(cluster, options, outcome)
+        _live_through(cluster, options, outcome, workload)
+        if stateful is not None:
+            _judge_states(cluster, outcome, stateful)
     except Exception as error:  # an invariant of ours broke; the recordings up to here may say more
-        where = traceback.extract_tb(error.__traceback__)[-1]
-        what = str(error).partition("\n")[0]  # A sentence is one line; pytest adds its own to an assertion.
-        outcome.sentences.append(f"check: {type(error).__name__} in {where.name} (line {where.lineno}): {what}")
+        outcome.sentences.append(f"check: {_in_words(error)}")
     cluster.close_all()
+    log.disabled = was_disabled
     _judge(cluster, outcome)
     if record is not None:
         cluster.write_recordings(record)
     return outcome, cluster
 
 
-def _live_through(cluster: Cluster, options: Options, outcome: Outcome) -> None:
+def _in_words(error: Exception) -> str:
+    """What was raised, where; in one line, because pytest adds lines of its own to an assertion."""
+    origin = error.__cause__ if isinstance(error, Broke) and error.__cause__ is not None else error
+    where = traceback.extract_tb(origin.__traceback__)[-1]
+    what = str(origin).partition("\n")[0]
+    return f"{type(origin).__name__} in {where.name} (line {where.lineno}): {what}"
+
+
+def _judge_states(cluster: Cluster, outcome: Outcome, stateful: StatefulWorkload) -> None:
+    succession = stateful.succession
+    for process, error, at_ns in cluster.refused:
+        if process.node.has_group:
+            succession.note_refusal(process.address, str(error), process.node.view, at_ns)
+    outcome.sentences += [f"state: {sentence}" for sentence in succession.strange()]
+    outcome.states = dict(sorted(succession.counts.items()))
+
+
+def _live_through(cluster: Cluster, options: Options, outcome: Outcome, workload: Workload) -> None:
     heal_ns = outcome.safety_ns = options.safety_ns
-    workload = Workload(cluster, options.load, until_ns=heal_ns + _LOAD_AFTER_HEAL_NS)
-    ordered = OrderedWorkload(cluster, options.ordered, until_ns=heal_ns + _LOAD_AFTER_HEAL_NS)
-    begin = cluster.on_start = ordered.beside(workload.begin)
-    for name in cluster.names:
-        begin(name)
     for fault in options.faults:
         cluster.faults.plan(fault)
-    cluster.clock.run_until(heal_ns)
+    cluster.run_to(heal_ns)
     cluster.start_missing()  # their joins must end too
     is_poor = options.bound_ns > 2 * MORE_NS and _deliveries(cluster) < ENOUGH
     if is_poor:
         workload.extend(MORE_NS)
     cluster.heal(options.bound_ns)
     if is_poor:
-        cluster.clock.run_until(workload.until_ns - SECOND)  # while everybody still sends
+        cluster.run_to(workload.until_ns - SECOND)  # while everybody still sends
         if _deliveries(cluster) < LEAST:
-            workload.hurry(_LAST_NS)
+            workload.hurry(cluster, _LAST_NS)
     outcome.is_settled = _settle(cluster, options, outcome, workload.until_ns)
     outcome.living = len(list(cluster.alive()))
     seconds = options.bound_ns / SECOND
     outcome.sentences += [f"liveness: {what} {seconds:g} s after the heal" for what in _unfinished(cluster)]
-    strange = strange_contents(cluster, workload.ledger, is_complete=options.fixed)
-    strange += ordered.strange(is_complete=options.fixed)
+    strange = strange_contents(cluster, is_complete=options.fixed)
     outcome.sentences += [f"contents: {sentence}" for sentence in strange]
-    if cluster.keeping is not None:
-        outcome.sentences += [f"state: {sentence}" for sentence in cluster.keeping.strange(heal_ns)]
-        outcome.states = dict(sorted(cluster.keeping.succession.counts.items()))
-    outcome.sentences += [f"lost: {member.address}: {member.lost}" for member in cluster.alive() if member.lost]
+    if options.on_exclusion == "merge":
+        outcome.sentences += [
+            f"lost: {process.address}: {app.lost}" for process, app in cluster.applications() if app.lost
+        ]
 
 
 def _settle(cluster: Cluster, options: Options, outcome: Outcome, load_until_ns: int) -> bool:
     """Let time pass until everything has been at rest for a while, at most until the bound."""
     clock = cluster.clock
     end_ns = options.safety_ns + options.bound_ns
-    clock.run_until(min(end_ns, load_until_ns))
+    cluster.run_to(min(end_ns, load_until_ns))
     rest, since_ns = _rest(cluster), clock.now_ns
     while clock.now_ns < end_ns:
-        clock.run_until(min(end_ns, clock.now_ns + _LOOK_EVERY_NS))
+        cluster.run_to(min(end_ns, clock.now_ns + _LOOK_EVERY_NS))
         before, rest = rest, _rest(cluster)
         if rest is None or rest != before:
             since_ns = clock.now_ns
         elif clock.now_ns - since_ns >= STABLE_NS:
             cluster.note_heal(None, bound_ns=1)  # before the bound: what must hold from then on holds from here on
-            clock.run_until(clock.now_ns + MS)
+            cluster.run_for(MS)
             break
     outcome.settled_ns = since_ns - options.safety_ns
     return rest is not None

@@ -30,8 +30,8 @@ from ringcast.sim.options import Options
 from ringcast.sim.planted import CANDIDATES, KNOWN, plant
 from ringcast.sim.run import simulate
 from ringcast.sim.story import tell
-from ringcast.sim.units import as_ns, runs_of
-from ringcast.sim.workload import Load, payload_of
+from ringcast.sim.units import as_ns, payload_of, runs_of
+from ringcast.sim.workload import Load
 from ringcast.sim.written import fault_of, fields_of, options_of
 
 _FOREVER_NS = 1 << 62
@@ -92,7 +92,7 @@ class Stage:
         self._sent[name] = last = first + int(count) - 1
         payloads = [payload_of(name, number, int(size)) for number in range(first, last + 1)]
         self.cluster.send(name, *payloads, to=to.split(",") if to else ())
-        waiting = len(self.cluster[name].application.outbox)
+        waiting = len(self.cluster.application(name).outbox)
         yield f"{name} sent {runs_of(list(range(first, last + 1 - min(waiting, int(count)))))}" + (
             f", {waiting} wait" if waiting else ""
         )
@@ -160,7 +160,7 @@ class Stage:
 
     def do_read(self, *names: str) -> Iterator[str]:
         for name in names or self.cluster.names:
-            application = self.cluster[name].application
+            application = self.cluster.application(name)
             for what, read in (("from", application.multicasts), ("privately from", application.private)):
                 for sender, payloads in read.items():
                     numbers = [int(payload.split(b":")[1]) for payload in payloads]
@@ -185,10 +185,10 @@ class Stage:
 
     def do_drops(self, *names: str) -> Iterator[str]:
         for name in names or self.cluster.names:
-            for reason, count in sorted(self.cluster[name].drops.items()):
+            for reason, count in sorted(self.cluster[name].driver.drops.items()):
                 yield f"{name} dropped {count}: {reason}"
-            if self.cluster[name].lost:
-                yield f"{name} is lost: {self.cluster[name].lost}"
+            if self.cluster.application(name).lost:
+                yield f"{name} is lost: {self.cluster.application(name).lost}"
 
     def do_judge(self) -> Iterator[str]:
         self.cluster.close_all()

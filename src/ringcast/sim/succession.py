@@ -7,19 +7,18 @@ What must be equal, and no more than that:
 - the states of members that had the same state when they read one view, and went on to the next one together: they
   read the same messages in between (G5). Together: not as different sides of a merge, each of which ends for itself.
 
-After a partition the sides' states differ, and stay different after the merge: nobody makes one of them here.
-A reason for having no state must be true: who is told that nobody has it is in no view with one who long had; and where
-nothing is wrong any more, parts do not fail to come.
+After a partition the sides' states differ, and stay different after the merge, unless the applications make one of
+them: then all hold the same one behind the view of the merge.
+A reason for having no state must be true: who is told that nobody has it is in no view with one who long had.
 """
 
 from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterator
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from itertools import pairwise
 
-from ringcast.core import AwaitState
 from ringcast.model import SECOND, Address, View, ViewId
 
 NOBODY_HAS_IT = "nobody in the view has the state"
@@ -27,11 +26,20 @@ LONG_NS = 3 * SECOND  # longer than a roll call, in which whoever leads hears wh
 
 
 @dataclass(frozen=True, slots=True)
+class Cut:
+    """Whose state it is, as of which view."""
+
+    provider: Address
+    view: ViewId
+
+
+@dataclass(frozen=True, slots=True)
 class Stand:
-    """The state with which an application read a view."""
+    """The state with which an application read a view, and the one with which it went on."""
 
     view: View
     digest: str
+    then: str
 
 
 @dataclass(slots=True)
@@ -40,19 +48,19 @@ class Succession:
 
     stands: dict[Address, list[Stand]] = field(default_factory=dict)
     counts: Counter[str] = field(default_factory=Counter)
-    _got: list[tuple[Address, AwaitState, str]] = field(default_factory=list)
+    _got: list[tuple[Address, Cut, str]] = field(default_factory=list)
     _founders: list[Address] = field(default_factory=list)
     _since_ns: dict[Address, int] = field(default_factory=dict)  # who has a state, since when
-    _silences: list[tuple[Address, int]] = field(default_factory=list)  # whose patience ended, and when it began
+    _merges: dict[ViewId, list[str]] = field(default_factory=dict)  # who merged the states behind a view
+    _merged: dict[ViewId, dict[str, Address]] = field(default_factory=dict)  # what was held then, and by whom first
     _untrue: list[str] = field(default_factory=list)
 
     # ---- notes
 
-    def note_state(self, member: Address, cut: AwaitState | None, digest: str, replaced: int, now_ns: int) -> None:
+    def note_state(self, member: Address, cut: Cut | None, digest: str, now_ns: int) -> None:
         """It has the state now: its provider's, or (None) that of a group that it founded."""
         self._since_ns[member] = now_ns
         self.counts["founded" if cut is None else "loaded"] += 1
-        self.counts["replaced"] += replaced
         if cut is None:
             self._founders.append(member)
         else:
@@ -62,12 +70,30 @@ class Succession:
         """Its application read this view. What it reads before the cut of its state is history, no state."""
         cut = next((cut for who, cut, _ in self._got if who == member), None)
         if cut is None or view.id >= cut.view or member in self.stands:
-            self.stands.setdefault(member, []).append(Stand(view, digest))
+            self.stands.setdefault(member, []).append(Stand(view, digest, digest))
+
+    def note_merge(self, view: ViewId, by: Address, sides: tuple[tuple[Address, ...], ...]) -> None:
+        """Somebody makes one state of those of the sides."""
+        self.counts["merges"] += 1
+        self._merges.setdefault(view, []).append(f"{by} for {len(sides)} sides")
+
+    def note_merged(self, member: Address, view: ViewId, digest: str) -> None:
+        """It holds the merged state: that is its state at this view, whatever it was before."""
+        self.counts["merged"] += 1
+        self._merged.setdefault(view, {}).setdefault(digest, member)
+        stands = self.stands.setdefault(member, [])
+        if not stands or stands[-1].view.id != view:
+            self._untrue.append(f"{member} got the merged state of {view}, which it did not read last")
+        else:
+            stands[-1] = replace(stands[-1], then=digest)
+
+    def note_apart(self, view: ViewId) -> None:
+        self.counts["apart"] += 1
 
     def note_refusal(self, member: Address, why: str, view: View, now_ns: int) -> None:
         """It will have no state, for this reason."""
         self.counts["refused"] += 1
-        if why != NOBODY_HAS_IT:
+        if NOBODY_HAS_IT not in why:
             return
         for other in view.members:
             if other in self._since_ns and now_ns - self._since_ns[other] >= LONG_NS:
@@ -77,25 +103,19 @@ class Succession:
         """What it got is no state, although it was told that it is whole."""
         self._untrue.append(f"{member} got what is no state, as if it were one: {what}")
 
-    def note_silence(self, member: Address, since_ns: int) -> None:
-        """No part came for too long."""
-        self._silences.append((member, since_ns))
-
     # ---- the verdict
 
-    def strange(self, heal_ns: int) -> Iterator[str]:
+    def strange(self) -> Iterator[str]:
         """A sentence for each state that cannot be true, and for each reason."""
         yield from self._strange_gifts()
         yield from self._strange_founders()
         yield from self._strange_passages()
+        yield from self._strange_merges()
         yield from self._untrue
-        for member, since_ns in self._silences:
-            if since_ns >= heal_ns:
-                yield f"{member} gave its state up, although nothing was wrong while it waited"
 
     def _strange_gifts(self) -> Iterator[str]:
         for joiner, cut, got in self._got:
-            had = [stand.digest for stand in self.stands.get(cut.provider, []) if stand.view.id == cut.view]
+            had = [stand.then for stand in self.stands.get(cut.provider, []) if stand.view.id == cut.view]
             if had != [got]:
                 yield f"{joiner} got a state for {cut.view} that {cut.provider} did not have there"
 
@@ -105,11 +125,16 @@ class Succession:
             if first is not None and len(first.members) > 1:
                 yield f"{founder} began with a state of its own in {first.id}, where others were before it"
 
+    def _strange_merges(self) -> Iterator[str]:
+        for view, held in self._merged.items():
+            if len(held) > 1:
+                yield f"after the merge into {view} {' and '.join(map(str, held.values()))} hold different states"
+
     def _strange_passages(self) -> Iterator[str]:
         first: dict[tuple[ViewId, ViewId, tuple[Address, ...], str], tuple[Address, str]] = {}
         for member, stands in self.stands.items():
             for before, after in pairwise(stands):
-                passage = (before.view.id, after.view.id, _side_of(member, after.view), before.digest)
+                passage = (before.view.id, after.view.id, _side_of(member, after.view), before.then)
                 other, digest = first.setdefault(passage, (member, after.digest))
                 if digest != after.digest:
                     yield (

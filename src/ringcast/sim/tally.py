@@ -9,19 +9,21 @@ part of another state in it is noticed.
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from collections.abc import Iterable
+from dataclasses import dataclass, field, replace
 from hashlib import blake2b
 
 import msgspec
 
-from ringcast.core import Channel, Deliver, Dequeue
-from ringcast.model import Address
+from ringcast.model import Address, ViewId
+
+NOBODY = Address("", 0, "")
 
 _Sender = tuple[str, int, str, int, bytes]  # an address, how many, their hash
 _HASH_BYTES = 8
 
 
-@dataclass(slots=True)
+@dataclass(slots=True, order=True)
 class Count:
     """So many messages in this order."""
 
@@ -39,14 +41,10 @@ class Tally:
     by_sender: dict[Address, Count] = field(default_factory=dict)
     in_order: Count = field(default_factory=Count)
 
-    def read(self, delivery: Deliver) -> None:
-        """The application read this."""
-        if delivery.channel is not Channel.GROUP:
-            return
-        if isinstance(delivery, Dequeue):
-            self.in_order.add(delivery.payloads)
-        else:
-            self.by_sender.setdefault(delivery.origin, Count()).add(delivery.payloads)
+    def read(self, sender: Address, payloads: list[bytes], *, in_order: bool = False) -> None:
+        """The application read these messages of the group."""
+        count = self.in_order if in_order else self.by_sender.setdefault(sender, Count())
+        count.add(payloads)
 
     @property
     def digest(self) -> str:
@@ -62,6 +60,35 @@ class Tally:
         return msgspec.msgpack.encode((senders, self.in_order.number, self.in_order.hash))
 
 
+def merged(tallies: Iterable[Tally]) -> Tally:
+    """One of many: of each sender the longest, whatever the order of the sides."""
+    by_sender: dict[Address, Count] = {}
+    in_order: list[Count] = []
+    for tally in tallies:
+        in_order.append(tally.in_order)
+        for sender, count in tally.by_sender.items():
+            by_sender[sender] = max(by_sender.get(sender, Count()), count)
+    longest = max(in_order)
+    return Tally({sender: replace(count) for sender, count in by_sender.items()}, replace(longest))
+
+
+def written_state(who: Address | None, view: ViewId, tally: Tally, padding: int = 0) -> bytes:
+    """A tally with whose it is (None: it was made of many), and the view at which it was cut."""
+    head = msgspec.msgpack.encode((who or NOBODY, view))
+    return len(head).to_bytes(2, "little") + head + tally.written(padding)
+
+
+def read_state(text: bytes) -> tuple[Address, ViewId, Tally]:
+    """What `written_state` gave; ValueError if it is anything else."""
+    end = 2 + int.from_bytes(text[:2], "little")
+    try:
+        who, view = _head_decoder.decode(text[2:end])
+    except msgspec.DecodeError as error:
+        raise ValueError(f"a state without its head: {error}") from None
+    return who, view, read_tally(text[end:])
+
+
+_head_decoder = msgspec.msgpack.Decoder(tuple[Address, ViewId])
 _decoder = msgspec.msgpack.Decoder(tuple[list[_Sender], int, bytes])
 
 

@@ -1,7 +1,7 @@
 """The simulated network as a transport: frames between the names of a world, with whatever goes wrong in between.
 
 What comes beyond the receive buffer is lost, as in a kernel: a frozen process reads nothing.
-Damaged frames never reach the codec (decision 0054). What a frame says is not looked at here.
+Damaged frames never reach the driver (decision 0054).
 """
 
 from __future__ import annotations
@@ -9,17 +9,15 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Sequence
 from functools import cache
 
-from ringcast.core import AskView, Loose
 from ringcast.errors import TransportError
 from ringcast.sim.network import Network
 from ringcast.transport import Counters, Endpoint, Inbox, OnFrames, OnWritable
 
 PREFIX = "mem:"
+CLOSED = "the process has ended"
 CUT = "cut by the process itself"
 DAMAGED = "damaged on the way"
 OVERFLOW = "receive queue full"
-
-_UNREAD = Loose(AskView())  # the network can catch packets by what they say; frames of real drivers are only bytes
 
 
 def endpoint_of(name: str) -> Endpoint:
@@ -35,14 +33,21 @@ class SimulatedTransport:
     """A Transport (see `ringcast.transport`). `after` is called after every batch that the driver was given."""
 
     def __init__(
-        self, network: Network, name: str, max_frame: int, buffer_bytes: int, after: Callable[[], None]
+        self,
+        network: Network,
+        name: str,
+        max_frame: int,
+        buffer_bytes: int,
+        after: Callable[[], None],
+        *,
+        multicasts: bool = False,
     ) -> None:
         self.on_writable: OnWritable | None = None
         self.counters = Counters()
         self.local = endpoint_of(name)
         self.max_frame = max_frame
         self.receive_buffer = buffer_bytes
-        self.multicasts = False
+        self.multicasts = multicasts
         self.overflows = 0
         self._network = network
         self._name = name
@@ -67,6 +72,7 @@ class SimulatedTransport:
         return self.cast((to,), (frame,)) == 1
 
     def cast(self, to: Sequence[Endpoint], frames: Sequence[bytes]) -> int:
+        assert max(map(len, frames)) <= self.max_frame, (max(map(len, frames)), self.max_frame)
         for endpoint in to:
             if not self._is_open or endpoint in self._blocked:
                 self.counters.lose(CUT, len(frames))
@@ -74,7 +80,7 @@ class SimulatedTransport:
             for frame in frames:
                 self.counters.frames_out += 1
                 self.counters.bytes_out += len(frame)
-                self._network.transmit(self._name, name_at(endpoint), _UNREAD, frame)
+                self._network.transmit(self._name, name_at(endpoint), frame)
         return len(frames)
 
     def send_aside(self, to: Endpoint, frame: bytes) -> bool:
@@ -92,7 +98,12 @@ class SimulatedTransport:
     # ---- what arrives
 
     def _arrive(self, frame: bytes, is_damaged: bool) -> None:
-        if not self._is_open or is_damaged:
+        if not self._is_open:
+            self.counters.lose(CLOSED)
+        elif is_damaged:
+            self._network.packet_of(
+                frame
+            )  # the decoder must stand anything; then a checksum catches it (decision 0054)
             self.counters.lose(DAMAGED)
         elif not self._inbox.has_room(frame):
             self.overflows += 1

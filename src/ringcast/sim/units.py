@@ -1,10 +1,16 @@
-"""Numbers as people write them in scenario files: times with a unit, runs of seqnos."""
+"""Numbers as people write them in scenario files, times with a unit, runs of seqnos; and payloads that say theirs."""
 
 from __future__ import annotations
 
 from ringcast.errors import UsageError
 
 _UNITS = {"ns": 1, "us": 1_000, "ms": 1_000_000, "s": 1_000_000_000}
+
+
+def payload_of(sender: str, number: int, size: int) -> bytes:
+    """Message `number` of a sender, as long as asked or as its own name needs."""
+    head = f"{sender}:{number}:".encode()
+    return head + bytes(range(256)) * (max(0, size - len(head)) // 256) + bytes(max(0, size - len(head)) % 256)
 
 
 def as_ns(text: str) -> int:

@@ -1,19 +1,27 @@
-"""What the applications of a simulated run do: they send, at a pace, to the group or to some of its members.
+"""What the programs of a simulated run do: they send, at a pace, to the group or to some of its members.
 
 Each payload names its sender and its number, so that a reader's contents can be held against what was sent. A sender
-is a user that awaits its sends: while too many wait for room it makes no new ones.
+is a user that awaits its sends: while too many wait for room it makes no new ones. Some of its sends have a limit of
+their own, and some are in the one order (ordered_load.py).
 """
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field, replace
+import asyncio
+from contextlib import suppress
+from dataclasses import dataclass, replace
 from random import Random
 
-from ringcast.model import SECOND, Address
+from ringcast.model import Address
+from ringcast.runtime import Group
+from ringcast.sim.application import Application, Outbound
 from ringcast.sim.cluster import Cluster
-from ringcast.sim.member import Member
+from ringcast.sim.ordered_load import OrderedLoad, ordered_message
+from ringcast.sim.units import payload_of
 
 MOST_WAITING = 8
+LIMITS = (0.02, 0.2, 1.0)  # seconds that a send may wait, of those that may not wait for long
+LIMITED_SHARE = 0.1
 
 
 @dataclass(frozen=True, slots=True)
@@ -26,75 +34,137 @@ class Load:
     burst: int = 1  # messages that are sent together
 
 
-def payload_of(sender: str, number: int, size: int) -> bytes:
-    """Message `number` of a sender, as long as asked or as its own name needs."""
-    head = f"{sender}:{number}:".encode()
-    return head + bytes(range(256)) * (max(0, size - len(head)) // 256) + bytes(max(0, size - len(head)) % 256)
-
-
-@dataclass(slots=True)
-class Ledger:
-    """Everything that was given to a member to be sent: to the group, and on each stream."""
-
-    multicasts: dict[Address, list[bytes]] = field(default_factory=dict)
-    private: dict[tuple[Address, Address], list[bytes]] = field(default_factory=dict)
-
-    def note(self, sender: Address, to: tuple[Address, ...], payload: bytes) -> None:
-        if not to:
-            self.multicasts.setdefault(sender, []).append(payload)
-        for peer in to:
-            self.private.setdefault((sender, peer), []).append(payload)
-
-
 class Workload:
-    """Lets every member of a cluster send until a given moment."""
+    """Lets every process send until a given moment of the world's time."""
 
-    def __init__(self, cluster: Cluster, load: Load, until_ns: int) -> None:
-        self.ledger = Ledger()
-        self._cluster = cluster
-        self._load = load
+    def __init__(self, load: Load, ordered: OrderedLoad, until_ns: int) -> None:
+        self.load = load
+        self.ordered = ordered
         self.until_ns = until_ns
+        self._ordered_until_ns = until_ns
         self._numbers: dict[str, int] = {}
+
+    def make_app(self, cluster: Cluster, name: str) -> Talker:
+        return Talker(cluster, name, self)
+
+    def number(self, what: str) -> int:
+        """Of the next message of this kind, whichever process of that name sends it."""
+        self._numbers[what] = self._numbers.get(what, 0) + 1
+        return self._numbers[what]
+
+    def goes_on(self, cluster: Cluster) -> bool:
+        return cluster.clock.now_ns < self.until_ns
+
+    def orders(self, cluster: Cluster) -> bool:
+        return cluster.clock.now_ns < self._ordered_until_ns
 
     def extend(self, more_ns: int, faster: int = 2) -> None:
         """Go on for longer and so many times as fast: the faults let little through, or few are left."""
         self.until_ns += more_ns
-        self._load = replace(self._load, per_second=faster * self._load.per_second)
+        self.load = replace(self.load, per_second=faster * self.load.per_second)
 
-    def hurry(self, more_ns: int) -> None:
+    def hurry(self, cluster: Cluster, more_ns: int) -> None:
         """Four times faster still, and from now on: what was planned at the slow pace would come too late."""
         self.extend(more_ns, faster=4)
-        for member in list(self._cluster.alive()):
-            self._plan(member, self._cluster.random(member.name, f"workload/{member.address.incarnation}/hurry"))
+        for process in cluster.alive():
+            if isinstance(process.app, Talker):
+                process.app.hurry()
 
-    def begin(self, name: str) -> None:
-        """This member's application starts to send."""
-        random = self._cluster.random(name, f"workload/{self._cluster[name].address.incarnation}")
-        self._plan(self._cluster[name], random)
 
-    def _plan(self, member: Member, random: Random) -> None:
-        pause_ns = int(random.expovariate(self._load.per_second / self._load.burst) * SECOND)
-        self._cluster.clock.after(pause_ns, self._tick, member, random)
+class Talker(Application):
+    """A program that sends."""
 
-    def _tick(self, member: Member, random: Random) -> None:
-        if member.is_over or self._cluster.clock.now_ns >= self.until_ns:
-            return
-        if len(member.application.outbox) < MOST_WAITING and not member.is_frozen:
-            for _ in range(self._load.burst):
-                self._send(member, random)
-        self._plan(member, random)
+    def __init__(self, cluster: Cluster, name: str, workload: Workload) -> None:
+        self.purpose = str(cluster.started(name))
+        super().__init__(cluster.random(name, f"reading/{self.purpose}"))
+        self._cluster = cluster
+        self._name = name
+        self._workload = workload
+        self._hurried = asyncio.Event()
+        self._beside: list[asyncio.Task[None]] = []
 
-    def _send(self, member: Member, random: Random) -> None:
-        number = self._numbers[member.name] = self._numbers.get(member.name, 0) + 1
-        size = min(random.choice(self._load.sizes), member.largest_message)
-        payload = payload_of(member.name, number, size)
-        to = self._some_peers(member, random) if random.random() < self._load.private_share else ()
-        self.ledger.note(member.address, to, payload)
-        member.send(payload, to)
+    async def run(self, group: Group) -> None:
+        self._beside.append(asyncio.create_task(self._talk(group)))
+        ordered = self._workload.ordered
+        if ordered.per_second:
+            self._beside.append(asyncio.create_task(self._order(group, ordered)))
+            if ordered.aside_share:
+                self._tell_aside(ordered.aside_share)
+        try:
+            await super().run(group)
+        finally:
+            for task in self._beside:
+                task.cancel()
 
-    def _some_peers(self, member: Member, random: Random) -> tuple[Address, ...]:
-        members = member.node.view.members if member.node.has_group else ()
-        others = [address for address in members if address != member.address]
-        if not others:
-            return ()
-        return tuple(random.sample(others, random.randint(1, min(3, len(others)))))
+    def hurry(self) -> None:
+        if self._loop is not None:
+            self._loop.call_soon(self._hurried.set)
+
+    def _source(self, purpose: str) -> Random:
+        return self._cluster.random(self._name, f"{purpose}/{self.purpose}")
+
+    # ---- without order
+
+    async def _talk(self, group: Group) -> None:
+        random = self._source("workload")
+        while self._workload.goes_on(self._cluster):
+            load = self._workload.load
+            pause = random.expovariate(load.per_second / load.burst)
+            with suppress(TimeoutError):
+                async with asyncio.timeout(pause):
+                    await self._hurried.wait()
+                    self._hurried.clear()
+                    continue
+            if self._workload.goes_on(self._cluster) and len(self.outbox) < MOST_WAITING:
+                for _ in range(load.burst):
+                    self.put(self._message(group, random, load))
+
+    def _message(self, group: Group, random: Random, load: Load) -> Outbound:
+        size = min(random.choice(load.sizes), self.largest(group))
+        payload = payload_of(self._name, self._workload.number(self._name), size)
+        to = _some_peers(group, random) if random.random() < load.private_share else ()
+        timeout = random.choice(LIMITS) if random.random() < LIMITED_SHARE else None
+        return Outbound(payload, to, timeout=timeout)
+
+    def largest(self, group: Group) -> int:
+        """What may be sent at all: its pieces must fit an empty window together."""
+        node = self._cluster[self._name].node
+        config = node.config
+        pieces = min(node.group.capacity if node.has_group else config.capacity, config.stream_capacity)
+        return min(config.max_message_bytes, pieces * node.largest_whole)
+
+    # ---- in the one order
+
+    async def _order(self, group: Group, load: OrderedLoad) -> None:
+        random = self._source("ordered")
+        while True:
+            await asyncio.sleep(random.expovariate(load.per_second))
+            if not self._workload.orders(self._cluster):
+                return
+            self.queue_one(random)
+
+    def queue_one(self, random: Random) -> None:
+        """One ordered message more, unless too many wait."""
+        if self.group is not None and len(self.outbox) < MOST_WAITING:
+            number = self._workload.number(f"{self._name}!")
+            most = self.largest(self.group) - 100
+            self.put(ordered_message(self._workload.ordered, random, self._name, number, self.group.members, most))
+
+    def _tell_aside(self, share: float) -> None:
+        """A side channel: who has read an ordered message may tell another, which then queues one of its own (G13)."""
+        random, cluster = self._source("aside"), self._cluster
+
+        def on_message(origin: Address, payload: bytes) -> None:
+            if b"!:" in payload[:20] and random.random() < share:
+                told = cluster[random.choice(cluster.names)]
+                if isinstance(told.app, Talker) and not told.is_over:
+                    told.loop.call_soon(told.app.queue_one, random)
+
+        self.on_message = on_message
+
+
+def _some_peers(group: Group, random: Random) -> tuple[Address, ...]:
+    others = [address for address in group.members if address != group.me]
+    if not others:
+        return ()
+    return tuple(random.sample(others, random.randint(1, min(3, len(others)))))

@@ -10,7 +10,7 @@ from collections.abc import Callable, Iterator
 
 from ringcast.errors import UsageError
 from ringcast.model import Event, Kind
-from ringcast.sim import HARNESS, Clock, Fault, Faults, Member, Network
+from ringcast.sim import HARNESS, Clock, Fault, Faults, Network, Process
 from ringcast.trace import Header, MemoryRecorder
 
 
@@ -44,7 +44,7 @@ class Harness:
     def note_heal(self, fault: Fault | None, bound_ns: int = 0) -> None:
         """The end of one fault promises nothing yet: only that of all is recorded."""
 
-    def alive(self) -> Iterator[Member]:
+    def alive(self) -> Iterator[Process]:
         """None of the plain simulator's members are here."""
         return iter(())
 
@@ -60,5 +60,5 @@ class Harness:
     def leave(self, name: str) -> None:
         raise UsageError(f"let {name} leave with world.leave({name!r})")
 
-    def start(self, name: str) -> Member:
+    def start(self, name: str) -> Process:
         raise UsageError(f"start {name} with world.start({name!r})")

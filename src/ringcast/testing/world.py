@@ -67,13 +67,14 @@ class World:
         self.seed: int | str = seed
         self.group = group
         self.config = profile(config) if isinstance(config, str) else config
+        self.multicasts = False
         self.on_exclusion: OnExclusion = on_exclusion
         self.partitioning: Partition = partition
         self.observers = tuple(observers)
         self.quorum = quorum
         self.marks: dict[str, tuple[Address, Mark]] | None = {} if primary_mark else None
         self.clock = Clock()
-        self.network = Network(self.clock, seed, link or Link())
+        self.network = Network(self.clock, seed, link or Link(), group)
         self.harness = Harness(self.clock, self.network, group, seed, lambda: self.names)
         self.recorders: list[MemoryRecorder] = [self.harness.recorder]
         self.processes: dict[str, Process] = {}
@@ -314,6 +315,13 @@ class World:
     def next_incarnation(self, name: str) -> int:
         self._incarnations[name] = self._incarnations.get(name, 0) + 1
         return self._incarnations[name]
+
+    def config_of(self, name: str) -> Config:
+        return self.config
+
+    def ended(self, process: Process, error: BaseException | None) -> None:
+        if error is not None:
+            self.complain(process.name, error, "its application ended with an error")
 
     def complain(self, who: str, error: BaseException | None, words: str) -> None:
         self._passing.complain(who, error, words)

@@ -1,6 +1,6 @@
 """Bytes <-> packets: versioned frames, bounded decoding. Knows layouts, no protocol."""
 
-from ringcast.wire.codec import Codec
+from ringcast.wire.codec import Codec, Onlooker
 from ringcast.wire.control import decode_control, encode_control
 from ringcast.wire.limits import MAX_FRAME, VERSION
 from ringcast.wire.origin import CHALLENGE, PROOF, OriginFrames, claimed_endpoint, cookie_in, is_multicast_run
@@ -11,6 +11,7 @@ __all__ = [
     "PROOF",
     "VERSION",
     "Codec",
+    "Onlooker",
     "OriginFrames",
     "claimed_endpoint",
     "cookie_in",

@@ -18,6 +18,7 @@ from ringcast.wire.header import (
     Malformed,
     address_end,
     address_tag,
+    for_everybody,
     group_tag,
     pack_address,
     pack_head,
@@ -167,6 +168,18 @@ class Codec:
         if any(first > last or first < 1 for first, last in ranges):
             raise Malformed("a request with an empty range")
         return Request(channel, tag, origin, ranges)
+
+
+class Onlooker(Codec):
+    """Reads what travels between others, whomever it is for."""
+
+    def __init__(self, group: str) -> None:
+        super().__init__(group, Address("", 0, ""))
+
+    def packet_of(self, frame: bytes) -> Packet | None:
+        """What this frame says; None if it is no frame of the group."""
+        decoded = self.decode(for_everybody(frame))
+        return None if isinstance(decoded, Drop) else decoded[1]
 
 
 def _read_loose(sender: Address, data: bytes) -> tuple[Address, Loose] | Drop:

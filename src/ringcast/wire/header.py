@@ -49,6 +49,14 @@ def pack_head(kind: int, group: int, sender: Address, to: int = EVERYBODY) -> by
     return _HEAD.pack(MAGIC, VERSION, kind, group, to) + pack_address(sender)
 
 
+def for_everybody(frame: bytes) -> bytes:
+    """The same frame without whom it is for."""
+    if len(frame) < HEAD_BYTES:
+        return frame
+    magic, version, kind, group, _ = _HEAD.unpack_from(frame)
+    return _HEAD.pack(magic, version, kind, group, EVERYBODY) + frame[HEAD_BYTES:]
+
+
 def pack_view_id(view_id: ViewId) -> bytes:
     return _NUMBER.pack(view_id.number) + pack_address(view_id.creator)
 

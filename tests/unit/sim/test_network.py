@@ -4,13 +4,15 @@ from collections.abc import Callable
 
 import pytest
 
-from ringcast.core import Ack, Channel, Packet, Run
+from ringcast.core import Ack, Channel, Run
 from ringcast.model import MS, SECOND, Address
 from ringcast.sim import Catch, Clock, Link, Network
+from ringcast.wire import Codec
 
-ACK = Ack(Channel.PEER, 1, 5)
-A = Address("A", 1, "sim:A")
-DATA = Run(Channel.PEER, 1, A, 3, 0, [b"x", b"y"], 2)
+A, B = Address("A", 1, "sim:A"), Address("B", 1, "sim:B")
+CODEC = Codec("sim", A)
+ACK = CODEC.encode(Ack(Channel.PEER, 1, 5), B)
+DATA = CODEC.encode(Run(Channel.PEER, 1, A, 3, 0, [b"x", b"y"], 2), B)
 
 
 class Listening:
@@ -22,9 +24,9 @@ class Listening:
         self.heard: list[tuple[int, bytes, bool]] = []
         self.network.attach("B", lambda frame, bad: self.heard.append((self.clock.now_ns, frame, bad)))
 
-    def send(self, count: int, packet: Packet = ACK, frame: bytes = b"frame", every_ns: int = 0) -> None:
+    def send(self, count: int, frame: bytes = b"frame", every_ns: int = 0) -> None:
         for number in range(count):
-            self.clock.at(number * every_ns, self.network.transmit, "A", "B", packet, frame)
+            self.clock.at(number * every_ns, self.network.transmit, "A", "B", frame)
         self.clock.run_until(self.clock.now_ns + 100 * SECOND)
 
 
@@ -51,7 +53,7 @@ def test_a_share_arrives_twice() -> None:
 def test_reordering_lets_later_frames_overtake() -> None:
     world = Listening(Link(reorder=0.3, reorder_ns=10 * MS))
     for number in range(100):
-        world.clock.at(number * MS, world.network.transmit, "A", "B", ACK, b"%03d" % number)
+        world.clock.at(number * MS, world.network.transmit, "A", "B", b"%03d" % number)
     world.clock.run_until(SECOND)
     arrived = [frame for _, frame, _ in world.heard]
     assert arrived != sorted(arrived)
@@ -75,7 +77,7 @@ def test_a_cut_is_one_way_and_ends() -> None:
     back: list[bytes] = []
     world.network.attach("A", lambda frame, bad: back.append(frame))
     world.network.cut([("A", "B")])
-    world.network.transmit("B", "A", ACK, b"back")
+    world.network.transmit("B", "A", b"back")
     world.send(3)
     assert (world.heard, back) == ([], [b"back"])
     world.network.mend([("A", "B")])
@@ -86,8 +88,8 @@ def test_a_cut_is_one_way_and_ends() -> None:
 def test_a_cut_of_one_kind_lets_the_others_pass() -> None:
     world = Listening(Link())
     world.network.cut([("A", "B")], ("ack",))
-    world.send(3)
-    world.send(3, packet=DATA)
+    world.send(3, ACK)
+    world.send(3, DATA)
     assert len(world.heard) == 3
 
 
@@ -95,7 +97,7 @@ def test_a_cut_of_one_kind_lets_the_others_pass() -> None:
 def test_a_catch_takes_the_first_packets_with_a_seqno(seqno: int | None, caught: int) -> None:
     world = Listening(Link())
     world.network.snares.append(catch := Catch("A", "*", "stream", seqno, times=2))
-    world.send(5, packet=DATA)
+    world.send(5, DATA)
     assert (catch.caught, len(world.heard)) == (caught, 5 - caught)
 
 
@@ -110,7 +112,7 @@ def test_one_path_does_not_shift_another() -> None:
     def arrivals(disturb: Callable[[Network], None]) -> list[int]:
         world = Listening(Link(loss=0.5, jitter_ns=5 * MS), seed=4)
         for number in range(50):
-            world.clock.at(number * MS, world.network.transmit, "A", "B", ACK, b"x")
+            world.clock.at(number * MS, world.network.transmit, "A", "B", b"x")
             world.clock.at(number * MS, disturb, world.network)
         world.clock.run_until(SECOND)
         return [when for when, _, _ in world.heard]
@@ -118,7 +120,7 @@ def test_one_path_does_not_shift_another() -> None:
     def quiet(network: Network) -> None:
         pass
 
-    assert arrivals(quiet) == arrivals(lambda network: network.transmit("C", "A", ACK, b"y"))
+    assert arrivals(quiet) == arrivals(lambda network: network.transmit("C", "A", b"y"))
 
 
 @pytest.mark.parametrize("wrong", [{"loss": 1.1}, {"duplicate": -0.1}, {"delay_ns": -1}])

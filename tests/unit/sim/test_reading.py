@@ -6,7 +6,7 @@ from ringcast.sim import Cluster
 
 def _unread(pause_ns: int | None) -> Cluster:
     cluster = Cluster(2)
-    cluster["B"].read_every(pause_ns)
+    cluster.read_every("B", pause_ns)
     for number in range(3):
         cluster.send("A", b"%d" % number)
         cluster.run_for(2 * MS)
@@ -20,7 +20,7 @@ def test_a_reader_without_a_pause_has_read_what_arrived() -> None:
 def test_a_reader_that_stands_still_reads_nothing_until_it_goes_on() -> None:
     cluster = _unread(None)
     assert cluster.read("B", "A") == []
-    cluster["B"].read_every(0)
+    cluster.read_every("B", 0)
     assert cluster.read("B", "A") == [b"0", b"1", b"2"]
 
 

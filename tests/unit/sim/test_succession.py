@@ -1,19 +1,17 @@
 """Which states must be equal, and what is said of those that are not."""
 
-from ringcast.core import AwaitState
 from ringcast.model import SECOND, Address, View, ViewId
-from ringcast.sim.succession import NOBODY_HAS_IT, Succession
+from ringcast.sim.succession import NOBODY_HAS_IT, Cut, Succession
 
 A, B, J = (Address(name, 1, f"sim:{name}") for name in "ABJ")
 ONE = View(ViewId(1, A), (A,))
 TWO = View(ViewId(2, A), (A, B))
 THREE = View(ViewId(3, A), (A, B, J))
-HEAL_NS = 10 * SECOND
 
 
 def founded() -> Succession:
     notes = Succession()
-    notes.note_state(A, None, "0", 0, 0)
+    notes.note_state(A, None, "0", 0)
     notes.note_view(A, ONE, "0")
     return notes
 
@@ -21,13 +19,13 @@ def founded() -> Succession:
 def joined(got: str = "1", had: str = "1") -> Succession:
     notes = founded()
     notes.note_view(A, TWO, had)
-    notes.note_state(B, AwaitState(A, TWO.id), got, 0, SECOND)
+    notes.note_state(B, Cut(A, TWO.id), got, SECOND)
     notes.note_view(B, TWO, got)
     return notes
 
 
 def said(notes: Succession) -> list[str]:
-    return list(notes.strange(HEAL_NS))
+    return list(notes.strange())
 
 
 def test_a_joiner_has_what_its_provider_had_at_the_cut() -> None:
@@ -38,12 +36,12 @@ def test_a_joiner_has_what_its_provider_had_at_the_cut() -> None:
 def test_a_view_before_the_cut_of_a_state_is_history() -> None:
     notes = joined()
     notes.note_view(A, THREE, "2")
-    notes.note_state(J, AwaitState(A, THREE.id), "2", 1, SECOND)
+    notes.note_state(J, Cut(A, THREE.id), "2", SECOND)
     for view in (TWO, THREE):
         notes.note_view(J, view, "2")
     assert [stand.view for stand in notes.stands[J]] == [THREE]
     assert said(notes) == []
-    assert notes.counts == {"founded": 1, "loaded": 2, "replaced": 1}
+    assert notes.counts == {"founded": 1, "loaded": 2}
 
 
 def test_who_goes_on_together_from_one_state_comes_to_one_state() -> None:
@@ -65,7 +63,7 @@ def test_sides_of_a_merge_may_differ_and_stay_different() -> None:
 
 def test_only_who_founds_a_group_begins_with_a_state_of_its_own() -> None:
     notes = founded()
-    notes.note_state(B, None, "0", 0, 0)
+    notes.note_state(B, None, "0", 0)
     notes.note_view(B, TWO, "0")
     assert said(notes) == ["B#1 began with a state of its own in A#1|2, where others were before it"]
 
@@ -79,12 +77,20 @@ def test_that_nobody_has_the_state_must_be_true() -> None:
     assert said(notes) == []
 
 
-def test_parts_may_fail_to_come_only_while_something_is_wrong() -> None:
-    notes = founded()
-    notes.note_silence(J, HEAL_NS - 1)
+def test_all_hold_one_state_behind_a_merge_that_made_one_of_many() -> None:
+    notes, merged = joined(), View(ViewId(3, A), (A, B), subgroups=((A,), (B,)))
+    for member, digest in ((A, "2"), (B, "3")):
+        notes.note_view(member, merged, digest)
+    notes.note_merged(A, merged.id, "4")
     assert said(notes) == []
-    notes.note_silence(J, HEAL_NS)
-    assert said(notes) == ["J#1 gave its state up, although nothing was wrong while it waited"]
+    notes.note_merged(B, merged.id, "5")
+    assert said(notes) == ["after the merge into A#1|3 A#1 and B#1 hold different states"]
+
+
+def test_a_merged_state_is_that_of_the_view_that_was_read_last() -> None:
+    notes = joined()
+    notes.note_merged(B, THREE.id, "4")
+    assert said(notes) == ["B#1 got the merged state of A#1|3, which it did not read last"]
 
 
 def test_what_is_no_state_must_not_be_got_as_one() -> None:

@@ -2,25 +2,27 @@
 
 import pytest
 
-from ringcast.core import Channel, Deliver, Dequeue
-from ringcast.model import Address
-from ringcast.sim.tally import Tally, read_tally
+from ringcast.model import Address, ViewId
+from ringcast.sim.tally import Tally, merged, read_state, read_tally, written_state
 
 A, B = Address("A", 1, "sim:A"), Address("B", 2, "sim:B")
 
 
-def of(sender: Address, *payloads: bytes, channel: Channel = Channel.GROUP) -> Deliver:
-    return Deliver(sender, channel, list(payloads), 1, len(payloads), 0)
+Read = tuple[Address, list[bytes], bool]
 
 
-def ordered(sender: Address, *payloads: bytes) -> Deliver:
-    return Dequeue(sender, Channel.GROUP, list(payloads), 1, len(payloads), 0)
+def of(sender: Address, *payloads: bytes) -> Read:
+    return sender, list(payloads), False
 
 
-def tally(*deliveries: Deliver) -> Tally:
+def ordered(sender: Address, *payloads: bytes) -> Read:
+    return sender, list(payloads), True
+
+
+def tally(*reads: Read) -> Tally:
     made = Tally()
-    for delivery in deliveries:
-        made.read(delivery)
+    for sender, payloads, in_order in reads:
+        made.read(sender, payloads, in_order=in_order)
     return made
 
 
@@ -49,8 +51,18 @@ def test_the_one_order_counts_over_all_senders() -> None:
     assert tally(ordered(A, b"1"), ordered(B, b"2")).digest != tally(ordered(B, b"2"), ordered(A, b"1")).digest
 
 
-def test_what_went_to_some_members_only_is_no_part_of_it() -> None:
-    assert tally(of(A, b"1", channel=Channel.PEER)).digest == Tally().digest
+def test_of_many_the_longest_of_each_sender_is_taken_whatever_the_order_of_the_sides() -> None:
+    one, other = tally(of(A, b"1", b"2"), ordered(A, b"x")), tally(of(A, b"1"), of(B, b"3"))
+    both = tally(of(A, b"1", b"2"), of(B, b"3"), ordered(A, b"x"))
+    assert merged([one, other]).digest == merged([other, one]).digest == both.digest
+
+
+def test_a_state_says_whose_it_is_and_as_of_which_view() -> None:
+    state = tally(of(A, b"1"))
+    view = ViewId(3, B)
+    who, cut, held = read_state(written_state(A, view, state, 50))
+    assert (who, cut, held.digest) == (A, view, state.digest)
+    assert read_state(written_state(None, view, state))[0].name == "", "made of many"
 
 
 @pytest.mark.parametrize("padding", [0, 1, 1_000])
@@ -59,7 +71,7 @@ def test_what_was_written_is_read_again_and_goes_on(padding: int) -> None:
     after = read_tally(before.written(padding))
     assert after.digest == before.digest
     for one in (before, after):
-        one.read(of(A, b"3"))
+        one.read(A, [b"3"])
     assert after.digest == before.digest
 
 

@@ -1,0 +1,142 @@
+"""A program with a state: it gives it to joiners, begins with that of others, and makes one of many after a merge.
+
+Its state is a tally of what it read (tally.py). When it gives it, it writes with it who it is and which view it read
+last; so whoever gets it can say whose state it has, as of which cut, and the notes of all tell whether that is true
+(succession.py). How large states are, and how often giving one fails half way, is drawn from the seed.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import AsyncIterator, Iterator, Mapping
+from dataclasses import dataclass, field
+from random import Random
+
+from ringcast.model import Address, Batch, Message, Notice, StatesApart, ViewChange, ViewId
+from ringcast.order import Order
+from ringcast.sim.cluster import Cluster
+from ringcast.sim.succession import Cut, Succession
+from ringcast.sim.tally import Tally, merged, read_state, written_state
+from ringcast.sim.workload import Talker, Workload
+
+UNREADABLE = "the disk cannot be read"
+CHUNK = 1_000
+
+
+@dataclass(frozen=True, slots=True)
+class StateLoad:
+    padding: int = 0  # bytes that are added to each state
+    failing_share: float = 0.0  # of the orders to give a state this share ends half way, with an error
+    until_ns: int = 0  # nobody fails from here on
+    merges: bool = False  # after a merge the states of the sides become one
+
+
+def draw_state(seed: int | str, until_ns: int) -> StateLoad:
+    """What belongs to a seed: states of one part or of up to a hundred, where a stream's window may hold only one."""
+    random = Random(f"{seed}/state")
+    padding, failing = random.choice((0, 2_000, 20_000, 60_000)), random.choice((0.0, 0.0, 0.2))
+    return StateLoad(padding, failing, until_ns, merges=random.random() < 0.5)
+
+
+@dataclass(slots=True)
+class StatefulWorkload:
+    """Programs that send as in any workload, and have a state."""
+
+    workload: Workload
+    load: StateLoad
+    succession: Succession = field(default_factory=Succession)
+
+    def make_app(self, cluster: Cluster, name: str) -> Keeper:
+        kind = MergingKeeper if self.load.merges else Keeper
+        return kind(cluster, name, self.workload, self.load, self.succession)
+
+
+class Keeper(Talker):
+    """`tally` is None until there is a state: one that was given to it, or its own, if it founded the group."""
+
+    def __init__(
+        self, cluster: Cluster, name: str, workload: Workload, load: StateLoad, succession: Succession
+    ) -> None:
+        super().__init__(cluster, name, workload)
+        self.tally: Tally | None = None
+        self._load = load
+        self._succession = succession
+        self._failing = self._source("state")
+
+    @property
+    def _me(self) -> Address:
+        return self._cluster[self._name].address
+
+    @property
+    def _now_ns(self) -> int:
+        return self._cluster.clock.now_ns
+
+    # ---- the hooks of `join`
+
+    def get_state(self) -> bytes | Iterator[bytes]:
+        assert self.tally is not None and self.views, "a state is asked of whoever has one, behind a view"
+        text = written_state(self._me, self.views[-1].id, self.tally, self._load.padding)
+        if self._now_ns < self._load.until_ns and self._failing.random() < self._load.failing_share:
+            return _failing_half_way(text)
+        return text if self._failing.random() < 0.5 else iter(_parts(text))
+
+    async def set_state(self, chunks: AsyncIterator[bytes]) -> None:
+        since_ns, parts = self._now_ns, []
+        async for chunk in chunks:
+            parts.append(chunk)
+            await asyncio.sleep((self.read_every_ns or 0) / 1e9)
+        provider, view, tally = self._read_state(b"".join(parts))
+        self.tally = tally
+        self._hold(provider, view, tally, since_ns)
+
+    def _read_state(self, text: bytes) -> tuple[Address, ViewId, Tally]:
+        try:
+            return read_state(text)
+        except ValueError as error:
+            self._succession.note_damage(self._me, str(error))
+            raise
+
+    def _hold(self, provider: Address, view: ViewId, tally: Tally, since_ns: int) -> None:
+        self._succession.note_state(self._me, Cut(provider, view), tally.digest, self._now_ns)
+
+    # ---- reading
+
+    def take(self, event: Message | Batch | Notice) -> None:
+        if self.tally is None:
+            self.tally = Tally()
+            self._succession.note_state(self._me, None, self.tally.digest, self._now_ns)
+        if isinstance(event, Message | Batch):
+            if not event.private:
+                payloads = [event.payload] if isinstance(event, Message) else event.payloads
+                self.tally.read(event.sender, payloads, in_order=event.order is Order.TOTAL)
+        elif isinstance(event, ViewChange):
+            self._succession.note_view(self._me, event.view, self.tally.digest)
+        elif isinstance(event, StatesApart):
+            self._succession.note_apart(event.view)
+        super().take(event)
+
+
+class MergingKeeper(Keeper):
+    """One that also makes one state of many."""
+
+    def merge_state(self, sides: Mapping[tuple[Address, ...], bytes]) -> bytes:
+        tallies = [self._read_state(text)[2] for text in sides.values()]
+        view = self.views[-1]
+        self._succession.note_merge(view.id, self._me, tuple(sides))
+        return written_state(None, view.id, merged(tallies), self._load.padding)
+
+    def _hold(self, provider: Address, view: ViewId, tally: Tally, since_ns: int) -> None:
+        if provider.name:
+            super()._hold(provider, view, tally, since_ns)
+        else:
+            self._succession.note_merged(self._me, view, tally.digest)
+
+
+def _parts(text: bytes) -> list[bytes]:
+    return [text[at : at + CHUNK] for at in range(0, len(text), CHUNK)] or [b""]
+
+
+def _failing_half_way(text: bytes) -> Iterator[bytes]:
+    parts = _parts(text)
+    yield from parts[: len(parts) // 2]
+    raise OSError(UNREADABLE)

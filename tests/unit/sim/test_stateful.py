@@ -1,0 +1,90 @@
+"""Programs with a state: what they hold, how a join with state can end, and what a merge makes of their states."""
+
+from ringcast.model import MS, SECOND, profile
+from ringcast.sim import Cluster, Fault
+from ringcast.sim.ordered_load import OrderedLoad
+from ringcast.sim.stateful import UNREADABLE, Keeper, StatefulWorkload, StateLoad, draw_state
+from ringcast.sim.workload import Load, Workload
+
+
+class World:
+    """Members with state that found their group by themselves, at rest in one view; nobody sends unasked."""
+
+    def __init__(self, names: str, load: StateLoad | None = None, **config: int) -> None:
+        self.workload = StatefulWorkload(Workload(Load(), OrderedLoad(), until_ns=0), load or StateLoad())
+        self.cluster = Cluster(
+            names, seed=1, config=profile("test", **config), fixed=False, make_app=self.workload.make_app
+        )
+        self.rest()
+
+    def rest(self) -> None:
+        assert self.cluster.run_until(lambda: self.cluster.share_a_view() and self.cluster.is_settled())
+
+    def states(self) -> dict[str, str]:
+        found = {process.name: process.app for process in self.cluster.alive()}
+        return {name: app.tally.digest for name, app in found.items() if isinstance(app, Keeper) and app.tally}
+
+    def sentences(self) -> list[str]:
+        return list(self.workload.succession.strange())
+
+    def counts(self) -> dict[str, int]:
+        return dict(self.workload.succession.counts)
+
+
+def test_who_joins_again_has_what_the_others_read_before_and_reads_on() -> None:
+    world = World("ABC", StateLoad(padding=20_000), stream_capacity=1)
+    cluster = world.cluster
+    cluster.send("A", b"1", b"2")
+    cluster.run_for(50 * MS)
+    cluster.crash("C")
+    cluster.start("C")
+    for number in range(20):
+        cluster.send("B", b"%d" % number)
+        cluster.run_for(10 * MS)
+    world.rest()
+    assert len(set(world.states().values())) == 1 and len(world.states()) == 3
+    assert b"1" not in cluster.read("C", "A"), "it was in the state"
+    assert world.sentences() == []
+
+
+def test_who_cannot_have_the_state_leaves_and_another_asks_again() -> None:
+    assert World("AB").counts() == {"founded": 1, "loaded": 1}
+    failing = World("AB", StateLoad(padding=5_000, failing_share=1.0, until_ns=2 * SECOND))
+    assert failing.cluster.refused and UNREADABLE in str(failing.cluster.refused[0][1])
+    assert failing.cluster.clock.now_ns >= 2 * SECOND and len(failing.states()) == 2
+    assert failing.sentences() == []
+
+
+def test_a_joiner_whose_provider_does_not_read_gives_up_and_another_asks_again() -> None:
+    world = World("AB")
+    world.cluster.faults.begin(Fault("stop-reading", 0, 0, ("A",)))
+    world.cluster.crash("B")
+    world.cluster.start("B")
+    world.cluster.run_for(5 * SECOND)
+    assert world.cluster.refused
+    world.cluster.heal()
+    world.rest()
+    assert len(world.states()) == 2
+
+
+def test_two_sides_hold_one_state_after_their_merge_if_they_make_one() -> None:
+    world = World("ABCD", StateLoad(merges=True))
+    world.cluster.faults.begin(Fault("split", 0, 0, ("A", "B")))
+    assert world.cluster.run_until(lambda: {len(p.node.view.members) for p in world.cluster.alive()} == {2})
+    world.cluster.send("A", b"on one side")
+    world.cluster.send("C", b"on the other")
+    world.cluster.run_for(100 * MS)
+    assert len(set(world.states().values())) == 2
+    world.cluster.heal()
+    world.rest()
+    assert len(set(world.states().values())) == 1
+    assert (world.counts()["merges"], world.counts()["merged"]) == (1, 4)
+    assert world.sentences() == []
+
+
+def test_a_seed_draws_the_same_states_every_time() -> None:
+    drawn = [draw_state(seed, SECOND) for seed in range(40)]
+    assert drawn == [draw_state(seed, SECOND) for seed in range(40)]
+    assert len({load.padding for load in drawn}) == 4
+    assert {load.failing_share for load in drawn} == {0.0, 0.2}
+    assert {load.merges for load in drawn} == {False, True}
