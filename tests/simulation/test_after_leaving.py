@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import asyncio
+
 from ringcast.core import Packet
 from ringcast.model import SECOND, profile
 from ringcast.runtime import Group
@@ -37,3 +39,22 @@ def test_a_process_that_starts_where_a_member_left_joins_y19() -> None:
         world.start(world.names[1])
         world.advance(0.1)
         world.agree(10)
+
+
+def test_who_leaves_while_it_leaves_gets_no_error() -> None:
+    """Simulated seed 6 (rejoin): the second call waited for the one order when the first one closed the group."""
+    with World(read, 3, seed=5, config=profile("test", leave_ns=200_000_000)) as world:
+        group = world["A"].group
+        assert group is not None
+        seconds = world.config.leave_ns / SECOND
+
+        async def leave_twice() -> None:
+            first = asyncio.create_task(group.leave())
+            await asyncio.sleep(0.6 * seconds)
+            await group.leave()
+            await first
+
+        world.isolate("A")
+        world.do("A", group.queue(b"nobody gives it a place"))
+        world.do("A", leave_twice())
+        world.heal()

@@ -441,6 +441,8 @@ class Group:
         try:
             if self._closing is None:
                 await self._leave(timeout)
+        except GroupClosed:
+            pass  # Another call that leaves or closes was first.
         finally:
             await self.close()
 

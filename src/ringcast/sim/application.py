@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import asyncio
 from collections import deque
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Coroutine
 from contextlib import suppress
 from dataclasses import dataclass
 from random import Random
@@ -18,7 +18,7 @@ from random import Random
 from ringcast.errors import GroupClosed, PlaceLost, RingcastError, UsageError, WaitExpired
 from ringcast.model import Address, Batch, Message, Notice, Rejoin, View, ViewChange
 from ringcast.order import Order
-from ringcast.runtime import Group
+from ringcast.runtime import Group, Receipt
 
 Hook = Callable[[Address, bytes], None]
 
@@ -54,7 +54,8 @@ class Application:
         self.lost: str | None = None  # why it lost its place, if it did
         self.on_message: Hook | None = None
         self._random = random
-        self._barriers: dict[asyncio.Task[None], None] = {}
+        self._waiting: dict[asyncio.Task[None], None] = {}  # for places in the one order
+        self._patience: asyncio.Timeout | None = None  # of the send under way
         self._more = asyncio.Event()
         self._reader: asyncio.Task[None] | None = None
         self._loop: asyncio.AbstractEventLoop | None = None
@@ -62,11 +63,16 @@ class Application:
     async def run(self, group: Group) -> None:
         self.group = group
         self._loop = asyncio.get_running_loop()
-        sender = asyncio.create_task(self._send_all(group))
+        sender = asyncio.create_task(self._send_until_closed(group))
         try:
             await self._read_all(group)
         finally:
             sender.cancel()
+
+    @property
+    def is_idle(self) -> bool:
+        """Everything was sent, and has its place."""
+        return not self.outbox and not self._waiting
 
     # ---- what others let it do
 
@@ -85,6 +91,11 @@ class Application:
     def _begin_reading_anew(self) -> None:
         if self._reader is not None:
             self._reader.cancel()
+
+    def take_back(self) -> None:
+        """Send what waits for room no more: its call is cancelled."""
+        if self._loop is not None and self._patience is not None:
+            self._loop.call_soon(self._patience.reschedule, self._loop.time())
 
     # ---- reading
 
@@ -133,26 +144,24 @@ class Application:
 
     # ---- sending
 
+    async def _send_until_closed(self, group: Group) -> None:
+        with suppress(GroupClosed):
+            await self._send_all(group)
+
     async def _send_all(self, group: Group) -> None:
         """In the order of the outbox. What cannot be sent is left out, as its error says that it was not sent."""
         while True:
             while not self.outbox:
                 self._more.clear()
                 await self._more.wait()
-            outbound = self.outbox[0]
-            try:
-                await self._send(group, outbound)
-            except (UsageError, PlaceLost, WaitExpired):
-                pass
-            except GroupClosed:
-                return
+            with suppress(UsageError, PlaceLost, WaitExpired, TimeoutError):
+                async with asyncio.timeout(None) as self._patience:
+                    await self._send(group, self.outbox[0])
             self.outbox.popleft()
 
     async def _send(self, group: Group, outbound: Outbound) -> None:
         if outbound.is_barrier:
-            barrier = asyncio.create_task(_barrier(group))
-            self._barriers[barrier] = None
-            barrier.add_done_callback(self._barriers.pop)
+            self._beside(_barrier(group))
         elif outbound.in_order:
             await self._queue(group, outbound)
         elif outbound.to:
@@ -163,17 +172,23 @@ class Application:
             notes = [self.sent.setdefault(group.me, [])]
             await _noting(group.send(outbound.payload, timeout=outbound.timeout), notes, outbound.payload)
 
+    def _beside(self, work: Coroutine[None, None, None]) -> None:
+        task = asyncio.create_task(work)
+        self._waiting[task] = None
+        task.add_done_callback(self._waiting.pop)
+
     async def _queue(self, group: Group, outbound: Outbound) -> None:
         to = outbound.to
         noted = (outbound.payload, to or ())
         queued = self.queued.setdefault(group.me, [])
         queued.append(noted)
         try:
-            await group.queue(outbound.payload, to=to, timeout=outbound.timeout)
+            receipt = await group.queue(outbound.payload, to=to, timeout=outbound.timeout)
         except RingcastError as error:
             if error.sent is False:
                 queued.remove(noted)
             raise
+        self._beside(_until_placed(receipt))
 
 
 async def _noting(sending: Awaitable[None], notes: list[list[bytes]], payload: bytes) -> None:
@@ -182,10 +197,15 @@ async def _noting(sending: Awaitable[None], notes: list[list[bytes]], payload: b
         note.append(payload)
     try:
         await sending
-    except RingcastError:
+    except (RingcastError, asyncio.CancelledError):
         for note in notes:
             assert note.pop() is payload
         raise
+
+
+async def _until_placed(receipt: Receipt) -> None:
+    with suppress(RingcastError):
+        await receipt
 
 
 async def _barrier(group: Group) -> None:

@@ -268,7 +268,7 @@ class Cluster:
 
     def is_settled(self) -> bool:
         """Nothing waits to be sent, to be acked or to be read, and nobody to be replaced."""
-        return not self._replaced and all(process.is_settled and not process.app.outbox for process in self.alive())
+        return not self._replaced and all(process.is_settled and process.app.is_idle for process in self.alive())
 
     def share_a_view(self) -> bool:
         """All who live are in one view, and nobody else is."""

@@ -12,8 +12,12 @@ from ringcast.model import Address
 from ringcast.sim.cluster import Cluster
 
 
-def strange_contents(cluster: Cluster, is_complete: bool) -> Iterator[str]:
-    """A sentence for each reader and sender whose messages are not what was sent, in the order in which it was sent."""
+def strange_contents(cluster: Cluster, is_complete: bool, own_complete: bool = False) -> Iterator[str]:
+    """A sentence for each reader and sender whose messages are not what was sent, in the order in which it was sent.
+
+    `is_complete`: everybody was in one view all the time, so nothing may be missing. `own_complete`: everything is at
+    rest, and who kept its place in the group has read whatever it sent to it itself.
+    """
     sent: dict[Address, list[bytes]] = {}
     sent_to: dict[tuple[Address, Address], list[bytes]] = {}
     queued: dict[Address, list[tuple[bytes, tuple[Address, ...]]]] = {}
@@ -25,10 +29,12 @@ def strange_contents(cluster: Cluster, is_complete: bool) -> Iterator[str]:
         if not process.has_begun:
             continue
         me, mine, reads_itself = process.address, process.addresses, process.node.config.self_delivery
+        own = own_complete and not process.is_over and len(mine) == 1
         for sender in {**dict.fromkeys(sent), **dict.fromkeys(application.multicasts)}:
             if sender not in mine or reads_itself:
                 read = application.multicasts.get(sender, [])
-                yield from _compare(f"{me} read from {sender}", read, sent.get(sender, []), is_complete)
+                is_whole = is_complete or (own and sender == me)
+                yield from _compare(f"{me} read from {sender}", read, sent.get(sender, []), is_whole)
         for sender in {**dict.fromkeys(one for one, to in sent_to if to in mine), **dict.fromkeys(application.private)}:
             read = application.private.get(sender, [])
             due = [payload for address in mine for payload in sent_to.get((sender, address), [])]

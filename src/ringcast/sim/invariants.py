@@ -63,32 +63,31 @@ _ANYTHING = (
 
 def watch(node: Node) -> None:
     """From now on this node is checked after everything that goes into it."""
-    on_packet, on_taken, send, flush, on_time = node.on_packet, node.on_taken, node.send, node.flush, node.on_time
     check_tick = TickCheck(node.config.heartbeat_ns)
 
     def checked_packet(now_ns: int, sender: Address, packet: Packet) -> list[Effect]:
-        effects = on_packet(now_ns, sender, packet)
+        effects = Node.on_packet(node, now_ns, sender, packet)
         check_packet(node, sender, packet, effects)
         return effects
 
     def checked_taken(now_ns: int, delivery: Deliver) -> list[Effect]:
-        effects = on_taken(now_ns, delivery)
+        effects = Node.on_taken(node, now_ns, delivery)
         check_taken(node, delivery, effects)
         return effects
 
     def checked_send(now_ns: int, payloads: list[bytes], sizes: Sequence[int]) -> list[Effect]:
-        effects = send(now_ns, payloads, sizes)
+        effects = Node.send(node, now_ns, payloads, sizes)
         check_sent(node, _GROUP, node.me)
         return effects
 
     def checked_flush(now_ns: int) -> list[Effect]:
-        effects = flush(now_ns)
+        effects = Node.flush(node, now_ns)
         if effects:
             node.check()
         return effects
 
     def checked_time(now_ns: int) -> list[Effect]:
-        effects = on_time(now_ns)
+        effects = Node.on_time(node, now_ns)
         check_tick(node, now_ns, effects)
         return effects
 

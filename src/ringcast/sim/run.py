@@ -151,7 +151,8 @@ def _live_through(cluster: Cluster, options: Options, outcome: Outcome, workload
     outcome.living = len(list(cluster.alive()))
     seconds = options.bound_ns / SECOND
     outcome.sentences += [f"liveness: {what} {seconds:g} s after the heal" for what in _unfinished(cluster)]
-    strange = strange_contents(cluster, is_complete=options.fixed)
+    own_complete = outcome.is_settled and options.state is None
+    strange = strange_contents(cluster, is_complete=options.fixed, own_complete=own_complete)
     outcome.sentences += [f"contents: {sentence}" for sentence in strange]
     if options.on_exclusion == "merge":
         outcome.sentences += [

@@ -53,6 +53,7 @@ class Succession:
     _since_ns: dict[Address, int] = field(default_factory=dict)  # who has a state, since when
     _merges: dict[ViewId, list[str]] = field(default_factory=dict)  # who merged the states behind a view
     _merged: dict[ViewId, dict[str, Address]] = field(default_factory=dict)  # what was held then, and by whom first
+    _apart: dict[ViewId, None] = field(default_factory=dict)  # views behind which the states stayed apart
     _untrue: list[str] = field(default_factory=list)
 
     # ---- notes
@@ -88,7 +89,9 @@ class Succession:
             stands[-1] = replace(stands[-1], then=digest)
 
     def note_apart(self, view: ViewId) -> None:
+        """There is no merged state for somebody: everybody keeps that of its side."""
         self.counts["apart"] += 1
+        self._apart[view] = None
 
     def note_refusal(self, member: Address, why: str, view: View, now_ns: int) -> None:
         """It will have no state, for this reason."""
@@ -129,6 +132,11 @@ class Succession:
         for view, held in self._merged.items():
             if len(held) > 1:
                 yield f"after the merge into {view} {' and '.join(map(str, held.values()))} hold different states"
+        for member, stands in self.stands.items():
+            for stand in stands[:-1]:
+                merged = None if stand.view.id in self._apart else self._merged.get(stand.view.id)
+                if merged is not None and stand.then not in merged:
+                    yield f"{member} went on from the merge into {stand.view.id} without the merged state"
 
     def _strange_passages(self) -> Iterator[str]:
         first: dict[tuple[ViewId, ViewId, tuple[Address, ...], str], tuple[Address, str]] = {}

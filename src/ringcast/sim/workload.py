@@ -81,19 +81,19 @@ class Talker(Application):
         self._name = name
         self._workload = workload
         self._hurried = asyncio.Event()
-        self._beside: list[asyncio.Task[None]] = []
+        self._talking: list[asyncio.Task[None]] = []
 
     async def run(self, group: Group) -> None:
-        self._beside.append(asyncio.create_task(self._talk(group)))
+        self._talking.append(asyncio.create_task(self._talk(group)))
         ordered = self._workload.ordered
         if ordered.per_second:
-            self._beside.append(asyncio.create_task(self._order(group, ordered)))
+            self._talking.append(asyncio.create_task(self._order(group, ordered)))
             if ordered.aside_share:
                 self._tell_aside(ordered.aside_share)
         try:
             await super().run(group)
         finally:
-            for task in self._beside:
+            for task in self._talking:
                 task.cancel()
 
     def hurry(self) -> None:

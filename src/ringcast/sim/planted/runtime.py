@@ -1,0 +1,148 @@
+"""Mistakes above the core, in what applications hold: sending, reading, states, coming back, the driver.
+
+None of them changes a packet rule: only a run of real groups can show them.
+"""
+
+from __future__ import annotations
+
+from ringcast.sim.planted.planting import Planted
+
+_RUNTIME = "ringcast.runtime"
+
+RUNTIME = (
+    Planted(
+        "who waits for room is not woken",
+        "liveness",
+        f"{_RUNTIME}.sending:Sending.look",
+        "if self._lines:",
+        "if False:",
+        seeds=5,
+        fixed=True,
+    ),
+    Planted(
+        "what the window did not take at the end of a turn is forgotten",
+        "contents",
+        f"{_RUNTIME}.sending:Sending.flush_outbox",
+        "payloads, sizes, self._outbox = payloads[:count], sizes[:count], payloads[count:]",
+        "payloads, sizes = payloads[:count], sizes[:count]",
+        seeds=40,
+    ),
+    Planted(
+        "a send that waited goes out under the next incarnation",
+        "contents",
+        f"{_RUNTIME}.sending:Sending.expel",
+        'self._lines.expel(error.copy("nothing was sent"))',
+        "pass",
+        seeds=40,
+        workload="rejoin",
+    ),
+    Planted(
+        "who leaves a loop takes the rest of the run with it",
+        "contents",
+        f"{_RUNTIME}.reading:Reading.settle",
+        "if run.is_used_up:",
+        "if run.handed:",
+        seeds=10,
+        fixed=True,
+    ),
+    Planted(
+        "a read that is cancelled has taken its run",
+        "contents",
+        f"{_RUNTIME}.reading:Reading.next_batch",
+        "return event",
+        "await asyncio.sleep(0.001)\nreturn event",
+        seeds=20,
+        fixed=True,
+        kinds=("stop-reading", "slow-reading"),
+    ),
+    Planted(
+        "of several events that are read together one is lost",
+        "contents",
+        f"{_RUNTIME}.reading:Reading.next_events",
+        "events.append(event)  # type: ignore[arg-type]",
+        "pass",
+        seeds=10,
+        fixed=True,
+    ),
+    Planted(
+        "what lies unread at the end is not told",
+        "G15",
+        f"{_RUNTIME}.driver:Driver.retire",
+        "self.on_retiring(how)",
+        "pass",
+        seeds=20,
+        kinds=("stop-reading", "leave"),
+    ),
+    Planted(
+        "room that came free is not told",
+        "liveness",
+        f"{_RUNTIME}.driver:Driver._after",
+        "if self._freed:",
+        "if False:",
+        seeds=5,
+        fixed=True,
+    ),
+    Planted(
+        "the last receipt of a run is never finished",
+        "liveness",
+        f"{_RUNTIME}.receipts:Receipts.on_finished",
+        "self._open[0].last <= finished.last",
+        "self._open[0].last < finished.last",
+        seeds=5,
+        workload="total",
+    ),
+    Planted(
+        "the reader goes on while its state is cut",
+        "state",
+        f"{_RUNTIME}.state:StateDesk.provide",
+        "self.is_busy = True",
+        "pass",
+        seeds=20,
+        workload="state",
+    ),
+    Planted(
+        "the state ends before its last part is read",
+        "state",
+        f"{_RUNTIME}.state_loading:Chunks.__anext__",
+        "if self._arrived:",
+        "if self._arrived and not self._is_whole:",
+        seeds=10,
+        workload="state",
+    ),
+    Planted(
+        "what came while the state was loaded is read from the last to the first",
+        "contents",
+        f"{_RUNTIME}.state_loading:StateLoading.hand_over",
+        "self._driver.inbox.extendleft(reversed(items))",
+        "self._driver.inbox.extendleft(items)",
+        seeds=10,
+        workload="state",
+    ),
+    Planted(
+        "states are merged before the view of the merge is read",
+        "state",
+        f"{_RUNTIME}.reunion:StateReunion._stand_at",
+        "self._driver().inbox.append(self._stop)",
+        "self._driver().inbox.appendleft(self._stop)",
+        seeds=20,
+        workload="state",
+    ),
+    Planted(
+        "a side keeps its own state after a merge",
+        "state",
+        f"{_RUNTIME}.reunion:StateReunion._get",
+        "await self._set_state(chunks)",
+        "pass",
+        seeds=20,
+        workload="state",
+    ),
+    Planted(
+        "who comes back does not ask for the state",
+        "G1",
+        f"{_RUNTIME}.group:Group._come_back",
+        'self._desk.begin(on_failed=lambda error: self._end(error, "no state"))',
+        "pass",
+        seeds=20,
+        workload="rejoin",
+    ),
+)
