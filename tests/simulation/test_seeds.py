@@ -48,6 +48,11 @@ def test_the_one_order_holds_under_crashes_partitions_and_merges() -> None:
     assert counts["workloads"] == {"total": max(2, SEEDS // 40)}
 
 
+def test_who_was_excluded_comes_back_as_a_new_incarnation_and_loses_nothing() -> None:
+    summary = summary_of(Asked(workload="rejoin"), 0, max(2, SEEDS // 40))
+    assert_good(summary)
+
+
 def test_who_joins_with_state_has_what_it_must() -> None:
     """T01: every process joins with the others' state, while providers crash, leave, stand still and are cut off."""
     summary = summary_of(Asked(workload="state"), 0, max(2, SEEDS // 33))

@@ -38,6 +38,7 @@ Examples:
   ringcast simulate --seeds 10000 --spark --master spark://host:7077
   ringcast simulate --seeds 2000 --workload total               always with sends in one order, to random subsets
   ringcast simulate --seeds 500 --workload state                every process joins with the others' state
+  ringcast simulate --seeds 500 --workload rejoin               who was excluded comes back as a new incarnation
   ringcast simulate --seed 17                     replay one seed and tell its story
   ringcast simulate --seed 17 --record out/       keep its recordings, for `ringcast check`
   ringcast simulate --seed 17 --shrink            make a failing run small, and write it as a scenario
@@ -76,7 +77,7 @@ def _member_range(ctx: click.Context, param: click.Parameter, value: str) -> tup
     type=click.Choice(WORKLOADS),
     default="mixed",
     show_default=True,
-    help="What applications do: send this and that, always in one order too, or join with state.",
+    help="What applications do: send this and that; always in one order too; join with state; or rejoin if excluded.",
 )
 @click.option("--processes", type=click.IntRange(min=1), help="How many runs at once.  [default: one per core]")
 @click.option("--spark", is_flag=True, help="Run the seeds as a Spark job, in batches, instead of on the cores here.")
@@ -124,8 +125,8 @@ def command(
         raise UsageError("--master names where Spark runs: it needs --spark")
     if seed is None and (is_shrunk or planted):
         raise UsageError("--shrink and --plant are for one run: name it with --seed")
-    if fixed and workload == "state":
-        raise UsageError("--workload state is about processes that join; with --fixed nobody does: leave one out")
+    if fixed and workload in ("state", "rejoin"):
+        raise UsageError(f"--workload {workload} is about processes that join; with --fixed nobody does: leave one out")
     asked = Asked(members, fixed, workload)
     if seed is not None:
         if seeds is not None or resume is not None:

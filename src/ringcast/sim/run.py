@@ -52,6 +52,7 @@ class Outcome:
     is_settled: bool = False
     faults: dict[str, int] = field(default_factory=dict)
     resumed: dict[str, int] = field(default_factory=dict)  # the view handler, by cause
+    views_after_heal: int = 0  # the most that any member installed
     states: dict[str, int] = field(default_factory=dict)  # how joins with state ended
     examined: dict[str, int] = field(default_factory=dict)
     violated: dict[str, int] = field(default_factory=dict)
@@ -212,6 +213,8 @@ def _judge(cluster: Cluster, outcome: Outcome) -> None:
     faults: Counter[str] = Counter()
     resumed: Counter[str] = Counter()
     for recording in cluster.recordings():
+        late = sum(event.kind is Kind.VIEW and event.t_ns >= outcome.safety_ns for event in recording.events)
+        outcome.views_after_heal = max(outcome.views_after_heal, late)
         for event in recording.events:
             if event.kind is Kind.FAULT:
                 faults[str((event.detail or {})["what"])] += 1

@@ -49,7 +49,9 @@ class Summary:
             "failed_seeds": [outcome.seed for outcome in self.failed],
             "simulated_seconds": simulated_ns / SECOND,
             "simulated_hours": simulated_ns / SECOND / 3600,
-            "simulated_seconds_per_cpu_second": _rate(outcomes),
+            "simulated_seconds_per_cpu_second": _rate(outcomes, "simulated_ns") / SECOND,
+            "deliveries_per_cpu_second": _rate(outcomes, "deliveries"),
+            "views_after_heal": max((outcome.views_after_heal for outcome in outcomes), default=0),
             "faults": _faults(outcomes),
             "resumed": dict(sorted(resumed.items())),
             "resume_causes": {cause: sum(resumed[name] for name in names) for cause, names in CAUSES.items()},
@@ -82,10 +84,11 @@ def _faults(outcomes: list[Outcome]) -> dict[str, int]:
     return {kind: total[kind] for kind in sorted({*KINDS, *total})}
 
 
-def _rate(outcomes: list[Outcome]) -> float:
+def _rate(outcomes: list[Outcome], what: str) -> float:
+    """So much of it per second of the CPU, over the runs whose cost was measured."""
     measured = [outcome for outcome in outcomes if outcome.cpu_ns]
     cpu_ns = sum(outcome.cpu_ns for outcome in measured)
-    return sum(outcome.simulated_ns for outcome in measured) / cpu_ns if cpu_ns else 0.0
+    return SECOND * sum(getattr(outcome, what) for outcome in measured) / cpu_ns if cpu_ns else 0.0
 
 
 def _total(counts: Iterable[dict[str, int]]) -> Counter[str]:

@@ -38,4 +38,35 @@ CANDIDATES = (
         "",
         seeds=60,
     ),
+    # An ack of one that is not in the view reaches no window in sixty seeds of real groups.
+    Planted(
+        "an ack from a stranger creates an entry",
+        "check",
+        f"{_MULTICAST}.multicast:Multicast.on_ack",
+        """
+        if self.outgoing.acks.get(sender) is None:
+            return [Drop("an ack from a stranger", sender)]
+        """,
+        """
+        if self.outgoing.acks.get(sender) is None:
+            self.outgoing.acks._acks[sender] = 0
+            self.outgoing.acks._find_minimum()
+        """,
+        seeds=25,
+    ),
+    # Whoever is silent is suspected again by the failure detector of everybody, and complaints are repeated.
+    Planted(
+        "a suspicion discarded while suspended is not raised again",
+        "liveness",
+        f"{_MEMBERSHIP}.membership:Membership._suspect_member",
+        """
+        self._raise_ns = now_ns + self.config.suspect_repeat_ns
+        return out + leading.on_suspects(now_ns) if leading.is_mine else out
+        """,
+        """
+        return out + leading.on_suspects(now_ns) if leading.is_mine and is_new else out
+        """,
+        seeds=40,
+        kinds=("death", "no-control"),
+    ),
 )

@@ -9,21 +9,6 @@ _MEMBERSHIP = "ringcast.core.membership"
 
 MEMBERSHIP = (
     Planted(
-        "an ack from a stranger creates an entry",
-        "check",
-        f"{_MULTICAST}.multicast:Multicast.on_ack",
-        """
-        if self.outgoing.acks.get(sender) is None:
-            return [Drop("an ack from a stranger", sender)]
-        """,
-        """
-        if self.outgoing.acks.get(sender) is None:
-            self.outgoing.acks._acks[sender] = 0
-            self.outgoing.acks._find_minimum()
-        """,
-        seeds=25,
-    ),
-    Planted(
         "the Resumer is not armed",
         "G7",
         f"{_MEMBERSHIP}.resumer:Resumer.arm",
@@ -76,26 +61,12 @@ MEMBERSHIP = (
         seeds=20,
     ),
     Planted(
-        "a suspicion discarded while suspended is not raised again",
-        "liveness",
-        f"{_MEMBERSHIP}.membership:Membership._suspect_member",
-        """
-        self._raise_ns = now_ns + self.config.suspect_repeat_ns
-        return out + leading.on_suspects(now_ns) if leading.is_mine else out
-        """,
-        """
-        return out + leading.on_suspects(now_ns) if leading.is_mine and is_new else out
-        """,
-        seeds=40,
-        kinds=("death", "no-control"),
-    ),
-    Planted(
         "a frame for the process before is taken",
-        "contents",
+        "G3",
         "ringcast.wire.header:read_head",
         "if to not in (EVERYBODY, me):",
         "if False:",
-        seeds=10,
+        seeds=40,
         kinds=("crash", "leave"),
     ),
 )
