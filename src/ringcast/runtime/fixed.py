@@ -62,6 +62,7 @@ async def enter_fixed(
         raise
     recorder = host.recorder(me, group, config, record)
     driver = Driver(node, Codec(group, me), transport, recorder, now_ns=host.now_ns)
+    driver.contains_faults = host.contains_faults
     entry.hold(driver)
     place = Group(group, driver)
     driver.begin()

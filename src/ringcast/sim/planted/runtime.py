@@ -76,7 +76,7 @@ RUNTIME = (
     Planted(
         "room that came free is not told",
         "liveness",
-        f"{_RUNTIME}.driver:Driver._after",
+        f"{_RUNTIME}.driver:Driver._finish_batch",
         "if self._freed:",
         "if False:",
         seeds=5,
