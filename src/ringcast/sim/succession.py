@@ -135,8 +135,12 @@ class Succession:
         for member, stands in self.stands.items():
             for stand in stands[:-1]:
                 merged = None if stand.view.id in self._apart else self._merged.get(stand.view.id)
-                if merged is not None and stand.then not in merged:
+                if merged is not None and stand.then not in merged and not self._got_later(member, stand.view.id):
                     yield f"{member} went on from the merge into {stand.view.id} without the merged state"
+
+    def _got_later(self, member: Address, view: ViewId) -> bool:
+        """Somebody who had the merged state gave it its own, as of a later view."""
+        return any(who == member and cut.view > view for who, cut, _ in self._got)
 
     def _strange_passages(self) -> Iterator[str]:
         first: dict[tuple[ViewId, ViewId, tuple[Address, ...], str], tuple[Address, str]] = {}
