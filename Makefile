@@ -4,7 +4,7 @@ PYTHON_IN_VENV := .venv/bin/python
 CHECKED := src tests tools setup.py $(wildcard benchmarks examples)
 
 .DEFAULT_GOAL := help
-.PHONY: help setup demo test long seeds order-seeds state-seeds planted reading-seeds block-seeds bus-kills bus-records bus-model tsan agreement planted-histories judged-by-spark cluster bench-pipeline bench-recorder page-cost merge-costs pause-runs link-runs lint format native lock clean
+.PHONY: help setup demo test long seeds order-seeds state-seeds planted reading-seeds block-seeds bus-kills bus-records bus-model tsan agreement planted-histories planted-violations judged-by-spark cluster bench-pipeline bench-recorder page-cost merge-costs pause-runs link-runs lint format native lock clean
 
 help: ## List these targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-11s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -83,6 +83,9 @@ agreement: setup ## Checkers and rules on 320 simulated runs, good and bad: do t
 
 planted-histories: setup ## Every kind of violation in histories of a million deliveries, found by the rules on Spark
 	@RINGCAST_PLANTED_DELIVERIES=1000000 $(PYTHON_IN_VENV) -m pytest -q -s --timeout 1800 tests/pipeline/test_planted_histories.py
+
+planted-violations: setup ## Write what the rules say of each falsified recording into docs/design/planted-violations.md
+	@PYTHONPATH=tests $(PYTHON_IN_VENV) -m pipeline.planted_page
 
 judged-by-spark: setup ## The stories with real processes, their recordings judged by the rules on Spark too
 	@RINGCAST_JUDGE=spark $(PYTHON_IN_VENV) -m pytest -q -s tests/integration/membership tests/integration/merge tests/integration/order

@@ -461,6 +461,20 @@ def _(lie: bool) -> list[Recording]:
     return healed(lambda story: None if lie else story.view("ab", 2))
 
 
+@falsified("G14", "a process that was there at the heal and is in no view")
+def _(lie: bool) -> list[Recording]:
+    story = Story("abj").view("ab")
+    story.event("j", Kind.WAIT_START, value=1, other=100 * LIMIT_NS, detail={"what": "join"})
+    story.event("a", Kind.HEAL, value=LIMIT_NS, detail={"what": "all"})
+    if not lie:
+        story.view("abj", 2, creator="a").event("j", Kind.WAIT_END, value=1, detail={"how": "done"})
+    story.now_ns += 10 * LIMIT_NS
+    for name in "abj":
+        story.event(name, Kind.WAIT_START, value=2, other=0, detail={"what": "send"})
+        story.event(name, Kind.WAIT_END, value=2, detail={"how": "done"})
+    return story.recordings()
+
+
 @falsified("G14", "views that follow each other for nothing")
 def _(lie: bool) -> list[Recording]:
     def views(story: Story) -> None:

@@ -13,6 +13,7 @@ import pytest
 pytest.importorskip("numpy", reason="the pipeline needs numpy: pip install 'ringcast[pipeline]'")
 
 from pipeline.falsified import FALSIFIED, Falsified
+from pipeline.planted_page import PAGE, section
 from pipeline.test_truth import as_segments, both, violated
 from ringcast.pipeline import Application
 from ringcast.pipeline.reading import segment_files
@@ -29,6 +30,11 @@ def test_a_lie_is_found_and_the_true_story_is_not_accused(one: Falsified, tmp_pa
     judgement = both(tmp_path / "false", one.tell(True))
     assert one.guarantee in violated(judgement)
     assert judgement.findings[one.guarantee].violations[0].sentence
+
+
+def test_the_page_of_planted_violations_says_what_is_said_now() -> None:
+    """`make planted-violations` writes it."""
+    assert PAGE.read_text(encoding="utf-8").endswith(section())
 
 
 @pytest.mark.needs("spark")
