@@ -16,6 +16,7 @@ from ringcast.core.control import (
     Announce,
     Ask,
     Busy,
+    Cancel,
     Control,
     Heartbeat,
     Join,
@@ -199,6 +200,9 @@ class Society:
         self._is_moved = True
         if isinstance(message, Ask):
             return self._on_ask(now_ns, sender, message)
+        if isinstance(message, Cancel) and self._early_ask is not None:
+            asker, ask = self._early_ask
+            self._early_ask = None if asker == sender and ask.id <= message.id else self._early_ask
         if isinstance(message, Join) and self.view is not None and self.readmission.is_held(now_ns, sender):
             return self.carry_out(now_ns, [Say(sender, Busy())])
         if isinstance(message, StateConfirmed):

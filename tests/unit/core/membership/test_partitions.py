@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import pytest
 
+from ringcast.core import Cancel
 from ringcast.model import MS, SECOND
-from unit.core.membership.world import World
+from unit.core.membership.world import Proc, World
 
 
 def cut(world: World, *sides: str) -> None:
@@ -37,9 +38,8 @@ def test_two_halves_merge_and_repeat_nothing(seed: int) -> None:
     assert world.verdict() == ""
 
 
-@pytest.mark.parametrize("late_ms", [0, 50, 300])
-def test_a_join_directly_behind_a_merge_excludes_nobody_who_has_not_got_the_merge_view_yet(late_ms: int) -> None:
-    """The coordinator of the other side tells it late; the merge leader calls the roll on it meanwhile."""
+def joining_behind_a_merge(late_ms: int) -> tuple[World, Proc]:
+    """The coordinator of the other side tells a member of it late; the merge leader calls the roll on it meanwhile."""
     world = World()
     for name in "ABCD":
         world.start(name, expect=4, seeds="ABCD")
@@ -54,9 +54,31 @@ def test_a_join_directly_behind_a_merge_excludes_nobody_who_has_not_got_the_merg
     world.blocked = lambda sender, receiver: (sender, receiver) == (coordinator, other) and world.now < until
     assert not world[other].node.view.is_merge
     world.start("J", seeds="A")
+    return world, world[other]
+
+
+@pytest.mark.parametrize("late_ms", [0, 50, 300])
+def test_a_join_directly_behind_a_merge_excludes_nobody_who_has_not_got_the_merge_view_yet(late_ms: int) -> None:
+    world, late = joining_behind_a_merge(late_ms)
     assert world.is_soon_one("ABCDJ")
-    assert [len(view.members) for view in world[other].views[-3:]] == [2, 4, 5]
+    assert [len(view.members) for view in late.views[-3:]] == [2, 4, 5]
     assert world.verdict() == ""
+
+
+@pytest.mark.parametrize("is_cancelled", [False, True])
+def test_a_roll_call_that_is_cancelled_before_its_view_comes_is_not_answered(is_cancelled: bool) -> None:
+    world, late = joining_behind_a_merge(100)
+    society, leader = late.node.society, world["A"]
+    assert society is not None and leader.node.society is not None
+    leading = leader.node.society.membership.leading
+    assert leading is not None
+    world.run_for(60 * MS)
+    assert leading.change is not None and not late.node.view.is_merge
+    if is_cancelled:
+        late.settle(society.on_message(world.now, leader.address, Cancel(leading.change.roll_call.id)))
+    assert world.run_until(lambda: late.node.view.is_merge)
+    assert society.membership.is_promised is not is_cancelled
+    assert world.is_soon_one("ABCDJ")
 
 
 @pytest.mark.parametrize("seed", range(3))
