@@ -292,3 +292,16 @@ def test_an_inbox_is_not_called_for_an_empty_read() -> None:
         assert isinstance(inbox, Inbox) and inbox.batches == []
 
     tell(TCP4, story)
+
+
+def test_connections_to_strangers_make_room_for_others_and_those_to_members_stay() -> None:
+    async def story(world: World) -> None:
+        (a, _), (b, inbox) = await world.friends()
+        for port in range(1, 6):
+            a.send(Endpoint("127.0.0.1", port), b"to nobody")
+        newcomer, newcomers = await world.member()
+        await repeat_until(lambda: a.send(newcomer.local, b"answer"), newcomers, b"answer")
+        a.send(b.local, b"still served")
+        assert await inbox.hold(1) == [b"still served"]
+
+    limited(TcpLimits(max_outgoing=2))(story)

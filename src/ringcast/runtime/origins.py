@@ -40,7 +40,7 @@ MOST_KEPT = 64
 KEPT_BYTES = 2_048  # a first frame that is larger is not kept: its sender repeats it
 PER_SECOND = 500  # challenges, and as many proofs
 OUTSIDER_PER_SECOND = 100  # frames taken of one process outside the view; runs of a multicast count apart
-OUTSIDERS_PER_SECOND = 1_000  # of all of them together
+OUTSIDERS_PER_SECOND = 1_000  # of all of them together, without such runs
 
 UNPROVED = "its sender is not proved to be where it says"
 TOO_MANY = "too many frames of processes outside the view"
@@ -74,6 +74,7 @@ class Origins:
         self._lose = lose
         self._frames: OriginFrames | None = None
         self._members: dict[Source, bytes] = {}
+        self._inside: dict[bytes, None] = {}  # endpoints of the members
         self._outsiders: OrderedDict[Source, Outsider] = OrderedDict()
         self._kept: OrderedDict[Source, bytes] = OrderedDict()
         now = now_ns()
@@ -89,6 +90,10 @@ class Origins:
         """The view's members, without this one. Who was one may go on to speak as an outsider."""
         before, now = self._members, self._now_ns()
         self._members = {(endpoint.host, endpoint.port): str(endpoint).encode() for endpoint in endpoints}
+        self._inside = dict.fromkeys(self._members.values())
+        for source, outsider in self._outsiders.items():
+            if outsider.endpoint in self._inside:  # behind an address translation, and proved
+                self._members[source] = outsider.endpoint
         for source, endpoint in before.items():
             if source not in self._members:
                 self._remember(source, endpoint, now)
@@ -128,8 +133,9 @@ class Origins:
 
     def _may_speak(self, outsider: Outsider, frame: Frame) -> bool:
         now = self._now_ns()
-        own = outsider.data if is_multicast_run(frame) else outsider.control
-        if own.take(now) and self._all.take(now):
+        is_data = is_multicast_run(frame)
+        own = outsider.data if is_data else outsider.control
+        if own.take(now) and (is_data or self._all.take(now)):
             return True
         self._lose(TOO_MANY)
         return False
@@ -162,6 +168,8 @@ class Origins:
         if cookie_in(proof) != self._cookie(source, claimed):
             return
         self._remember(source, claimed, self._now_ns())
+        if claimed in self._inside:
+            self._members[source] = claimed
         kept = self._kept.pop(source, None)
         if kept is not None and claimed_endpoint(kept) == claimed:
             self._on_frame(kept)

@@ -176,8 +176,14 @@ class TcpTransport:
 
     def _link(self, to: Endpoint) -> Outgoing | None:
         link = self._links.get(to)
-        if link is None and self._dialer is not None and len(self._links) < self._limits.max_outgoing:
-            link = self._links[to] = Outgoing(to, self._dialer)
+        if link is not None or self._dialer is None:
+            return link
+        if len(self._links) >= self._limits.max_outgoing:
+            oldest = next((other for other, held in self._links.items() if not held.is_kept), None)
+            if oldest is None:
+                return None
+            self._links.pop(oldest).close()
+        link = self._links[to] = Outgoing(to, self._dialer)
         return link
 
     # ---- waiting for room ----

@@ -75,6 +75,11 @@ def test_a_member_behind_an_address_translation_is_proved_like_anybody() -> None
     watched.admits(ELSEWHERE, B)
     watched.prove(ELSEWHERE, B)
     assert watched.admits(ELSEWHERE, B) and watched.admits(AT_B, B)
+    assert all(watched.admits(ELSEWHERE, B) for _ in range(5 * origins.OUTSIDER_PER_SECOND)), "no allowance"
+    watched.origins.set_members([])
+    assert not all(watched.admits(ELSEWHERE, B) for _ in range(5 * origins.OUTSIDER_PER_SECOND)), "gone: it has one"
+    watched.origins.set_members([Endpoint(*AT_B)])
+    assert all(watched.admits(ELSEWHERE, B) for _ in range(5 * origins.OUTSIDER_PER_SECOND)), "and is back"
 
 
 def test_who_has_proved_one_endpoint_speaks_for_no_other() -> None:
