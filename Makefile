@@ -93,6 +93,10 @@ judged-by-spark: setup ## The stories with real processes, their recordings judg
 cluster: setup ## The pipeline on a real Spark cluster: another host, viewfs, Connect, a worker killed (needs root)
 	@RINGCAST_CLUSTER=1 $(PYTHON_IN_VENV) -m pytest -q -s --timeout 1800 tests/pipeline/test_cluster.py tests/pipeline/test_session.py
 
+.PHONY: many-runs
+many-runs: setup ## 10,000 small runs (500 seeds, each under twenty run ids) judged by Spark in one application (SEEDS=n)
+	@RINGCAST_MANY_RUNS=$(or $(SEEDS),500) $(PYTHON_IN_VENV) -m pytest -q -s -n 0 --timeout 7200 tests/pipeline/test_many_runs.py
+
 bench-pipeline: setup ## Deliveries judged per second at 1, 10 and 100 million and in one view of 20 million, reading included
 	@.venv/bin/ringcast bench pipeline --deliveries 1000000
 	@.venv/bin/ringcast bench pipeline --deliveries 10000000

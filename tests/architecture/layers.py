@@ -54,7 +54,7 @@ ORGANS = ("multicast", "membership", "merge", "ordering", "failure", "detector")
 LIBRARY_ROOMS: dict[str, tuple[str, ...]] = {
     "msgspec": (
         *("model", "core", "wire", "trace", "runtime", "sim", "checkers"),
-        *("page", "lab", "bench", "cli", "blocks"),
+        *("page", "lab", "bench", "cli", "blocks", "pipeline"),
     ),
     "click": ("cli",),
     "rich": ("cli", "bench"),

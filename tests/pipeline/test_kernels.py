@@ -70,8 +70,8 @@ def test_rules_say_what_checkers_say_wherever_segments_are_cut(
 
 def test_facts_go_through_arrow_unchanged(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     pytest.importorskip("pyarrow")
-    from ringcast.pipeline.rules.arrow import batch_of, facts_in
+    from ringcast.pipeline.rules.fact import pack_facts, unpack_facts
 
     write(tmp_path, None, 300, monkeypatch)
     facts = engine.facts_of(segments_in(tmp_path)[0])
-    assert list(facts_in(batch_of("a run", facts))) == facts
+    assert unpack_facts(pack_facts(facts)) == facts

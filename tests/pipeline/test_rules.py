@@ -21,7 +21,7 @@ from ringcast.trace.story import Story
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
-SHAPE: dict[str, int] = {"deliveries": 6_000, "members": 6}
+SHAPE: dict[str, int] = {"deliveries": 2_500, "members": 6}
 NAMES = ["clean", *(planted.name for planted in PLANTED)]
 
 

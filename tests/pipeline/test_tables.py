@@ -4,14 +4,18 @@ replaced, and a file that is no recording is a row with its reason."""
 from __future__ import annotations
 
 import re
+from functools import reduce
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 import pytest
+from pyspark.sql import DataFrame
+from pyspark.sql import functions as F
+from pyspark.sql.pandas.types import from_arrow_schema
 
 from pipeline.test_truth import as_segments
 from ringcast.pipeline import Application, segment_files
-from ringcast.pipeline.results import TABLES
+from ringcast.pipeline.results import SCHEMA, TABLES, bucket_of
 from ringcast.pipeline.writing import TableStore, unseen, write_tables
 from ringcast.sim import draw, simulate
 from ringcast.trace.story import Story
@@ -43,7 +47,10 @@ def judge_into(store: TableStore, place: Path, incremental: bool = False) -> lis
 
 
 def counts(store: TableStore) -> dict[str, int]:
-    return {name: frame.count() for name in TABLES if (frame := store.read(name)) is not None}
+    frames = {name: frame for name in TABLES if (frame := store.read(name)) is not None}
+    parts = [frame.select(F.lit(name).alias("table")) for name, frame in frames.items()]
+    rows = reduce(DataFrame.unionAll, parts).groupBy("table").count().collect()
+    return dict.fromkeys(frames, 0) | {row["table"]: row["count"] for row in rows}
 
 
 def test_tables_answer_are_written_once_and_grow_by_new_runs(spark: SparkSession, place: Path) -> None:
@@ -60,6 +67,7 @@ def test_tables_answer_are_written_once_and_grow_by_new_runs(spark: SparkSession
     assert judge_into(store, place, incremental=True) == ["seed 2"]
     after = counts(store)
     assert after["verdicts"] == 2 and after["coverage"] == 2 * first["coverage"]
+    assert len(list((place / "tables" / "metrics").glob("bucket=*/*.parquet"))) == 2
     for name in TABLES:
         table = store.read(name)
         assert table is not None
@@ -83,3 +91,29 @@ def test_tables_in_a_catalog_are_written_once_and_found_again(spark: SparkSessio
         assert counts(store) == first
     finally:
         spark.sql("drop database history cascade")
+
+
+def same_bucket(run: str) -> str:
+    return next(name for n in range(10_000) if bucket_of(name := f"run {n}") == bucket_of(run) and name != run)
+
+
+def test_of_a_run_judged_again_nothing_old_is_left_and_the_others_stay(spark: SparkSession, tmp_path: Path) -> None:
+    store = TableStore(spark, str(tmp_path))
+    one, same, other = "run 0", same_bucket("run 0"), "run 1"
+    schema = from_arrow_schema(TABLES["violations"].schema)
+
+    def write(sentences: dict[str, str], runs: list[str]) -> None:
+        rows = [
+            {"sentence": text, "schema_version": SCHEMA, "run": run, "bucket": bucket_of(run)}
+            for text, run in sentences.items()
+        ]
+        store.write("violations", spark.createDataFrame(rows, schema), runs, list(sentences.values()), others=True)
+
+    def written() -> dict[str, str]:
+        return {row["sentence"]: row["run"] for row in spark.read.parquet(store.name("violations")).collect()}
+
+    write({"a": one, "b": other}, [one, other])
+    write({"c": same}, [same])
+    assert written() == {"a": one, "b": other, "c": same}
+    write({"d": one}, [one, other])  # the other one has none any more, and its bucket goes
+    assert written() == {"c": same, "d": one}

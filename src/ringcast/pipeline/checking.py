@@ -158,7 +158,7 @@ def _by_spark(spark: object, request: Request, uris: Sequence[str]) -> Checked:
         if store is not None and judged:
             write_tables(store, application, list(judged))
             if request.with_events:
-                write_events(store, uris)
+                write_events(store, uris, list(judged))
         unread = _unread(application.bad_files()) if judged else []
     finally:
         application.close()

@@ -12,7 +12,7 @@ from __future__ import annotations
 import json
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from functools import partial
+from functools import partial, reduce
 from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
@@ -20,9 +20,8 @@ import pyarrow as pa
 from ringcast.checkers import Judgement
 from ringcast.pipeline.metrics import kernel as metrics_kernel
 from ringcast.pipeline.results import TABLES, File, Outcome, from_json, outcome_of, to_json
-from ringcast.pipeline.rules.arrow import FACTS, batch_of, facts_in
 from ringcast.pipeline.rules.engine import RULES, Comparison, facts_again, facts_of
-from ringcast.pipeline.rules.fact import Fact, Wanted, name_of
+from ringcast.pipeline.rules.fact import Fact, Wanted, name_of, pack_facts, unpack_facts
 from ringcast.pipeline.segment import Segment, decode, run_of
 from ringcast.trace import UNDER_WAY, TraceError
 
@@ -31,11 +30,17 @@ if TYPE_CHECKING:
 
 KERNELS = (*RULES, metrics_kernel)
 ROUNDS = 2  # ranges are read again, then the events around what that found
-# `round` is 0 for what kernels find at first, and the number of the round for what was read again.
-ROWS = pa.schema([("path", pa.string()), ("bytes", pa.int64()), ("round", pa.int32()), *FACTS])
+# A row for each segment. `round` is 0 for what kernels find at first, and the number of the round for what was read
+# again.
+ROWS = pa.schema(
+    [("run", pa.string()), ("path", pa.string()), ("bytes", pa.int64()), ("round", pa.int32()), ("facts", pa.binary())]
+)
 RESULTS = pa.schema([("run", pa.string()), ("table", pa.string()), ("rows", pa.binary())])
-_JUDGEMENT, _WANTED, _BAD = "judgement", "wanted", "bad"
+# Rows of the results that the driver reads.
+_JUDGEMENT, _FILLED, _WANTED, _BAD = "judgement", "filled", "wanted", "bad"
 _KEPT_BAD = 1000
+_FEW = 64
+_BATCH_BYTES = 1 << 22  # of facts that a task gives away at once
 Kernels = Callable[[Segment], list[Fact]]
 
 
@@ -67,6 +72,18 @@ class Found:
                 comparison.show(self._facts(2))
                 wanted = []
         return comparison, wanted
+
+    def holding(self, wanted: Iterable[Wanted]) -> list[str]:
+        """The files that hold something of what is wanted."""
+        spans: dict[str, list[tuple[int, int]]] = {}
+        for want in wanted:
+            spans.setdefault(want.member, []).append((want.first_index, want.end_index))
+        segments = [(file.path, file.segment) for file in self.files.values() if file.segment and not file.reason]
+        return [
+            path
+            for path, part in segments
+            if any(begin < part.first + part.count and end > part.first for begin, end in spans.get(part.member, ()))
+        ]
 
     @property
     def copies(self) -> list[str]:
@@ -168,66 +185,102 @@ class Application:
     require: tuple[str, ...] = ()
     _facts: DataFrame | None = None
     _results: list[DataFrame] = field(default_factory=list)
+    _told: dict[str, _Told] = field(default_factory=dict)
 
     def judge(self) -> dict[str, Judgement]:
-        """The judgement of each run."""
-        facts = self._facts = self.files.mapInArrow(_kernel_task(0, None), _spark(ROWS)).persist()
-        results = self._compared(facts)
-        judged = _judgements(results)
-        wanted, extra = _wanted(results), None
+        """The judgement of each run. One job if nothing is to be read again."""
+        facts = self._facts = self.files.mapInArrow(_kernel_task(0, {}), _spark(ROWS)).persist()
+        extra: DataFrame | None = None
+        told = self._compared(facts)
         for round_ in range(1, ROUNDS + 1):
-            if not wanted:
+            again = {run: one for run, one in told.items() if one.wanted}
+            if not again:
                 break
-            again = self._read_again(results, wanted, round_)
-            extra = again if extra is None else extra.unionByName(again)
-            runs = list(wanted)
-            more = self._compared(
-                facts.where(facts["run"].isin(runs)).unionByName(extra.where(extra["run"].isin(runs)))
-            )
-            judged |= _judgements(more)
-            self._results[:-1] = [frame.where(~frame["run"].isin(runs)) for frame in self._results[:-1]]
-            results, wanted = more, _wanted(more)
-        return judged
+            rows = self._read_again(again, round_)
+            extra = rows if extra is None else extra.unionByName(rows)
+            parts = [only(frame, "run", list(again)) for frame in (facts, extra)]
+            told = self._compared(parts[0].unionByName(parts[1]))
+            self._results[:-1] = [only(frame, "run", list(again), "left_anti") for frame in self._results[:-1]]
+        return {run: self._told[run].judgement for run in sorted(self._told)}
 
     def table(self, name: str) -> DataFrame:
         """One table of results over all runs."""
-        frames = [frame.where(frame["table"] == name) for frame in self._results]
-        whole = frames[0]
-        for frame in frames[1:]:
-            whole = whole.unionByName(frame)
-        return whole.select("rows").mapInArrow(_unpack_task, _spark(TABLES[name].schema))
+        return self._rows(name).select("rows").mapInArrow(_unpack_task, _spark(TABLES[name].schema))
 
     def outcome(self, run: str, judgement: Judgement) -> Outcome:
         """Everything about one run, brought to the driver."""
-        outcome = Outcome(run, judgement)
-        for name in TABLES:
-            table = self.table(name)
-            outcome.tables[name] = table.where(table["run"] == run).toArrow().to_pylist()
+        outcome = Outcome(run, judgement, {name: [] for name in TABLES})
+        rows = self._rows(*TABLES)
+        for row in rows.where(rows["run"] == run).toArrow().to_pylist():
+            outcome.tables[row["table"]] = pa.ipc.open_stream(row["rows"]).read_all().to_pylist()
         return outcome
+
+    def filled(self, name: str) -> list[str]:
+        """The runs of which this table has rows."""
+        return [run for run, told in self._told.items() if name in told.filled]
 
     def bad_files(self) -> list[tuple[str, str]]:
         """Files that were not read, or not to their end: path and why."""
-        table = self.table("segments")
-        rows = table.where(table["reason"].isNotNull()).select("path", "reason").limit(_KEPT_BAD).collect()
-        return sorted((row["path"], row["reason"]) for row in rows)
+        return sorted(bad for told in self._told.values() for bad in told.bad)[:_KEPT_BAD]
 
     def close(self) -> None:
         for frame in (self._facts, *self._results):
             if frame is not None:
                 frame.unpersist()
 
-    def _compared(self, rows: DataFrame) -> DataFrame:
-        partitions = _partitions(rows)
-        grouped = rows.repartition(partitions, "run").groupBy("run")
+    def _rows(self, *names: str) -> DataFrame:
+        frames = [frame.where(frame["table"].isin(*names)) for frame in self._results]
+        return reduce(lambda whole, frame: whole.unionByName(frame), frames)
+
+    def _compared(self, rows: DataFrame) -> dict[str, _Told]:
+        grouped = rows.repartition(_partitions(rows), "run").groupBy("run")
         results = grouped.applyInArrow(_comparison_task(self.require), _spark(RESULTS)).persist()
         self._results.append(results)
-        return results
+        told = _told(results.where(results["table"].isin(_JUDGEMENT, _FILLED, _WANTED, _BAD)))
+        self._told |= told
+        return told
 
-    def _read_again(self, results: DataFrame, wanted: Mapping[str, list[Wanted]], round_: int) -> DataFrame:
-        chosen = results.where((results["table"] == "segments") & results["run"].isin(list(wanted)))
-        paths = [path for batch in _batches(chosen) for path in batch.column("path").to_pylist()]
-        files = self.files.where(self.files["path"].isin(paths))
+    def _read_again(self, again: Mapping[str, _Told], round_: int) -> DataFrame:
+        files = only(self.files, "path", [path for told in again.values() for path in told.paths])
+        wanted = {run: told.wanted for run, told in again.items()}
         return files.mapInArrow(_kernel_task(round_, wanted), _spark(ROWS))
+
+
+@dataclass(slots=True)
+class _Told:
+    """What the driver hears of one run."""
+
+    judgement: Judgement
+    filled: list[str]  # tables that have rows of it
+    wanted: list[Wanted] = field(default_factory=list)
+    paths: list[str] = field(default_factory=list)  # that hold what is wanted
+    bad: list[tuple[str, str]] = field(default_factory=list)
+
+
+def _told(results: DataFrame) -> dict[str, _Told]:
+    parts: dict[str, dict[str, bytes]] = {}
+    for row in results.toArrow().to_pylist():
+        parts.setdefault(row["run"], {})[row["table"]] = row["rows"]
+    found = {}
+    for run, rows in parts.items():
+        told = _Told(from_json(rows[_JUDGEMENT].decode()), json.loads(rows[_FILLED]))
+        if _WANTED in rows:
+            wanted, told.paths = json.loads(rows[_WANTED])
+            told.wanted = [Wanted(*want) for want in wanted]
+        told.bad = [(path, reason) for path, reason in json.loads(rows[_BAD])] if _BAD in rows else []
+        found[run] = told
+    return found
+
+
+def only(frame: DataFrame, column: str, values: Sequence[str], how: str = "left_semi") -> DataFrame:
+    """The rows with one of these values (or, left_anti, without): by a join if they are many."""
+    if len(values) <= _FEW:
+        is_in = frame[column].isin(*values)
+        return frame.where(is_in if how == "left_semi" else ~is_in)
+    from pyspark.sql import functions as F
+
+    chosen = frame.sparkSession.createDataFrame(pa.table({column: pa.array(values, pa.string())}))
+    return frame.join(F.broadcast(chosen), column, how)
 
 
 def rule_steps() -> list[tuple[str, Kernels]]:
@@ -248,60 +301,56 @@ def _run_task(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
         yield pa.RecordBatch.from_pydict({"run": runs})
 
 
-def _kernel_task(round_: int, wanted: Mapping[str, list[Wanted]] | None) -> Any:
+def _kernel_task(round_: int, wanted: Mapping[str, Sequence[Wanted]]) -> Any:
+    kernels = _again_in(wanted) if round_ else _first
+
     def run(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
         for batch in batches:
+            rows, size = [], 0
             for path, content in zip(batch.column("path").to_pylist(), batch.column("content"), strict=True):
-                yield _kernel_rows(path, content.as_buffer(), round_, wanted)
+                data = content.as_buffer()
+                found, facts = _read(path, data, kernels)
+                rows.append((found, path, len(data), round_, pack_facts(facts)))
+                size += len(rows[-1][-1])
+                if size > _BATCH_BYTES:
+                    yield _batch(ROWS, rows)
+                    rows, size = [], 0
+            if rows:
+                yield _batch(ROWS, rows)
 
     return run
 
 
-def _kernel_rows(path: str, content: Any, round_: int, wanted: Mapping[str, list[Wanted]] | None) -> pa.RecordBatch:
-    run, facts = _read(path, content, _first if wanted is None else _again_in(wanted))
-    batch = batch_of(run, facts)
-    count = batch.num_rows
-    columns = [pa.repeat(path, count), pa.repeat(pa.scalar(len(content), pa.int64()), count)]
-    columns.append(pa.repeat(pa.scalar(round_, pa.int32()), count))
-    return pa.RecordBatch.from_arrays([*columns, *batch.columns], schema=ROWS)
+def _batch(schema: pa.Schema, rows: Sequence[Sequence[Any]]) -> pa.RecordBatch:
+    columns = [pa.array(c, f.type) for c, f in zip(zip(*rows, strict=True), schema, strict=True)]
+    return pa.RecordBatch.from_arrays(columns, schema=schema)
 
 
-def _again_in(wanted: Mapping[str, list[Wanted]]) -> Kernels:
+def _again_in(wanted: Mapping[str, Sequence[Wanted]]) -> Kernels:
     return lambda segment: facts_again(segment, wanted.get(segment.header.run, ()), KERNELS)
 
 
 def _comparison_task(require: tuple[str, ...]) -> Any:
-    def run(table: pa.Table) -> pa.Table:
-        name = table.column("run")[0].as_py()
+    def run(given: pa.Table) -> pa.Table:
+        name = given.column("run")[0].as_py()
         found = Found()
-        for part in _by_file(table):
-            path, size, round_ = (part.column(column)[0].as_py() for column in ("path", "bytes", "round"))
-            found.add(path, size, list(facts_in(part)), round_)
+        for row in given.sort_by([("round", "ascending"), ("path", "ascending")]).to_pylist():
+            found.add(row["path"], row["bytes"], unpack_facts(row["facts"]), row["round"])
         comparison, wanted = found.compare()
         outcome = _outcome(name, comparison, found, require, "spark")
         # Files that are no recordings are told, but they are not a run.
         names = TABLES if outcome.tables["members"] else ("segments",)
-        rows = {table_name: _packed(outcome.batch(table_name)) for table_name in names}
+        rows = {table: _packed(outcome.batch(table)) for table in names if outcome.tables[table]}
+        rows[_FILLED] = json.dumps(list(rows)).encode()
         rows[_JUDGEMENT] = to_json(outcome.judgement).encode()
         if wanted:
-            rows[_WANTED] = json.dumps(wanted).encode()
-        columns = [[name] * len(rows), list(rows), list(rows.values())]
-        return pa.Table.from_arrays(
-            [pa.array(c, f.type) for c, f in zip(columns, RESULTS, strict=True)], schema=RESULTS
-        )
+            rows[_WANTED] = json.dumps([wanted, found.holding(wanted)]).encode()
+        bad = [(row["path"], row["reason"]) for row in outcome.tables["segments"] if row["reason"]]
+        if bad:
+            rows[_BAD] = json.dumps(bad[:_KEPT_BAD]).encode()
+        return pa.Table.from_batches([_batch(RESULTS, [(name, *row) for row in rows.items()])])
 
     return run
-
-
-def _by_file(table: pa.Table) -> Iterator[pa.Table]:
-    """The rows of each file and round."""
-    table = table.sort_by([("round", "ascending"), ("path", "ascending")])
-    paths, rounds = table.column("path").to_pylist(), table.column("round").to_pylist()
-    begin = 0
-    for at in range(1, len(paths) + 1):
-        if at == len(paths) or (paths[at], rounds[at]) != (paths[begin], rounds[begin]):
-            yield table.slice(begin, at - begin)
-            begin = at
 
 
 def _unpack_task(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
@@ -315,21 +364,6 @@ def _packed(batch: pa.RecordBatch) -> bytes:
     with pa.ipc.new_stream(sink, batch.schema) as writer:
         writer.write_batch(batch)
     return bytes(sink.getvalue())
-
-
-def _judgements(results: DataFrame) -> dict[str, Judgement]:
-    rows = results.where(results["table"] == _JUDGEMENT).select("run", "rows").toArrow().to_pylist()
-    return {row["run"]: from_json(row["rows"].decode()) for row in sorted(rows, key=lambda row: str(row["run"]))}
-
-
-def _wanted(results: DataFrame) -> dict[str, list[Wanted]]:
-    rows = results.where(results["table"] == _WANTED).select("run", "rows").toArrow().to_pylist()
-    return {row["run"]: [Wanted(*want) for want in json.loads(row["rows"])] for row in rows}
-
-
-def _batches(results: DataFrame) -> Iterator[pa.RecordBatch]:
-    for rows in results.select("rows").toArrow().column("rows"):
-        yield from pa.ipc.open_stream(rows.as_buffer())
 
 
 def _partitions(rows: DataFrame) -> int:

@@ -9,6 +9,7 @@ import json
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from typing import Any
+from zlib import crc32
 
 import pyarrow as pa
 
@@ -19,14 +20,15 @@ from ringcast.pipeline.rules.engine import Comparison
 from ringcast.pipeline.rules.fact import Fact, key_of, name_of
 from ringcast.pipeline.rules.run import Run
 
-SCHEMA = 1  # of the tables; a change of meaning gets a new number
+SCHEMA = 2  # of the tables; a change of meaning gets a new number
+BUCKETS = 64
 _TEXT, _I64, _I32, _FLAG = pa.string(), pa.int64(), pa.int32(), pa.bool_()
 _DETAILS = ("step", "cause", "what", "how", "answer", "outcome", "merge_id", "purpose", "why")
 
 
 @dataclass(frozen=True, slots=True)
 class Table:
-    """A table: what a row is, and its columns with a word on each. `run` and `schema_version` are in all."""
+    """A table: what a row is, and its columns with a word on each. `run`, `bucket` and `schema_version` are in all."""
 
     name: str
     a_row: str
@@ -35,7 +37,7 @@ class Table:
     @property
     def schema(self) -> pa.Schema:
         columns = [(name, kind) for name, (kind, _) in self.columns.items()]
-        return pa.schema([*columns, ("schema_version", _I32), ("run", _TEXT)])
+        return pa.schema([*columns, ("schema_version", _I32), ("run", _TEXT), ("bucket", _I32)])
 
 
 _WHO = {"group": (_TEXT, "the group or bus"), "member": (_TEXT, "who recorded, as name#incarnation")}
@@ -162,9 +164,15 @@ TABLES: dict[str, Table] = {
 }
 
 
+def bucket_of(run: str) -> int:
+    """The partition that a run's rows are in."""
+    return crc32(run.encode()) % BUCKETS
+
+
 def describe_tables() -> dict[str, Any]:
     """Every table: what a row is, and each column with its type and a word on it."""
-    common = {"schema_version": (_I32, "of these tables"), "run": (_TEXT, "the run; tables are partitioned by it")}
+    common = {"schema_version": (_I32, "of these tables"), "run": (_TEXT, "the run")}
+    common["bucket"] = (_I32, "made of the run; tables are partitioned by it")
     return {
         "schema_version": SCHEMA,
         "tables": {
@@ -200,7 +208,7 @@ class Outcome:
 
     def batch(self, name: str) -> pa.RecordBatch:
         """The rows of one table."""
-        common = {"schema_version": SCHEMA, "run": self.run}
+        common = {"schema_version": SCHEMA, "run": self.run, "bucket": bucket_of(self.run)}
         return pa.RecordBatch.from_pylist([{**row, **common} for row in self.tables[name]], TABLES[name].schema)
 
 

@@ -1,19 +1,21 @@
 """Tables written by Spark's writers, by path or by catalog name, and what of the input they already have.
 
-Every table is partitioned by `run`, and a run's partition is replaced as a whole: judging the same input again changes
-nothing, and a run that grew is replaced, never doubled. Works with any format that Spark can write
-(`spark.sql.sources.default`, Parquet unless set).
+Every table is partitioned by `bucket`, a number made of the run's name, so that ten thousand small runs are some files
+and not ten thousand. Judging a run again replaces its rows: the buckets it belongs to are written anew with the other
+runs' rows kept. So the same input twice changes nothing, and a run that grew is replaced, never doubled. One writer at
+a time. Works with any format that Spark can write (`spark.sql.sources.default`, Parquet unless set).
 """
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from ringcast.errors import UsageError
+from ringcast.pipeline.judging import only, runs_of
 from ringcast.pipeline.reading import read
-from ringcast.pipeline.results import SCHEMA, TABLES
+from ringcast.pipeline.results import BUCKETS, SCHEMA, TABLES, bucket_of
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
@@ -58,14 +60,44 @@ class TableStore:
             reader = reader.schema(from_arrow_schema(TABLES[table].schema))
         return reader.load(self.name(table))
 
-    def write(self, table: str, frame: DataFrame) -> None:
-        """Replace the partitions of the runs in this frame."""
+    def has_others(self, runs: Sequence[str]) -> bool:
+        """Does a bucket of these runs hold another run too? Of every run there is a row in `segments`."""
+        segments = self.read("segments")
+        return segments is not None and only(_of_buckets(segments, runs), "run", runs, "left_anti").first() is not None
+
+    def write(self, table: str, frame: DataFrame, runs: Sequence[str], filled: Collection[str], others: bool) -> None:
+        """Replace what the table has of these runs by the rows of this frame, in which no other run is.
+
+        `filled`: of which runs it has rows. `others`: in their buckets other runs may be, which stay.
+        """
+        old, rows, mode = self.read(table), frame, "dynamic"
+        if old is not None and others:
+            kept = only(_of_buckets(old, runs), "run", runs, "left_anti").select(*frame.columns)
+            rows = kept.localCheckpoint().unionByName(frame)  # read before its files are replaced
+        left = set(map(bucket_of, runs)) - set(map(bucket_of, filled))
+        if old is not None and left and self._emptied(old, rows, left):
+            # Replacing partitions would leave those that have no rows any more.
+            elsewhere = _of_buckets(old, runs, is_in=False).select(*frame.columns).localCheckpoint()
+            rows, mode = elsewhere.unionByName(rows), "static"
+        if old is None or filled or mode == "static":
+            self._save(table, rows, mode, is_new=old is None)
+
+    def _emptied(self, old: DataFrame, rows: DataFrame, buckets: Collection[int]) -> bool:
+        had, has = (
+            {row["bucket"] for row in part.where(part["bucket"].isin(*buckets)).select("bucket").distinct().collect()}
+            for part in (old, rows)
+        )
+        return bool(had - has)
+
+    def _save(self, table: str, rows: DataFrame, mode: str, is_new: bool) -> None:
         name = self.name(table)
-        writer = frame.write.mode("overwrite").option("partitionOverwriteMode", "dynamic")
+        if table in TABLES:  # what is small: one file for each bucket, runs together
+            rows = rows.repartition("bucket").sortWithinPartitions("bucket", "run")
+        writer = rows.write.mode("overwrite").option("partitionOverwriteMode", mode)
         if self.is_path:
-            writer.partitionBy("run").save(name)
-        elif self.read(table) is None:
-            writer.partitionBy("run").saveAsTable(name)
+            writer.partitionBy("bucket").save(name)
+        elif is_new:
+            writer.partitionBy("bucket").saveAsTable(name)
         else:
             writer.insertInto(name, overwrite=True)
 
@@ -78,48 +110,32 @@ class TableStore:
 
 
 def write_tables(store: TableStore, application: Application, runs: Sequence[str]) -> None:
-    """Write every table of these runs; runs without violations lose those they had."""
-    for table in TABLES:
-        if table != "verdicts":
-            _forget_emptied(store, table, application, runs)
-            store.write(table, application.table(table).coalesce(8))
-    store.write("verdicts", application.table("verdicts").coalesce(8))  # last: who sees it sees the rest
+    """Write every table of these runs."""
+    others = store.has_others(runs)
+    for table in sorted(TABLES, key=lambda name: name == "verdicts"):  # last: who sees it sees the rest
+        store.write(table, application.table(table), runs, application.filled(table), others)
 
 
-def write_events(store: TableStore, uris: Sequence[str]) -> None:
-    """Every single event as a row: large, only on demand."""
+def write_events(store: TableStore, uris: Sequence[str], runs: Sequence[str]) -> None:
+    """Every single event of these runs as a row: large, only on demand."""
     from pyspark.sql import functions as F
 
-    events = read(store.spark, uris).withColumn("schema_version", F.lit(SCHEMA))
-    columns = [name for name in events.columns if name != "run"]
-    store.write("events", events.select(*columns, "run"))
+    bucket = (F.crc32(F.col("run").cast("binary")) % BUCKETS).cast("int")
+    events = only(read(store.spark, uris), "run", runs)
+    events = events.withColumn("schema_version", F.lit(SCHEMA)).withColumn("bucket", bucket)
+    columns = [name for name in events.columns if name not in ("run", "bucket")]
+    store.write("events", events.select(*columns, "run", "bucket"), runs, runs, others=True)
 
 
-def _forget_emptied(store: TableStore, table: str, application: Application, runs: Sequence[str]) -> None:
-    """Replacing partitions leaves one that has no rows any more. It is rare (a violation that was none) and small."""
-    if table != "violations":
-        return
-    old = store.read(table)
-    if old is None:
-        return
-    had = {row["run"] for row in old.where(old["run"].isin(list(runs))).select("run").distinct().collect()}
-    has = {row["run"] for row in application.table(table).select("run").distinct().collect()}
-    if not had - has:
-        return
-    kept = old.where(~old["run"].isin(list(had - has))).localCheckpoint()
-    name = store.name(table)
-    writer = kept.write.mode("overwrite").option("partitionOverwriteMode", "static")
-    if store.is_path:
-        writer.partitionBy("run").save(name)
-    else:
-        writer.insertInto(name, overwrite=True)
+def _of_buckets(frame: DataFrame, runs: Sequence[str], is_in: bool = True) -> DataFrame:
+    """The rows in the buckets of these runs, or in the others."""
+    found = frame["bucket"].isin(*sorted(set(map(bucket_of, runs))))
+    return frame.where(found if is_in else ~found)
 
 
 def unseen(store: TableStore, files: DataFrame) -> DataFrame:
     """Of these segments those of runs with something new: every segment of a run that has one the tables lack."""
     from pyspark.sql import functions as F
-
-    from ringcast.pipeline.judging import runs_of
 
     known = store.read("segments")
     if known is None:
@@ -127,5 +143,5 @@ def unseen(store: TableStore, files: DataFrame) -> DataFrame:
     sizes = files.select("path", F.length("content").alias("bytes"))
     new = sizes.join(known.select("path", "bytes"), ["path", "bytes"], "left_anti").select("path")
     runs = runs_of(files.join(new, "path", "left_semi"))
-    again = known.where(known["run"].isin(runs)).select("path")
+    again = only(known, "run", runs).select("path")
     return files.join(new.union(again).distinct(), "path", "left_semi")

@@ -8,7 +8,7 @@ from ringcast.trace.header import SIMULATED_CLOCK, Header, SegmentStart, from_fr
 from ringcast.trace.options import RecordingOptions, record, recording_options
 from ringcast.trace.reader import Recording, read_recording, read_run, read_runs
 from ringcast.trace.recorder import FileRecorder, MemoryRecorder, Recorder, RecorderLimits, directory_for
-from ringcast.trace.segment import SUFFIX, UNDER_WAY, frames_in, segment_number
+from ringcast.trace.segment import SUFFIX, UNDER_WAY, frames_in, segment_number, under_run
 from ringcast.trace.threaded import ThreadedRecorder
 
 __all__ = [
@@ -49,4 +49,5 @@ __all__ = [
     "run_id",
     "segment_number",
     "trace_hash",
+    "under_run",
 ]

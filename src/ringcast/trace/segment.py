@@ -16,13 +16,14 @@ import os
 import struct
 import zlib
 from collections.abc import Iterator, Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import BinaryIO, NamedTuple, TypeVar
 
 from ringcast.model import Event, Kind, ViewId
 from ringcast.trace.block import MAX_BLOCK_BYTES, encode_block
 from ringcast.trace.errors import TraceError
-from ringcast.trace.header import Header, SegmentStart, to_frame
+from ringcast.trace.header import Header, SegmentStart, from_frame, to_frame
 
 MAGIC = b"RCT\x01"
 SUFFIX = ".rct"
@@ -192,6 +193,19 @@ def frames_in(data: bytes, name: str) -> Iterator[tuple[bytes, memoryview]]:
         body = _checked(view[begin : begin + _length(head, name, offset)], head, name, offset)
         yield bytes(body[:1]), body[1:]
         offset = begin + len(body)
+
+
+def under_run(data: bytes, run: str) -> bytes:
+    """The bytes of a segment as a part of another run: only its header differs. TraceError if these are none."""
+    number = segment_number(data, "this")
+    tag, payload = next(frames_in(data, "this"), (b"", memoryview(b"")))
+    if tag != b"H":
+        raise TraceError("this segment does not begin with a header")
+    header, start = from_frame(payload, number)
+    if start is None:
+        raise TraceError("a segment of an older recording does not say where it begins")
+    rest = data[_START + _FRAME.size + len(tag) + len(payload) :]
+    return data[:_START] + _framed(b"H" + to_frame(replace(header, run=run), start)) + rest
 
 
 def _open(path: Path) -> BinaryIO:

@@ -8,7 +8,7 @@ pytest.importorskip("numpy", reason="the pipeline needs numpy: pip install 'ring
 
 from ringcast.model import Address, Event, Kind, ViewId
 from ringcast.pipeline.segment import Segment, decode, run_of
-from ringcast.trace import FileRecorder, Header, RecorderLimits, TraceError, directory_for, read_recording
+from ringcast.trace import FileRecorder, Header, RecorderLimits, TraceError, directory_for, read_recording, under_run
 
 A, B = Address("a", 36, "127.0.0.1:1"), Address("b", 37, "127.0.0.1:2")
 HEADER = Header.of(A, "g", {"capacity": 7}, run="r1")
@@ -122,3 +122,10 @@ def test_later_segments_of_an_older_recording_are_named_and_read_with_what_came_
         decode(old, "a.1/000001.rct")
     segment = decode(old, "a.1/000001.rct", SegmentStart(1, 500, VIEWS[2], 0))
     assert (segment.header.first_index, segment.header.view, segment.closed) == (500, VIEWS[2], True)
+
+
+def test_a_segment_under_another_run_differs_in_nothing_else(tmp_path: Path) -> None:
+    (path,) = written(tmp_path)
+    before, after = decode(path.read_bytes(), "x"), decode(under_run(path.read_bytes(), "r2"), "x")
+    assert (before.header.run, after.header.run) == ("r1", "r2")
+    assert after.closed and as_events(after) == as_events(before)

@@ -9,7 +9,10 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from dataclasses import dataclass, field
+from operator import index
 from typing import NamedTuple
+
+import msgspec
 
 from ringcast.model import Address
 
@@ -17,8 +20,7 @@ KEPT_VIOLATIONS = 100  # of one guarantee in one segment or one comparison; more
 VIOLATION, EXAMINED, LACKS, HIDDEN = "violation", "examined", "lacks", "hidden"
 
 
-@dataclass(slots=True)
-class Fact:
+class Fact(msgspec.Struct, array_like=True, gc=False):
     """One row. `rule` is the guarantee, or empty for what the engine itself notes. Each rule says what its numbers
     mean; `low` and `high` are the two halves of a digest; `data` is for a few packed values (`packed.py`)."""
 
@@ -38,6 +40,24 @@ class Fact:
     high: int = 0
     text: str = ""
     data: bytes = b""
+
+
+_encode = msgspec.msgpack.Encoder(enc_hook=index).encode  # numpy's integers are integers too
+_decode = msgspec.msgpack.Decoder(list[Fact]).decode
+
+
+def pack_facts(facts: list[Fact]) -> bytes:
+    """Facts as bytes: what Spark moves of one segment is one row."""
+    return _encode(facts)
+
+
+def unpack_facts(data: bytes) -> list[Fact]:
+    """The facts in these bytes; equal names are one object, because there may be many facts."""
+    facts, known = _decode(data), {"": ""}
+    for fact in facts:
+        fact.rule, fact.what = known.setdefault(fact.rule, fact.rule), known.setdefault(fact.what, fact.what)
+        fact.member, fact.peer = known.setdefault(fact.member, fact.member), known.setdefault(fact.peer, fact.peer)
+    return facts
 
 
 class Wanted(NamedTuple):

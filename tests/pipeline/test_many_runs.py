@@ -1,0 +1,75 @@
+"""Ten thousand small runs in one application: 500 seeds, each written under twenty run ids.
+
+By `make many-runs` (RINGCAST_MANY_RUNS = how many seeds). Tables must be some files, not some for each run, and every
+run must be judged as it is alone. What a run costs is printed beside what it costs one by one.
+"""
+
+from __future__ import annotations
+
+import os
+import time
+from collections.abc import Callable
+from pathlib import Path
+from typing import TYPE_CHECKING, TypeVar
+
+import pytest
+
+from ringcast.bench.tree_memory import TreeMemory, tree_cpu_seconds
+from ringcast.pipeline import Application, judge_local, segment_files
+from ringcast.pipeline.results import BUCKETS, TABLES
+from ringcast.pipeline.writing import TableStore, write_tables
+from ringcast.sim import draw, simulate
+from ringcast.trace import under_run
+
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
+
+pytestmark = [
+    pytest.mark.needs("spark"),
+    pytest.mark.skipif("RINGCAST_MANY_RUNS" not in os.environ, reason="make many-runs"),
+]
+SEEDS = int(os.environ.get("RINGCAST_MANY_RUNS", "0"))
+IDS = 20
+T = TypeVar("T")
+
+
+def timed(what: str, runs: int, work: Callable[[], T]) -> T:
+    cpu, wall = tree_cpu_seconds(), time.perf_counter()
+    result = work()
+    cpu, wall = tree_cpu_seconds() - cpu, time.perf_counter() - wall
+    print(f"{what}: {runs} runs, {cpu:.1f} CPU s, {wall:.1f} s, {1000 * cpu / runs:.1f} CPU ms each")
+    return result
+
+
+def write_copies(seed: Path, runs: Path) -> None:
+    for path in seed.rglob("*.rct"):
+        data = path.read_bytes()
+        for number in range(IDS):
+            name = f"{seed.name} of {number}"
+            copy = runs / name / path.relative_to(seed)
+            copy.parent.mkdir(parents=True, exist_ok=True)
+            copy.write_bytes(under_run(data, name))
+
+
+def test_thousands_of_small_runs_are_judged_in_one_application(spark: SparkSession, tmp_path: Path) -> None:
+    for seed in range(1, SEEDS + 1):
+        simulate(draw(seed, (3, 5)), tmp_path / "seeds" / str(seed))
+        write_copies(tmp_path / "seeds" / str(seed), tmp_path / "runs")
+    seeds = sorted((tmp_path / "seeds").iterdir())
+    alone = timed(
+        "one by one, in this process", SEEDS, lambda: {seed.name: judge_local([str(seed)])[0] for seed in seeds}
+    )
+    store = TableStore(spark, str(tmp_path / "tables"))
+    application = Application(segment_files(spark, str(tmp_path / "runs")))
+    with TreeMemory() as memory:
+        judged = timed("judged in one application", SEEDS * IDS, application.judge)
+        timed("tables written", SEEDS * IDS, lambda: write_tables(store, application, list(judged)))
+    application.close()
+    print(f"largest task {memory.largest_python_megabytes:.0f} MB")
+    expected = {f"{name} of {n}": one.judgement.verdict for name, one in alone.items() for n in range(IDS)}
+    assert {run: judgement.verdict for run, judgement in judged.items()} == expected
+    verdicts = store.read("verdicts")
+    assert verdicts is not None and verdicts.count() == len(expected)
+    files = list((tmp_path / "tables").rglob("*.parquet"))
+    print(f"{len(files)} files")
+    assert len(files) <= len(TABLES) * BUCKETS
