@@ -7,7 +7,8 @@ from ringcast.sim.application import Application
 from ringcast.sim.batch import Asked, Sweeper, Task, run_all
 from ringcast.sim.clock import Clock, LocalClock
 from ringcast.sim.cluster import HARNESS, Cluster, names_of
-from ringcast.sim.faults import LINK_CHANGES, PARTITIONS, Fault, Faults
+from ringcast.sim.faults import KIND_CUTS, LINK_CHANGES, MEMBER_FAULTS, PARTITIONS, Fault, Faults, Paced
+from ringcast.sim.frames import FRAME_KINDS, Act, FrameRule, Names, copy, delay, drop, hold, reorder
 from ringcast.sim.kept import Kept
 from ringcast.sim.loop import VirtualLoop
 from ringcast.sim.network import Catch, Link, Network
@@ -25,11 +26,15 @@ from ringcast.sim.verdict import Broke, Diverged, Unsettled, Violated, WorldFail
 from ringcast.sim.workload import Load
 
 __all__ = [
+    "FRAME_KINDS",
     "HARNESS",
+    "KIND_CUTS",
     "KNOWN",
     "LINK_CHANGES",
+    "MEMBER_FAULTS",
     "PARTITIONS",
     "WORKLOADS",
+    "Act",
     "App",
     "Application",
     "Asked",
@@ -40,14 +45,17 @@ __all__ = [
     "Diverged",
     "Fault",
     "Faults",
+    "FrameRule",
     "Kept",
     "Link",
     "Load",
     "LocalClock",
     "MakeApp",
+    "Names",
     "Network",
     "Options",
     "Outcome",
+    "Paced",
     "Partition",
     "Passing",
     "Process",
@@ -60,8 +68,12 @@ __all__ = [
     "Violated",
     "VirtualLoop",
     "WorldFailed",
+    "copy",
+    "delay",
     "differences",
     "draw",
+    "drop",
+    "hold",
     "hunt",
     "hunt_all",
     "in_words",
@@ -70,6 +82,7 @@ __all__ = [
     "plant",
     "play",
     "refresh",
+    "reorder",
     "run_all",
     "run_world",
     "scenario_of",

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, replace
-from typing import Protocol, runtime_checkable
+from typing import Any, Protocol, runtime_checkable
 
 from ringcast.model import MS
 from ringcast.sim.clock import Clock
@@ -131,6 +131,7 @@ class Faults:
         self.dead: dict[str, None] = {}  # an ordered set: names at which nobody starts any more
         self._leaving: list[Fault] = []  # leaves that were really asked for
         self._lulls: list[Fault] = []  # flapping cuts that are open just now
+        self._before: dict[tuple[Process, str], Any] = {}  # what a fault changed at a process: as it was before
         self._is_over = False
 
     def plan(self, fault: Fault) -> None:
@@ -231,17 +232,28 @@ class Faults:
 
     def _refresh_member(self, member: Process) -> None:
         mine = {fault.kind: fault for fault in self.active if not fault.members or member.name in fault.members}
-        pace: int | None = int(mine["slow-reading"].amount * MS) if "slow-reading" in mine else 0
-        pace = None if "stop-reading" in mine else pace
         rate = int(mine["clock"].amount) if "clock" in mine else 0
-        if member.clock_rate != rate:
-            member.set_clock_rate(rate)
-        if "freeze" in mine:
-            member.freeze()
-        elif member.is_frozen:
-            member.thaw()
-        if isinstance(member.app, Paced) and member.app.read_every_ns != pace:
-            member.app.read_every(pace)
+        self._change(member, "clock", "clock" in mine, member.clock_rate, rate, member.set_clock_rate)
+        stand = {True: member.freeze, False: member.thaw}
+        self._change(member, "freeze", "freeze" in mine, member.is_frozen, True, lambda still: stand[still]())
+        if isinstance(member.app, Paced):
+            pace = int(mine["slow-reading"].amount * MS) if "slow-reading" in mine else None
+            pace = None if "stop-reading" in mine else pace
+            is_paced = "slow-reading" in mine or "stop-reading" in mine
+            self._change(member, "reading", is_paced, member.app.read_every_ns, pace, member.app.read_every)
+
+    def _change(
+        self, member: Process, what: str, holds: bool, now: Any, wanted: Any, change: Callable[[Any], None]
+    ) -> None:
+        """Make it so while a fault holds, and then as it was; what no fault changed is not touched."""
+        if holds:
+            self._before.setdefault((member, what), now)
+            if now != wanted:
+                change(wanted)
+        elif (member, what) in self._before:
+            before = self._before.pop((member, what))
+            if now != before:
+                change(before)
 
 
 def _between(side: tuple[str, ...] | list[str], other: list[str]) -> Pairs:

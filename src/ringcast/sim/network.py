@@ -12,6 +12,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from random import Random
+from typing import Protocol
 
 from ringcast.core import Channel, Loose, Packet, Run
 from ringcast.model import MIB, MS, SECOND
@@ -21,7 +22,19 @@ from ringcast.wire import Onlooker
 Socket = Callable[[bytes, bool], None]
 Snare = Callable[[str, str, Packet], bool]
 
-_RUN_KINDS = {Channel.GROUP: "data", Channel.PEER: "stream", Channel.CONTROL: "control", Channel.STATE: "state"}
+
+class Rule(Protocol):
+    """Takes the frames that it is for (`ringcast.sim.frames`)."""
+
+    @property
+    def is_full(self) -> bool: ...
+
+    def takes(self, sender: str, to: str, frame: bytes, packet: Packet) -> bool: ...
+
+    def end(self) -> None: ...
+
+
+RUN_KINDS = {Channel.GROUP: "data", Channel.PEER: "stream", Channel.CONTROL: "control", Channel.STATE: "state"}
 
 
 @dataclass(frozen=True, slots=True)
@@ -51,7 +64,7 @@ class Link:
 def kind_of(packet: Packet) -> str:
     """The word by which cuts and snares name a packet: data, stream, control, state, or the type of what is said."""
     if type(packet) is Run:
-        return _RUN_KINDS[packet.channel]
+        return RUN_KINDS[packet.channel]
     return type(packet.message if isinstance(packet, Loose) else packet).__name__.lower()
 
 
@@ -117,6 +130,7 @@ class Network:
         self.sent = 0
         self.lost = 0
         self.snares: list[Snare] = []  # tests catch single packets with these
+        self.rules: list[Rule] = []  # what happens to frames of some kinds
         self._clock = clock
         self._seed = seed
         self.packet_of = Onlooker(group).packet_of  # what a frame says
@@ -142,7 +156,18 @@ class Network:
         self.sent += 1
         if path.is_cut or ((path.cut_kinds or self.snares) and self._is_caught(path, sender, to, frame)):
             self.lost += 1
-            return
+        elif not (self.rules and self._is_ruled(sender, to, frame)):
+            self._carry(path, to, frame)
+
+    def release(self, sender: str, to: str, frame: bytes) -> None:
+        """A frame that a rule had kept goes on its way."""
+        path = self.path(sender, to)
+        if path.is_cut:
+            self.lost += 1
+        else:
+            self._carry(path, to, frame)
+
+    def _carry(self, path: Path, to: str, frame: bytes) -> None:
         clock, damage = self._clock, path.link.damage
         copies = path.travel_ns(clock.now_ns, len(frame))
         if not copies:
@@ -158,6 +183,12 @@ class Network:
         if path.cut_kinds and kind_of(packet) in path.cut_kinds:
             return True
         return any(snare(sender, to, packet) for snare in self.snares)
+
+    def _is_ruled(self, sender: str, to: str, frame: bytes) -> bool:
+        packet = self.packet_of(frame)
+        if packet is None:
+            return False
+        return any(not rule.is_full and rule.takes(sender, to, frame, packet) for rule in list(self.rules))
 
     def _arrive(self, to: str, frame: bytes, is_damaged: bool) -> None:
         socket = self._sockets.get(to)

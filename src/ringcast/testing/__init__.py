@@ -14,13 +14,26 @@ replays bit for bit, and at the end the guarantees G1 to G18 are judged. docs/te
 `ringcast_world` is the same as a pytest fixture.
 """
 
-from ringcast.sim import App, Broke, Diverged, Process, Unsettled, Violated, VirtualLoop, WorldFailed
+from ringcast.sim import (
+    FRAME_KINDS,
+    App,
+    Broke,
+    Diverged,
+    FrameRule,
+    Process,
+    Unsettled,
+    Violated,
+    VirtualLoop,
+    WorldFailed,
+)
 from ringcast.testing.world import World
 
 __all__ = [
+    "FRAME_KINDS",
     "App",
     "Broke",
     "Diverged",
+    "FrameRule",
     "Process",
     "Unsettled",
     "Violated",

@@ -15,11 +15,20 @@ from ringcast.trace import Header, MemoryRecorder
 
 
 class Harness:
-    def __init__(self, clock: Clock, network: Network, group: str, seed: int, names: Callable[[], list[str]]) -> None:
+    def __init__(
+        self,
+        clock: Clock,
+        network: Network,
+        group: str,
+        seed: int,
+        names: Callable[[], list[str]],
+        running: Callable[[], list[Process]],
+    ) -> None:
         self.clock = clock
         self.network = network
         self.recorder = MemoryRecorder(Header.of(HARNESS, group, seed=seed))
         self._names = names
+        self._running = running
         self.faults = Faults(self)
 
     @property
@@ -45,8 +54,7 @@ class Harness:
         """The end of one fault promises nothing yet: only that of all is recorded."""
 
     def alive(self) -> Iterator[Process]:
-        """None of the plain simulator's members are here."""
-        return iter(())
+        return iter(self._running())
 
     def is_alive(self, name: str) -> bool:
         return True

@@ -6,14 +6,14 @@ world starts crashed processes again. Kinds and amounts are those that a service
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from functools import partial
 from random import Random
 from typing import Protocol
 
 from ringcast.errors import UsageError
 from ringcast.model import SECOND
-from ringcast.sim import LINK_CHANGES, PARTITIONS, Clock, Fault
+from ringcast.sim import KIND_CUTS, LINK_CHANGES, MEMBER_FAULTS, PARTITIONS, Clock, Fault, Link, Paced
 from ringcast.testing.harness import Harness
 
 Act = Callable[[], None]
@@ -45,26 +45,46 @@ class Troubled(Protocol):
     def crash(self, name: str) -> None: ...
 
 
-MEANT = {  # faults that are acts of the world
-    "crash": "crash(name)",
-    "death": "crash(name)",
-    "leave": "leave(name)",
-    "freeze": "freeze(name)",
+LIFE_ACTS = {"crash": "crash", "death": "crash", "leave": "leave"}  # faults that are methods of the world
+NEEDS = {  # members to be named
+    "one-way": 2,
+    "deaf": 1,
+    "mute": 1,
+    "isolate": 1,
+    "split": 1,
+    "bridge": 2,
+    "flap": 1,
+    **dict.fromkeys(LIFE_ACTS, 1),
 }
-NEEDS = {"one-way": 2, "deaf": 1, "mute": 1, "isolate": 1, "split": 1, "bridge": 2, "flap": 1}  # members to be named
+READING = ("stop-reading", "slow-reading")
 
 
-def check_fault(kind: str, members: tuple[str, ...]) -> None:
-    """UsageError for a fault that a world of real groups cannot do, or that names too few members."""
-    if kind in MEANT:
-        raise UsageError(f"{kind!r} is done with world.{MEANT[kind]}")
-    if kind not in LINK_CHANGES and kind not in PARTITIONS:
-        known = ", ".join(sorted([*LINK_CHANGES, *PARTITIONS]))
-        raise UsageError(f"a world cannot do the fault {kind!r}; it can do {known}")
+def check_fault(kind: str, members: tuple[str, ...], amount: float, apps: Mapping[str, object]) -> None:
+    """UsageError for a fault that nobody knows or that this world cannot do."""
+    known = [*LINK_CHANGES, *PARTITIONS, *KIND_CUTS, *MEMBER_FAULTS, *LIFE_ACTS]
+    if kind not in known:
+        raise UsageError(f"a world cannot do the fault {kind!r}; it can do {', '.join(sorted(known))}")
     if len(members) < NEEDS.get(kind, 0):
         raise UsageError(f"the fault {kind!r} needs {NEEDS[kind]} members, {len(members)} were named")
-    if kind in LINK_CHANGES and len(members) > 2:
+    if (kind in LINK_CHANGES or kind in KIND_CUTS) and len(members) > 2:
         raise UsageError(f"the fault {kind!r} is for all links, those of one member, or one from a member to another")
+    if kind in LIFE_ACTS and (len(members) > 1 or members[0] not in apps):
+        raise UsageError(f"the fault {kind!r} is for one member that runs")
+    if kind in LINK_CHANGES:
+        try:
+            LINK_CHANGES[kind](Link(), amount)
+        except ValueError as error:
+            raise UsageError(f"the fault {kind!r} cannot be of amount {amount:g}: {error}") from error
+    if kind == "flap" and amount <= 0:
+        raise UsageError("the fault 'flap' needs an amount: the milliseconds after which it opens and closes")
+    if kind == "clock" and amount <= -1_000_000:
+        raise UsageError(f"a clock that loses {-amount:g} parts per million would stand still or go back")
+    for name, app in apps.items() if kind in READING else ():
+        if (name in members or not members) and not isinstance(app, Paced):
+            raise UsageError(
+                f"the fault {kind!r} cannot be done to {name}: its application reads when it wants to. Let it wait in "
+                "its own code, or give it read_every_ns and read_every(pause_ns)"
+            )
 
 
 def draw_trouble(world: Troubled, seed: str, seconds: float, count: int, crashes: bool) -> Iterator[tuple[int, Act]]:

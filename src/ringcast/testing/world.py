@@ -10,6 +10,7 @@ from __future__ import annotations
 import asyncio
 import sys
 from collections.abc import Callable, Coroutine, Iterator, Sequence
+from random import Random
 from types import TracebackType
 from typing import Any, TypeVar
 
@@ -17,24 +18,32 @@ from ringcast.errors import UsageError
 from ringcast.model import MS, SECOND, Address, Config, Mark, profile
 from ringcast.runtime import Driver, OnExclusion, what_is_unread
 from ringcast.sim import (
+    Act,
     Clock,
     Diverged,
     Fault,
+    FrameRule,
     Link,
     MakeApp,
+    Names,
     Network,
     Partition,
     Passing,
     Process,
     Unsettled,
     Violated,
+    copy,
+    delay,
     differences,
+    drop,
+    hold,
     names_of,
+    reorder,
     tell,
     violations,
 )
 from ringcast.testing.harness import Harness
-from ringcast.testing.trouble import check_fault, draw_trouble
+from ringcast.testing.trouble import LIFE_ACTS, check_fault, draw_trouble
 from ringcast.trace import MemoryRecorder, Recording, run_hash
 
 T = TypeVar("T")
@@ -75,7 +84,7 @@ class World:
         self.marks: dict[str, tuple[Address, Mark]] | None = {} if primary_mark else None
         self.clock = Clock()
         self.network = Network(self.clock, seed, link or Link(), group)
-        self.harness = Harness(self.clock, self.network, group, seed, lambda: self.names)
+        self.harness = Harness(self.clock, self.network, group, seed, lambda: self.names, self.running)
         self.recorders: list[MemoryRecorder] = [self.harness.recorder]
         self.processes: dict[str, Process] = {}
         self._past: list[Process] = []
@@ -84,6 +93,7 @@ class World:
         self._incarnations: dict[str, int] = {}
         self._passing = Passing(self.clock)
         self._troubles = 0
+        self._reorders = 0
         self._names = names_of(members) if isinstance(members, int) else list(members)
         self._expect = len(self._names)
         for name in self._names:
@@ -161,20 +171,108 @@ class World:
         self.fault("isolate", name)
 
     def fault(self, kind: str, *members: str, amount: float = 0.0) -> None:
-        """Any fault of links or partitions that `ringcast.sim` has: loss, delay, one-way, deaf, bridge, …
+        """Any fault that a seed can draw: loss, delay, one-way, deaf, bridge, no-acks, freeze, clock, crash, …
 
-        UsageError for what cannot be done here: faults of members, which are methods of the world, and cuts by kind of
-        packet, for frames of real drivers are only bytes.
+        It lasts until `heal`. UsageError for what cannot be done: nothing has happened then.
         """
         for name in members:
             self[name]
-        check_fault(kind, members)
-        self.harness.faults.begin(Fault(kind, 0, sys.maxsize, members, amount))
+        check_fault(kind, members, amount, self.apps)
+        if kind in LIFE_ACTS:
+            getattr(self, LIFE_ACTS[kind])(members[0])
+        else:
+            self.harness.faults.begin(Fault(kind, 0, sys.maxsize, members, amount))
+
+    # ---- what happens to frames
+
+    def drop(
+        self,
+        kind: str = "*",
+        sender: Names = "*",
+        to: Names = "*",
+        *,
+        times: int | None = None,
+        seconds: float | None = None,
+    ) -> FrameRule:
+        """Frames of this kind, from this member to that, are lost: so many, for so long, or until `heal`.
+
+        Kinds are data, stream, control, state, ack, request, highest, … and the types of control messages (heartbeat,
+        newview, …); `ringcast.testing.FRAME_KINDS` has all. The rule that is returned can be ended, and counts.
+        """
+        return self._rule("drop", drop, kind, sender, to, times, seconds)
+
+    def hold(
+        self,
+        kind: str = "*",
+        sender: Names = "*",
+        to: Names = "*",
+        *,
+        times: int | None = None,
+        seconds: float | None = None,
+    ) -> FrameRule:
+        """Such frames are kept until the end of the rule; then all of them go on, in their order."""
+        return self._rule("hold", hold, kind, sender, to, times, seconds)
+
+    def delay(
+        self,
+        kind: str = "*",
+        sender: Names = "*",
+        to: Names = "*",
+        *,
+        by: float,
+        times: int | None = None,
+        seconds: float | None = None,
+    ) -> FrameRule:
+        """Each of such frames is late by that many seconds."""
+        return self._rule("delay", delay(self.clock, round(by * SECOND)), kind, sender, to, times, seconds)
+
+    def copy(
+        self,
+        kind: str = "*",
+        sender: Names = "*",
+        to: Names = "*",
+        *,
+        copies: int = 1,
+        times: int | None = None,
+        seconds: float | None = None,
+    ) -> FrameRule:
+        """Each of such frames comes once more, or so many times more."""
+        return self._rule("copy", copy(copies), kind, sender, to, times, seconds)
+
+    def reorder(
+        self,
+        kind: str = "*",
+        sender: Names = "*",
+        to: Names = "*",
+        *,
+        within: float = 0.05,
+        times: int | None = None,
+        seconds: float | None = None,
+    ) -> FrameRule:
+        """Each of such frames is late by a part of that time, drawn from the seed, so that others overtake it."""
+        self._reorders += 1
+        random = Random(f"{self.seed}/reorder/{self._reorders}")
+        act = reorder(self.clock, round(within * SECOND), random)
+        return self._rule("reorder", act, kind, sender, to, times, seconds)
+
+    def _rule(
+        self, what: str, act: Act, kind: str, sender: Names, to: Names, times: int | None, seconds: float | None
+    ) -> FrameRule:
+        named = [name for side in (sender, to) if side != "*" for name in ([side] if isinstance(side, str) else side)]
+        for name in named:
+            self[name]
+        rule = FrameRule(self.network, act, kind, sender, to, times)
+        self.harness.note(f"{what} {kind}", *named, amount=seconds or 0.0)
+        if seconds is not None:
+            self.clock.after(round(seconds * SECOND), rule.end)
+        return rule
 
     def heal(self) -> None:
         """Nothing is cut off, lost or frozen any more. Who crashed stays down until it is started."""
         for process in self.running():
             process.thaw()
+        for rule in list(self.network.rules):
+            rule.end()
         self.harness.heal(self._bound_ns)
 
     def crash(self, name: str) -> None:
@@ -267,7 +365,7 @@ class World:
         if self._passing.is_over:
             return
         try:
-            if not self.harness.faults.active:
+            if not self.harness.faults.active and not self.network.rules:
                 self.harness.heal(self._bound_ns)
                 self._passing.until(self.clock.now_ns + self._bound_ns + 1)
         finally:
