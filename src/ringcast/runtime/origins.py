@@ -39,7 +39,7 @@ MOST_OUTSIDERS = 1_024
 MOST_KEPT = 64
 KEPT_BYTES = 2_048  # a first frame that is larger is not kept: its sender repeats it
 PER_SECOND = 500  # challenges, and as many proofs
-OUTSIDER_PER_SECOND = 100  # frames taken of one process outside the view; runs of a multicast count apart
+OUTSIDER_PER_SECOND = 200  # frames taken of one process outside the view; runs of a multicast count apart
 OUTSIDERS_PER_SECOND = 1_000  # of all of them together, without such runs
 
 UNPROVED = "its sender is not proved to be where it says"
@@ -115,7 +115,7 @@ class Origins:
         frames = self._frames
         kind = 0 if frames is None else frames.kind(frame)
         if kind == 0 or frames is None:
-            return True  # not of this group and version: the decoder says what is wrong with it
+            return True  # not of this group, or not for this process: the decoder says what is wrong with it
         if kind == CHALLENGE:
             self._answer(frames, frame, reply_to)
             return False

@@ -33,11 +33,12 @@ class OriginFrames:
         self._begins = {(MAGIC + bytes([VERSION, kind]) + tag): kind for kind in range(1, PROOF + 1)}
         self._challenge = MAGIC + bytes([VERSION, CHALLENGE]) + tag
         self._my_tag = address_tag(me).to_bytes(4, "little")
+        self._tags = (bytes(4), self._my_tag)
         self._proof = pack_head(PROOF, group_tag(group), me)
 
     def kind(self, frame: Frame) -> int:
-        """Of a frame of this group and version; 0 if it is none."""
-        return self._begins.get(bytes(frame[:8]), 0)
+        """Of a frame of this group and version for this process, or for everybody; 0 if it is none."""
+        return self._begins.get(bytes(frame[:8]), 0) if bytes(frame[8:12]) in self._tags else 0
 
     def challenge(self, frame: Frame, cookie: bytes) -> bytes | None:
         """For whoever sent this frame; None if the frame is too short to be answered."""

@@ -127,6 +127,16 @@ def test_who_was_a_member_speaks_as_an_outsider() -> None:
     assert watched.admits(AT_B, B) and not watched.admits(ELSEWHERE, B)
 
 
+def test_what_is_for_the_process_before_this_uses_up_no_allowance() -> None:
+    watched = Watched()
+    watched.admits(AT_X, X)
+    watched.prove(AT_X, X)
+    before = ME._replace(incarnation=0)
+    frame = Codec("g", X).encode(Loose(Hello()), before)
+    assert all(watched.origins.admits(AT_X, frame, AT_X) for _ in range(10 * origins.OUTSIDER_PER_SECOND))
+    assert watched.admits(AT_X, X)
+
+
 def test_what_is_not_of_this_group_is_left_to_the_decoder() -> None:
     watched = Watched()
     other = Codec("another", X).encode(Loose(Hello()))
