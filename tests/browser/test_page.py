@@ -47,6 +47,16 @@ def knife(page: Page) -> None:
     page.mouse.up()
 
 
+def drag_out(page: Page, name: str) -> None:
+    """Drag a member to the right, out of the circle."""
+    box, whole = page.locator(f'.node[data-member="{name}"] circle').bounding_box(), page.locator("#map").bounding_box()
+    assert box is not None and whole is not None
+    page.mouse.move(box["x"] + box["width"] / 2, box["y"] + box["height"] / 2)
+    page.mouse.down()
+    page.mouse.move(whole["x"] + whole["width"] - 4, box["y"] + box["height"] / 2, steps=6)
+    page.mouse.up()
+
+
 def begin_again(page: Page, seed: int) -> None:
     page.fill("#seed", str(seed))
     page.click("#again")
@@ -95,7 +105,7 @@ def test_a_shared_link_shows_the_same_run(browser: Browser, simulated: str) -> N
     heard: list[str] = []
     page = opened(browser, simulated, heard)
     begin_again(page, 9)
-    page.locator('.member[data-member="B"] [data-act="isolate"]').click()
+    drag_out(page, "B")
     until_views(page, 2)
     page.click("#play")  # pause
     page.click("#share")
@@ -189,7 +199,13 @@ def test_a_recording_opens_and_jumps_to_its_violation(browser: Browser, violated
         page.locator("#verdict .violations button").first.click()
         page.wait_for_selector("#log tr.evidence")
         assert "DELIVER" in page.inner_text("#log tr.evidence")
+        assert "G1:" in page.inner_text("#log tr.evidence .violated")  # the rule that this event broke
         assert page.inner_text("#clock") != "0.000 s"
+        assert page.evaluate(CONTRAST) == []
+        page.evaluate("() => { const t = document.getElementById('time'); t.value = 0; t.onchange(); }")
+        page.wait_for_function("() => document.getElementById('clock').textContent === '0.000 s'")
+        page.click("#step")
+        page.wait_for_function("() => document.getElementById('clock').textContent !== '0.000 s'")
         assert heard == []
 
 

@@ -15,7 +15,7 @@ from typing import Any
 
 from ringcast.checkers import Judgement, judge
 from ringcast.errors import UsageError
-from ringcast.model import SECOND, Address, Event, Kind
+from ringcast.model import SECOND, TRAFFIC, Address, Event, Kind
 from ringcast.page.clocks import shifts
 from ringcast.page.log import Log
 from ringcast.page.scene import Scene
@@ -111,7 +111,7 @@ class Recorded:
             "clocks": self._clocks,
             "verdict": self._verdict(begin_ns),
             "marks": self._marks(begin_ns),
-            "does": ["seek", "play", "pause", "speed"],
+            "does": ["seek", "play", "pause", "speed", "step"],
         }
 
     def act(self, what: str, words: Mapping[str, Any]) -> None:
@@ -126,11 +126,19 @@ class Recorded:
             self._speed = self._speed or 1.0
         elif what == "pause":
             self._speed = 0.0
+        elif what == "step":
+            self._speed = 0.0
+            self.seek(self._next_turn())
         elif what == "speed":
             self._speed = number_of(words, "factor", 0.01, FASTEST)
         else:
             raise UsageError(f"a recording cannot do {what!r}")
         self._has_news = True
+
+    def _next_turn(self) -> int:
+        """The moment of the next event that changes the course of the run; the end if there is none."""
+        later = (moment for moment in islice(self._moments, self._at, None) if moment[4].kind not in TRAFFIC)
+        return next((moment[0] for moment in later), self._times[-1])
 
     def _time_of(self, who: str, index: int) -> int:
         """When this event of this member happened."""

@@ -52,6 +52,13 @@ class Page:
         self._frame: bytes = b"{}"
         self._ticking: asyncio.Task[None] | None = None
         self._trouble: str | None = None
+        self._is_ending = False
+
+    def end(self) -> None:
+        """The server ends: streams, which else never would, end now."""
+        self._is_ending = True
+        for looker in self._lookers:
+            looker.set()
 
     # ---- time
 
@@ -99,7 +106,9 @@ class Page:
     async def index(self, request: Request) -> Response:
         if "token" in request.query_params:  # It was checked; from now on the cookie carries it, not the address bar.
             response: Response = RedirectResponse("/", status_code=303)
-            response.set_cookie(COOKIE, request.query_params["token"], httponly=True, samesite="strict")
+            is_https = request.url.scheme == "https"
+            token = request.query_params["token"]
+            response.set_cookie(COOKIE, token, httponly=True, samesite="strict", secure=is_https)
             return response
         return FileResponse(STATIC / "index.html")
 
@@ -118,7 +127,7 @@ class Page:
             self._draw()  # What happened while nobody looked.
         self._lookers[looker] = None
         try:
-            while not await request.is_disconnected():
+            while not self._is_ending and not await request.is_disconnected():
                 try:
                     async with asyncio.timeout(QUIET_SECONDS):
                         await looker.wait()
@@ -194,7 +203,7 @@ class Guard(BaseHTTPMiddleware):
 def make_app(source: Source, hosts: tuple[str, ...] = (), token: str | None = None) -> Starlette:
     """`hosts`: names under which the page may be asked for (none: any); `token`: what every request must carry."""
     page = Page(source)
-    return Starlette(
+    app = Starlette(
         routes=[
             Route("/", page.index),
             Route("/api/scene", page.scene),
@@ -206,6 +215,8 @@ def make_app(source: Source, hosts: tuple[str, ...] = (), token: str | None = No
         middleware=[Middleware(Guard, hosts=hosts, token=token)],
         lifespan=page.life,
     )
+    app.state.end = page.end
+    return app
 
 
 def _json(value: dict[str, Any]) -> Response:

@@ -60,9 +60,21 @@ def serve(
         ssl_keyfile=private_key,
     )
     try:
-        uvicorn.Server(config).run(sockets=[listener])
+        _Server(config, app.state.end).run(sockets=[listener])
     finally:
         listener.close()
+
+
+class _Server(uvicorn.Server):
+    """Ends the streams before it waits for its connections: a browser that looks does not hold up Ctrl-C."""
+
+    def __init__(self, config: uvicorn.Config, end: Callable[[], None]) -> None:
+        super().__init__(config)
+        self._end = end
+
+    async def shutdown(self, sockets: list[socket.socket] | None = None) -> None:
+        self._end()
+        await super().shutdown(sockets)
 
 
 def _parted(bind: str) -> tuple[str, int]:

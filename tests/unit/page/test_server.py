@@ -1,10 +1,12 @@
 """Who may look and who may act: hosts, the token, acts from the page itself, bad requests in a sentence."""
 
+import asyncio
 from collections.abc import Iterator
 
 import pytest
 
 from ringcast.errors import UsageError
+from ringcast.model import Address, Event, Kind, ViewId
 from ringcast.page import Live, Simulated, serve
 from ringcast.page.server import make_app
 from unit.page.asgi import Client
@@ -82,3 +84,21 @@ def test_serving_where_it_must_not_is_refused(bind: str, options: dict[str, obje
 def test_a_real_group_cannot_be_changed() -> None:
     with pytest.raises(UsageError):
         Live().act("kill", {"member": "A"})
+
+
+def test_what_happens_while_nobody_looks_does_not_pile_up() -> None:
+    """A live source takes in what members tell it also without a browser; nothing is drawn for it."""
+
+    async def story() -> None:
+        live = Live()
+        live.pause = 0.001
+        app = make_app(live)
+        async with app.router.lifespan_context(app):
+            who = Address("a", 1, "x")
+            live._news.append((who, Event(Kind.VIEW, 1, ViewId(1, who), detail={"members": [who]})))
+            async with asyncio.timeout(30):
+                while live._news:
+                    await asyncio.sleep(0.001)
+        assert [member["name"] for member in live.scene.drawn()["members"]] == ["a"]
+
+    asyncio.run(story())

@@ -145,3 +145,18 @@ def test_members_on_two_clocks_are_laid_side_by_side_by_their_first_common_view(
     asyncio.run(source.open())
     assert source.about()["length"] < 60
     assert len(source.about()["clocks"]) == 2
+
+
+def test_a_recording_goes_to_an_event_and_from_turn_to_turn(tmp_path: Path) -> None:
+    story = Story("ab").view("ab").passed("ab", "a", 3).view("ab", 2).passed("ab", "b", 3)
+    source = Recorded([recorded(story, tmp_path)])
+    asyncio.run(source.open())
+    source.act("seek", {"who": "a#1", "index": 1})
+    assert [span["member"] for span in source.scene.drawn()["spans"]] == ["a#1"]
+    shown = []
+    for _ in range(4):
+        source.act("step", {})
+        shown.append(len(source.scene.drawn()["spans"]))
+    assert shown == [2, 3, 4, 4]  # b's first view, the second view at each, the end
+    with pytest.raises(UsageError, match="no event 99 of a#1"):
+        source.act("seek", {"who": "a#1", "index": 99})

@@ -15,6 +15,7 @@ let epoch = -1;
 let since = 0;
 let busy = false;
 let evidence = [];
+const broken = new Map(); // an event -> the rule that it broke
 
 for (const field of [member, kind]) field.addEventListener("change", draw);
 search.addEventListener("input", draw);
@@ -30,6 +31,13 @@ export function showEvidence(events) {
     [lines, since, epoch] = [[], 0, -1];
   }
   draw();
+}
+
+export function rememberVerdict(verdict) {
+  if (!verdict || broken.size) return;
+  for (const { name, violations } of verdict.guarantees) {
+    for (const { sentence, events } of violations) for (const one of events) broken.set(`${one.who}/${one.index}`, `${name}: ${sentence}`);
+  }
 }
 
 export async function refreshLog() {
@@ -62,8 +70,14 @@ function draw() {
     && (!words || `${line.who} ${line.kind} ${line.text}`.toLowerCase().includes(words))).slice(-300);
   const atEnd = box.scrollTop + box.clientHeight >= box.scrollHeight - 30;
   body.replaceChildren(...shown.map((line) => element("tr", { class: evidence.includes(`${line.who}/${line.index}`) ? "evidence" : null },
-    element("td", { class: "t" }, `${line.t.toFixed(4)}`), element("td", {}, line.who), element("td", {}, line.kind), element("td", {}, line.text))));
+    element("td", { class: "t" }, `${line.t.toFixed(4)}`), element("td", {}, line.who), element("td", {}, line.kind),
+    element("td", {}, line.text, ...ruleOf(line)))));
   const marked = body.querySelector(".evidence");
   if (marked) box.scrollTop = marked.offsetTop - 60;
   else if (atEnd) box.scrollTop = box.scrollHeight;
+}
+
+function ruleOf(line) {
+  const rule = broken.get(`${line.who}/${line.index}`);
+  return rule ? [element("strong", { class: "violated" }, ` ✗ ${rule}`)] : [];
 }

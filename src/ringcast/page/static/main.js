@@ -4,7 +4,7 @@ import { seconds, setText } from "./look.js";
 import { drawMap, prepareMap, rememberAbout } from "./map.js";
 import { drawMembers, drawMerges, drawRates, drawVerdict, drawWaits } from "./panels.js";
 import { drawTimeline, prepareTimeline } from "./timeline.js";
-import { refreshLog, showEvidence } from "./log.js";
+import { refreshLog, rememberVerdict, showEvidence } from "./log.js";
 
 const by = (id) => document.getElementById(id);
 let latest = null;
@@ -55,6 +55,7 @@ function draw() {
   drawMerges(scene);
   drawRates(scene);
   drawVerdict(about, goTo, showEvidence);
+  rememberVerdict(about.verdict);
   setText(by("missed"), about.missed ? `${about.missed} events were missed.` : "");
   refreshLog();
 }
@@ -63,7 +64,6 @@ function drawControls(scene, about) {
   const simulated = about.mode === "simulated";
   by("controls").hidden = about.mode === "live";
   by("world-controls").hidden = !simulated;
-  by("step").hidden = !simulated;
   setText(by("map-hint"), simulated ? "Drag across links to cut them. Tab to a member and press k, f, i, r, l or c." : "");
   const playing = simulated ? about.playing : about.speed > 0;
   setText(by("play"), playing ? "pause" : "play");
@@ -109,7 +109,7 @@ document.addEventListener("keydown", (event) => {
   if (["INPUT", "SELECT", "TEXTAREA", "BUTTON", "SUMMARY"].includes(event.target.tagName)) return;
   const acts = {
     " ": () => by("play").click(),
-    ".": () => about.mode === "simulated" && act("step"),
+    ".": () => act("step"),
     ",": () => goTo(Math.max(0, latest.scene.now - 1)),
     h: () => about.mode === "simulated" && act("heal"),
   };
