@@ -194,7 +194,7 @@ class Rpc(Block):
         port, body = self._port, _HEAD.pack(_REQUEST, call.number) + request
         send = port.queue if order is TOTAL else port.send
         while True:
-            self._mark_gone(call, port.group.view)
+            self._mark_gone(call, port.group.view.members)
             if not call.awaited:
                 return
             try:
@@ -202,6 +202,7 @@ class Rpc(Block):
             except NotMember:
                 await asyncio.sleep(0)  # Somebody left while this waited: ask the others.
                 continue
+            call.sent_in = port.group.view.id.number
             if call.to_all:
                 call.ask_too(port.group.view.members)
             return
@@ -263,13 +264,17 @@ class Rpc(Block):
             call.put(Answer(sender, error=RemoteError(sender, kind, text)))
 
     def _on_view(self, view: View) -> None:
+        """Who comes from another side of a merge was gone in between, even if no view here says so (a pause)."""
+        me = self._port.group.me
+        together = next((side for side in view.subgroups if me in side), view.members)
         for call in list(self._calls.values()):
-            self._mark_gone(call, view)
-        for key in [key for key in self._running if key[0] not in view]:
+            was_sent_before = call.sent_in is not None and call.sent_in < view.id.number
+            self._mark_gone(call, together if was_sent_before else view.members)
+        for key in [key for key in self._running if key[0] not in together]:
             self._running.pop(key).cancel()
 
-    def _mark_gone(self, call: Call, view: View) -> None:
-        for member in [member for member in call.awaited if member not in view]:
+    def _mark_gone(self, call: Call, here: tuple[Address, ...]) -> None:
+        for member in [member for member in call.awaited if member not in here]:
             call.put(Answer(member, error=Gone(member)))
 
     def _fail(self, error: RingcastError) -> None:
