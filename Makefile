@@ -4,7 +4,7 @@ PYTHON_IN_VENV := .venv/bin/python
 CHECKED := src tests tools setup.py $(wildcard benchmarks examples)
 
 .DEFAULT_GOAL := help
-.PHONY: help setup demo test long seeds order-seeds state-seeds planted reading-seeds block-seeds bus-kills bus-records bus-model tsan agreement planted-histories planted-violations judged-by-spark cluster bench-pipeline bench-recorder page-cost merge-costs pause-runs link-runs lint format native lock clean
+.PHONY: help setup demo test long seeds order-seeds state-seeds world-seeds planted reading-seeds block-seeds bus-kills bus-records bus-model tsan agreement planted-histories planted-violations judged-by-spark cluster bench-pipeline bench-recorder page-cost merge-costs pause-runs link-runs lint format native lock clean
 
 help: ## List these targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-11s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -64,6 +64,10 @@ order-seeds: setup ## 2,000 simulated runs with sends in one order to random sub
 
 state-seeds: setup ## 500 simulated runs in which every process joins with the others' state (out/state-seeds.jsonl)
 	@.venv/bin/ringcast simulate --first-seed 1 --seeds $(or $(SEEDS),500) --workload state --resume out/state-seeds.jsonl
+
+world-seeds: setup ## 1,000 seeds of each workload (SEEDS=n for others), in out/<workload>.jsonl; goes on where it was
+	@for workload in mixed total state rejoin; do .venv/bin/ringcast simulate --first-seed 1 --seeds $(or $(SEEDS),1000) \
+		--workload $$workload --resume out/$$workload.jsonl || exit 1; done
 
 pause-runs: setup ## 500 random runs of a crash plus a pause in the simulated world of the test kit (SEEDS=n for others)
 	@RINGCAST_SEEDS=$(or $(SEEDS),500) $(PYTHON_IN_VENV) -m pytest -q tests/simulation/test_bad_links_random.py -k pause

@@ -12,6 +12,7 @@ import logging
 import traceback
 from collections import Counter
 from collections.abc import Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -101,20 +102,29 @@ def run_world(options: Options, record: Path | None = None) -> tuple[Outcome, Cl
         make_app=workload.make_app if stateful is None else stateful.make_app,
         on_exclusion=options.on_exclusion,
     )
-    log = logging.getLogger("ringcast")
-    was_disabled, log.disabled = log.disabled, True  # What members log is about a simulated world.
-    try:
-        _live_through(cluster, options, outcome, workload)
-        if stateful is not None:
-            _judge_states(cluster, outcome, stateful)
-    except Exception as error:  # an invariant of ours broke; the recordings up to here may say more
-        outcome.sentences.append(f"check: {_in_words(error)}")
-    cluster.close_all()
-    log.disabled = was_disabled
+    with _without_log():
+        try:
+            _live_through(cluster, options, outcome, workload)
+            if stateful is not None:
+                _judge_states(cluster, outcome, stateful)
+        except Exception as error:  # an invariant of ours broke; the recordings up to here may say more
+            outcome.sentences.append(f"check: {_in_words(error)}")
+        cluster.close_all()
     _judge(cluster, outcome)
     if record is not None:
         cluster.write_recordings(record)
     return outcome, cluster
+
+
+@contextmanager
+def _without_log() -> Iterator[None]:
+    """What members log is about a simulated world."""
+    log = logging.getLogger("ringcast")
+    was_disabled, log.disabled = log.disabled, True
+    try:
+        yield
+    finally:
+        log.disabled = was_disabled
 
 
 def _in_words(error: Exception) -> str:
