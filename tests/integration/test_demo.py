@@ -48,7 +48,7 @@ def test_without_namespaces_it_cuts_by_the_transports_switch_and_says_so(tmp_pat
     said = json.loads(done.stdout)
     assert done.stdout.count("\n") == 1
     assert (said["verdict"], said["judge"], said["report"], said["failure"]) == ("held", "checkers", None, None)
-    assert len(said["steps"]) == 9 and all(step["ok"] and step["seconds"] >= 0 for step in said["steps"])
+    assert len(said["steps"]) == 10 and all(step["ok"] and step["seconds"] >= 0 for step in said["steps"])
     assert "cut by the transport's own switch, not in the network: you asked for it" in done.stderr
     assert "judged by the checkers (--quick: not by Spark)" in done.stderr
     assert not re.search(r"[\x1b\r]", done.stderr) and max(map(len, done.stderr.splitlines())) <= 80

@@ -34,7 +34,7 @@ def command(members: int, quick: bool, record: Path | None, no_namespaces: bool,
 
     The network is cut in namespaces of its own where that is allowed (root, or user namespaces), otherwise by the
     transport's own switch; it says which. Ctrl-C ends it and every process it started.
-    Exit code 0: everything went as promised, and the verdict over all of G1 to G14 is "held".
+    Exit code 0: everything went as promised, and the verdict over all of G1 to G18 is "held".
     """
     record = record or Path("out") / time.strftime("demo-%Y%m%d-%H%M%S")
     options = Options(members, record, 2_000 if quick else 20_000, in_namespaces=not no_namespaces)

@@ -1,5 +1,7 @@
 """The tour: a group forms, talks, waits for a slow reader, loses a member, is cut in two, heals; then it is judged.
 
+A second, small group shows the primary policy and how a state is given. Both are one run.
+
 Real processes. The cut is made in the network itself where namespaces are allowed, otherwise by the transport's own
 switch; the tour says which. Ends every process it started, also when it fails or is interrupted.
 """
@@ -7,8 +9,10 @@ switch; the tour says which. Ends every process it started, also when it fails o
 from __future__ import annotations
 
 import asyncio
+import os
 import time
-from contextlib import AsyncExitStack
+from collections.abc import Iterator
+from contextlib import AsyncExitStack, contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -17,8 +21,10 @@ from ringcast.demo.steps import DemoError, Steps
 from ringcast.errors import UsageError
 from ringcast.lab import Company, Harness, Network, Stage, disagreement, namespace
 from ringcast.runtime import find_members, short
+from ringcast.trace import RUN_ID, run_id
 
 NAMES = "ABCDEFGHIJ"
+VOTERS, CUT_OFF = ["X", "Y", "Z"], "Z"  # of the group in which only a majority goes on
 SIZE = 200
 CAPACITY = 1_024
 BOUND_SECONDS = 10.0  # after the heal every wait must end and all share one view within this
@@ -45,23 +51,90 @@ async def walk(options: Options, steps: Steps) -> None:
         network = await stack.enter_async_context(Network()) if why_not is None else None
         stack.callback(find_members)  # It removes the sockets that killed members left behind.
         stage = await stack.enter_async_context(Stage())
+        stack.enter_context(_one_run(options.record))
         harness = Harness(options.record, "demo")
         stack.callback(harness.close)
         more: dict[str, Any] = {"group": "demo", "config": {"capacity": CAPACITY}, "inspect": True}
         company = Company(stage, options.record, network, **more)
-        await _Tour(options, steps, company, harness, why_not).walk()
+        voters = _Voters(stage, options.record / "primary", steps)
+        stack.callback(voters.harness.close)
+        await _Tour(options, steps, company, harness, voters, why_not).walk()
+
+
+@contextmanager
+def _one_run(record: Path) -> Iterator[None]:
+    """What both groups record is one run, named after the place, unless somebody has named it."""
+    if run_id() is not None:
+        yield
+        return
+    os.environ[RUN_ID] = record.name
+    try:
+        yield
+    finally:
+        del os.environ[RUN_ID]
+
+
+class _Voters:
+    """Three processes with a state, of which only a majority goes on."""
+
+    def __init__(self, stage: Stage, record: Path, steps: Steps) -> None:
+        self.steps = steps
+        self.harness = Harness(record, "demo-primary")
+        options: dict[str, Any] = {"partition": "primary", "state": {"kind": "history"}}
+        self.company = Company(stage, record, group="demo-primary", **options)
+        self.healed_at = 0.0
+
+    async def walk(self) -> None:
+        majority = [name for name in VOTERS if name != CUT_OFF]
+        async with self.steps.step(f"{', '.join(VOTERS)} keep one book of records: only a majority goes on"):
+            await self.company.form(VOTERS)
+            await self.company.until_view(VOTERS, primary=True)
+            await self.company["X"]("send", count=100, size=SIZE)
+            self.harness.fault("cut", left=majority, right=[CUT_OFF])
+            await self._block(majority)
+            await asyncio.gather(self.company.until_view(majority, primary=True), self.company.until_view([CUT_OFF]))
+            sending = self.company[CUT_OFF]("send", count=1, size=SIZE)
+            refused = await asyncio.gather(sending, return_exceptions=True)
+            self.steps.expect("not primary" in str(refused[0]), f"{CUT_OFF} could send while it was cut off")
+            self.steps.tell(f"{CUT_OFF} is cut off and may not send; the others go on")
+            await self.company["X"]("send", count=100, size=SIZE)
+            await self.company.ask(VOTERS, "unblock")
+            self.harness.heal(BOUND_SECONDS)
+            self.healed_at = time.monotonic()
+            await self.company[CUT_OFF]("until_rejoined")
+            await self.company.until_view(VOTERS, primary=True)
+            await self.company.settle(VOTERS)
+            states = await self.company.ask(VOTERS, "state")
+            same = all(state["digests"] == states["X"]["digests"] for state in states.values())
+            self.steps.expect(same, f"{', '.join(VOTERS)} do not hold the same records")
+            self.steps.tell(f"{CUT_OFF} came back, was given the state, and holds the same records as the others")
+
+    async def _block(self, majority: list[str]) -> None:
+        for side, others in ((majority, [CUT_OFF]), ([CUT_OFF], majority)):
+            await self.company.ask(side, "block", endpoints=[self.company.places[name] for name in others])
+
+    async def leave(self) -> None:
+        for name in VOTERS:
+            await self.company[name]("leave")
 
 
 class _Tour:
     """The company, step by step."""
 
     def __init__(
-        self, options: Options, steps: Steps, company: Company, harness: Harness, why_no_network: str | None
+        self,
+        options: Options,
+        steps: Steps,
+        company: Company,
+        harness: Harness,
+        voters: _Voters,
+        why_no_network: str | None,
     ) -> None:
         self.options = options
         self.steps = steps
         self.company = company
         self.harness = harness
+        self.voters = voters
         self.why_no_network = why_no_network
         self.names = list(NAMES[: options.members])
         self.victim = self.names[-1]
@@ -78,6 +151,8 @@ class _Tour:
         await self._split()
         await self._heal()
         await self._order()
+        await self.voters.walk()
+        self.settled_at = max(self.settled_at, self.voters.healed_at + BOUND_SECONDS + 1.0)
         await self._leave()
 
     async def _form(self) -> None:
@@ -203,4 +278,5 @@ class _Tour:
             await asyncio.sleep(max(0.0, self.settled_at - time.monotonic()))
             for name in self.survivors:
                 await self.company[name]("leave")
+            await self.voters.leave()
             self.steps.tell("each left in good order; the next in line took over every time")

@@ -14,12 +14,13 @@ import sys
 from pathlib import Path
 from typing import Any
 
+from ringcast.checkers import GUARANTEES
 from ringcast.demo.steps import DemoError, Steps
 
 Verdict = dict[str, Any]
-ALL = "G1,G2,G3,G4,G5,G6,G7,G8,G9,G10,G11,G12,G13,G14"
+ALL = ",".join(GUARANTEES)
 PATIENCE_SECONDS = 5.0
-TITLE = "The demo: form, talk, wait, crash, split, merge, order"
+TITLE = "The demo: form, talk, wait, crash, split, merge, order, go on by majority"
 
 
 async def judged_by_checkers(record: Path, steps: Steps) -> Verdict:

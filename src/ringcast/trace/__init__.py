@@ -4,7 +4,16 @@ from ringcast.trace.block import COLUMNS, Columns, open_block, open_detail
 from ringcast.trace.details import as_address, as_addresses, as_digest, as_view_id, detail_of, digest_rows
 from ringcast.trace.errors import TraceError
 from ringcast.trace.fingerprint import run_hash, trace_hash
-from ringcast.trace.header import SIMULATED_CLOCK, Header, SegmentStart, from_frame, host_clock, is_harness, run_id
+from ringcast.trace.header import (
+    RUN_ID,
+    SIMULATED_CLOCK,
+    Header,
+    SegmentStart,
+    from_frame,
+    host_clock,
+    is_harness,
+    run_id,
+)
 from ringcast.trace.options import RecordingOptions, record, recording_options
 from ringcast.trace.reader import Recording, read_recording, read_run, read_runs
 from ringcast.trace.recorder import FileRecorder, MemoryRecorder, Recorder, RecorderLimits, directory_for
@@ -13,6 +22,7 @@ from ringcast.trace.threaded import ThreadedRecorder
 
 __all__ = [
     "COLUMNS",
+    "RUN_ID",
     "SIMULATED_CLOCK",
     "SUFFIX",
     "UNDER_WAY",

@@ -22,6 +22,7 @@ from ringcast.trace.errors import TraceError
 
 _BOOT_ID = Path("/proc/sys/kernel/random/boot_id")
 SIMULATED_CLOCK = "virtual"
+RUN_ID = "RINGCAST_RUN_ID"  # the variable that names the run of every recording of a process
 _encode = msgspec.msgpack.Encoder().encode
 
 
@@ -83,7 +84,7 @@ class SegmentStart:
 
 def run_id(given: str | None = None) -> str | None:
     """The id of the run that a recording belongs to: the given one, else RINGCAST_RUN_ID."""
-    return given or os.environ.get("RINGCAST_RUN_ID") or None
+    return given or os.environ.get(RUN_ID) or None
 
 
 def to_plain(header: Header) -> dict[str, Any]:
