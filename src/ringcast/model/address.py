@@ -7,6 +7,7 @@ Not a routing table: the endpoint travels inside the address, so nobody has to l
 
 from __future__ import annotations
 
+from functools import lru_cache
 from typing import NamedTuple
 
 _DIGITS = "0123456789abcdefghijklmnopqrstuvwxyz"
@@ -50,6 +51,7 @@ def check_name(name: object) -> str | None:
     return None
 
 
+@lru_cache(4096)
 def _base36(number: int) -> str:
     text = ""
     while True:

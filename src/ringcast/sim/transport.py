@@ -7,7 +7,7 @@ Damaged frames never reach the driver (decision 0054).
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
-from functools import cache
+from functools import lru_cache
 
 from ringcast.errors import TransportError
 from ringcast.sim.network import Network
@@ -24,7 +24,7 @@ def endpoint_of(name: str) -> Endpoint:
     return Endpoint.in_memory(name)
 
 
-@cache
+@lru_cache(4096)
 def name_at(endpoint: Endpoint) -> str:
     return str(endpoint).removeprefix(PREFIX)
 
