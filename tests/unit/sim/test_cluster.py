@@ -7,7 +7,7 @@ import sys
 import pytest
 
 from ringcast.model import MS, SECOND, Address, Kind, profile
-from ringcast.sim import Cluster, Fault, Link
+from ringcast.sim import Asked, Cluster, Fault, Link, Task, run_all
 from ringcast.sim.application import Outbound
 
 REPLAY = """
@@ -42,6 +42,12 @@ def test_the_same_seed_is_the_same_run_under_any_hash_seed() -> None:
     ]
     assert outputs[0] == outputs[1]
     assert len(outputs[0].split()) == 2
+
+
+def test_the_same_seed_is_the_same_run_in_any_number_of_processes() -> None:
+    tasks = [Task(seed, Asked((2, 2), workload=workload)) for seed, workload in ((1, "mixed"), (3, "rejoin"))]
+    alone, spread = ({o.seed: o.trace_hash for o in run_all(tasks, processes)} for processes in (1, 2))
+    assert alone == spread and len(alone) == 2
 
 
 def test_a_frozen_member_does_nothing_and_catches_up() -> None:
