@@ -11,7 +11,19 @@ import asyncio
 from collections import deque
 from collections.abc import AsyncIterator, Awaitable, Callable, Iterable, Iterator
 
-from ringcast import Batch, GroupEvent, Message, Notice, Order, Receipt, RingcastError, UsageError, View, WaitExpired
+from ringcast import (
+    Batch,
+    GroupEvent,
+    Message,
+    Notice,
+    Order,
+    Receipt,
+    RingcastError,
+    StatesApart,
+    UsageError,
+    View,
+    WaitExpired,
+)
 from ringcast.blocks.block import Block, Sides, To
 
 UNREAD = 1024  # messages that wait for this channel's reader before it holds the group
@@ -140,7 +152,12 @@ class Channel(Block):
         self._put(batch)
 
     def _on_notice(self, notice: Notice) -> None:
-        self._put(notice)
+        if not isinstance(notice, StatesApart):
+            self._put(notice)
+
+    def _part(self, why: str) -> None:
+        """The application is told, whether the states of all blocks stayed apart or only its own."""
+        self._put(StatesApart(self._port.group.view.id, why))
 
     def _end(self, error: RingcastError) -> None:
         super()._end(error)

@@ -1,12 +1,13 @@
 """The control channel of a shared group: members' tags, and whose channel holds back the group.
 
-A member's tags are set by itself alone, so no order among members is needed; who joins gets those of all with the
-state, at its view. Behind a merge each member's tags are those that its own side knew.
+A member's tags are set by itself alone, so no order among members is needed, and told again by a new incarnation; who
+joins gets those of all with the state, at its view. Behind a merge each member's tags are those that its own side knew.
 Not a guarantee of delivery: that somebody is held back is told once a second and may come late.
 """
 
 from __future__ import annotations
 
+import asyncio
 from types import MappingProxyType
 
 import msgspec
@@ -50,11 +51,14 @@ class Control(Block):
         self.tags: dict[Address, Tags] = {}
         self.held: dict[Address, tuple[str, int]] = {}  # who reads nothing: because of which channel, messages unread
         self.malformed = 0
+        self.wanted: dict[str, str] | None = None  # this member's tags, through all its incarnations
         self._tagging = Pending()
+        self._telling: dict[asyncio.Task[None], None] = {}
 
     async def tag(self, tags: dict[str, str]) -> None:
         """Returns when they are known here."""
         self.check(tags)
+        self.wanted = tags
         number, known = self._tagging.add()
         try:
             await self._port.send(_encode(_Tagged(tags, number)))
@@ -98,6 +102,24 @@ class Control(Block):
             del self.tags[gone]
         for gone in [member for member in self.held if member not in view]:
             del self.held[gone]
+        if self.wanted is not None and view.is_primary and self.tags.get(self._port.group.me) != self.wanted:
+            self._tell_again(self.wanted)
+
+    def _tell_again(self, tags: dict[str, str]) -> None:
+        """A new incarnation has none yet, and on a side that may not go on none could be set."""
+        task = asyncio.get_running_loop().create_task(self._port.send(_encode(_Tagged(tags, 0))))
+        self._telling[task] = None
+        task.add_done_callback(self._told)
+
+    def _told(self, task: asyncio.Task[None]) -> None:
+        del self._telling[task]
+        if not task.cancelled():
+            task.exception()  # Then the next view brings it.
+
+    def _part(self, why: str) -> None:
+        """Never apart: everybody tells its own again."""
+        if self.wanted is not None:
+            self._tell_again(self.wanted)
 
     def _fail(self, error: RingcastError) -> None:
         self._tagging.fail(error)

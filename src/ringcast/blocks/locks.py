@@ -155,19 +155,20 @@ class Locks(OrderedBlock, Generic[K]):
         return LockLost(f"the lock {held.key!r} of {self.name!r} with token {held._token} is lost")
 
     async def _acquire(self, key: K, wait: bool, timeout: float | None) -> Held[K]:
-        self._last += 1
-        held = self._mine[self._last] = Held(key, self._last)
-        raw = _encode(_Acquire(key, held.number, wait))
+        raw = _encode(_Acquire(key, self._last + 1, wait))
         try:
             self._ops.decode(raw)
+        except msgspec.ValidationError as error:
+            raise UsageError(f"{self.name!r} does not take this key: {error}") from None
+        self._last += 1
+        held = self._mine[self._last] = Held(key, self._last)
+        try:
             async with asyncio.timeout(timeout):
                 if not await self._do(raw):
                     raise WaitExpired(f"the lock {key!r} of {self.name!r} is held by {self.holder(key)}")
                 await held._granted
         except BaseException as error:
             self._give_back(held)
-            if isinstance(error, msgspec.ValidationError):
-                raise UsageError(f"{self.name!r} does not take this key: {error}") from None
             if isinstance(error, TimeoutError) and not isinstance(error, WaitExpired):
                 raise WaitExpired(f"the lock {key!r} of {self.name!r} was not given within {timeout} s") from None
             raise

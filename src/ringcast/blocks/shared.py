@@ -417,5 +417,6 @@ async def join(
     )
     async with place as joined, shared.on(joined):
         if tags is not None:
-            await shared.tag(**tags)
+            with suppress(NotPrimary, PlaceLost):  # They are told by themselves as soon as that is possible.
+                await shared.tag(**tags)
         yield shared

@@ -8,7 +8,7 @@ from random import Random
 
 import pytest
 
-from ringcast import TOTAL, Message, UsageError, ViewChange
+from ringcast import TOTAL, Message, StatesApart, UsageError, ViewChange
 from ringcast.blocks import Channel, SharedGroup
 from ringcast.blocks.block import Block, Sides
 from ringcast.testing import Diverged, World
@@ -174,6 +174,35 @@ def test_a_member_without_the_same_blocks_is_refused_with_a_sentence() -> None:
 
         with pytest.raises(Exception, match="'log' is None here and channel there"):
             world.do("A", load())
+
+
+class Refusing(Service):
+    """A channel whose states never become one."""
+
+    def make(self) -> list[Block]:
+        self.apart: list[str] = []
+        self.log = Channel("log", get_state=lambda: b"", set_state=lambda _: None, merge_state=self.refuse)
+        return [self.log]
+
+    def refuse(self, sides: Sides) -> bytes:
+        raise ValueError("these do not fit")
+
+    async def live(self) -> None:
+        async for event in self.log:
+            if isinstance(event, StatesApart):
+                self.apart.append(event.why)
+
+
+def test_a_channel_whose_states_cannot_become_one_is_told_and_the_others_merge() -> None:
+    with World(Refusing, members=2) as world:
+        world.partition("A")
+        world.advance(8)
+        world.do("A", world.apps["A"].shared.tag(role="web"))
+        world.heal()
+        world.settle(60)
+        world.advance(1)
+        assert world.same(lambda app: set(app.apart)) == {"these do not fit"}
+        assert len(world.same(lambda app: app.shared.tagged(role="web"))) == 1
 
 
 def _at_once(self: Channel, act: Callable[[], bytes]) -> asyncio.Future[bytes]:

@@ -33,6 +33,21 @@ def test_tags_are_known_to_all_and_to_newcomers_and_found_by_value() -> None:
             world.do("A", a.tag(port=80))
 
 
+def test_a_new_incarnation_tells_its_tags_again() -> None:
+    with World(service(list), members=3, partition="primary") as world:
+        for name, app in world.apps.items():
+            world.do(name, app.shared.tag(role="web"))
+        before = world.same(lambda app: app.shared.members)
+        world.isolate("A")
+        world.advance(8)
+        world.heal()
+        world.settle(60)
+        world.advance(1)
+        after = world.same(lambda app: app.shared.members)
+        assert set(after) != set(before)
+        assert world.same(lambda app: app.shared.tagged(role="web")) == list(after)
+
+
 class Tagged(Service):
     async def live(self) -> None:
         me = str(self.shared.me)
