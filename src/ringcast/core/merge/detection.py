@@ -5,7 +5,8 @@ views, because a view on its way looks like a split (what seed 004 wants to avoi
 still different and cannot be a view in flight. Everything repeats, so nothing that is lost or discarded matters.
 
     its real view is ours                      agreed
-    we are in it, and it is newer              we are behind; the view is on its way to us
+    we are in it, and it is newer              we are behind; the view is on its way to us, and a member before us
+                                               that has it speaks for us meanwhile
     it is a member of ours, its view is older  it is behind: given our view, after `view_limit` suspected although alive
     anything else                              split
 
@@ -249,6 +250,9 @@ class MergeDetector:
     def _raise(self, now_ns: int, mine: View, split: dict[Address, View], rereading: Rereading) -> Decisions:
         if self.acting != self.me or not split:
             return []
+        if self._is_counted_in(mine, rereading):
+            self._check_ns = now_ns + self.config.merge_gather_ns
+            return []
         silent = rereading.silent
         views = self._views(mine, split, silent)
         leader = choose_leader(views)
@@ -263,6 +267,19 @@ class MergeDetector:
         reached = (party for party in found if party.via is None or not is_alone)
         parties = tuple(party for party in reached if not self._is_kept_out(now_ns, party))
         return [RaiseMerge(parties)] if len(parties) > 1 else []
+
+    def _is_counted_in(self, mine: View, rereading: Rereading) -> bool:
+        """A member before us has announced another view: has it gone without us? Not before that view was read."""
+        before = mine.members[: mine.members.index(self.me)]
+        for member in before:
+            if member not in self._dissent or member in mine.observers or self._is_suspected(member):
+                continue
+            view = rereading.answers.get(member)
+            if view is None and member not in rereading.silent:
+                return True
+            if view is not None and view.id > mine.id and self.me in view:
+                return True
+        return False
 
     def _is_kept_out(self, now_ns: int, party: Party) -> bool:
         """Nobody of it may come back yet. If anybody may, all of them do: it is a partition, not a bad link."""

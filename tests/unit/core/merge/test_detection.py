@@ -176,6 +176,34 @@ def test_if_the_coordinator_has_gone_to_another_view_the_next_acts() -> None:
     assert LeftBehind(view("A/9")) in out
 
 
+def test_who_is_counted_in_by_its_coordinators_next_view_leads_no_merge() -> None:
+    made = detector(B, "ECB/6")
+    hear(made, 0, D, "AD/6")
+    made.on_view(0, view("EB/7"))
+    assert reading(made) == [ReadView(A), ReadView(D)]
+    assert made.on_view_answer(101 * MS, D, view("AD/6")) == []  # A is silent.
+    hear(made, 102 * MS, E, "EBC/8")  # On its way to us.
+    assert raised(made.on_time(400 * MS)) == []
+    assert ReadView(E) in made.on_time(500 * MS)
+    made.on_view_answer(501 * MS, D, view("AD/6"))
+    made.on_view_answer(501 * MS, E, view("EBC/8"))
+    assert raised(made.on_time(801 * MS)) == []
+
+
+def test_who_was_left_by_its_coordinator_learns_it_once_that_was_read() -> None:
+    made = detector(B, "ECB/6")
+    hear(made, 0, D, "AD/6")
+    made.on_view(0, view("EB/7"))
+    reading(made)
+    made.on_view_answer(101 * MS, D, view("AD/6"))
+    hear(made, 102 * MS, E, "EC/8")
+    assert raised(made.on_time(400 * MS)) == []
+    assert ReadView(E) in made.on_time(500 * MS)
+    made.on_view_answer(501 * MS, D, view("AD/6"))
+    made.on_view_answer(501 * MS, E, view("EC/8"))
+    assert LeftBehind(view("EC/8")) in made.on_time(801 * MS)
+
+
 def test_who_sees_a_lower_coordinator_reads_only_that_one_and_announces_itself() -> None:
     made = detector(C, "C/5")
     assert hear(made, 0, D, "D/5") == [AnnounceTo(("D:1",))]
