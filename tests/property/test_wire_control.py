@@ -13,16 +13,18 @@ from ringcast.core.control import Control, Relayed, RollCallId, Stranger
 from ringcast.core.control.merge import Relayable
 from ringcast.model import Address, Entry, View, ViewId
 from ringcast.wire import decode_control, encode_control
+from ringcast.wire.limits import MAX_CAPACITY, MAX_WINDOW_BYTES
 
 TYPES = sorted(get_args(Control), key=lambda kind: str(kind.__name__))
 numbers = st.integers(0, 2**62)
 ranges = st.tuples(numbers, numbers)
+allocated = {"capacity": st.integers(0, MAX_CAPACITY), "window_bytes": st.integers(0, MAX_WINDOW_BYTES)}
 
 
 @st.composite
 def views(draw: st.DrawFn) -> View:
     members = draw(st.lists(addresses, min_size=1, max_size=5, unique=True))
-    return View(draw(view_ids), tuple(members), (), (), draw(numbers), draw(numbers))
+    return View(draw(view_ids), tuple(members), (), (), draw(allocated["capacity"]), draw(allocated["window_bytes"]))
 
 
 for kind, strategy in (
@@ -51,7 +53,7 @@ def _with_an_entry_for_each(view: Any) -> Any:
 def _values(kind: type, name: str) -> st.SearchStrategy[Any]:
     if name == "members":  # of a view: some, and distinct; anything else is dropped by the decoder
         return st.lists(addresses, min_size=1, max_size=5, unique=True).map(tuple)
-    return st.from_type(get_type_hints(kind)[name])
+    return allocated[name] if name in allocated else st.from_type(get_type_hints(kind)[name])
 
 
 @pytest.mark.parametrize("kind", TYPES, ids=lambda kind: str(kind.__name__))

@@ -12,7 +12,7 @@ MAX_VIEW_NUMBER = 2**48
 names = st.text(
     st.characters(categories=("L", "N", "P", "S"), exclude_characters="#/,"), min_size=1, max_size=MAX_NAME // 4
 )
-endpoints = st.text(st.characters(codec="utf-8"), max_size=MAX_ENDPOINT // 4)
+endpoints = st.text(st.characters(categories=("L", "N", "P", "S")), max_size=MAX_ENDPOINT // 4)  # what can be printed
 addresses = st.builds(Address, names, st.integers(0, MAX_INCARNATION), endpoints)
 view_ids = st.builds(ViewId, st.integers(0, MAX_VIEW_NUMBER), addresses)
 seqnos = st.integers(0, MAX_SEQNO)
