@@ -7,7 +7,7 @@ of the grant that holds now. `test_job_owners.py` tests it, and shows what becom
 
 import asyncio
 import json
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Mapping
 
 import ringcast
 
@@ -92,3 +92,15 @@ class JobOwners:
         state = b"".join([chunk async for chunk in chunks])
         if state:
             self.jobs, self.owners, self.grants, self.counted = json.loads(state)
+
+    def merge_state(self, sides: Mapping[tuple[ringcast.Address, ...], bytes]) -> bytes:
+        """No side had a majority, and each settled what was under way: what counted anywhere counts, claims are void."""
+        jobs: dict[str, None] = {}
+        grants: dict[str, int] = {}
+        counted: dict[str, int] = {}
+        for state in sides.values():
+            put, _, given, done = json.loads(state)
+            jobs |= dict.fromkeys(put)
+            grants |= {key: max(number, grants.get(key, 0)) for key, number in given.items()}
+            counted |= done
+        return json.dumps([list(jobs), {}, grants, counted]).encode()
