@@ -2,7 +2,7 @@
 
 Claims, results and views come in one order at everybody, so all agree who owns a key. A worker that the group lost may
 still be at work; its key goes to another one. Therefore a grant has a number, and a result counts only with the number
-of the grant that holds now. `test_job_owners.py` tests it, and shows what becomes of it without that number.
+of the grant that holds now. `test_job_owners.py` tests it.
 """
 
 import asyncio
@@ -94,7 +94,7 @@ class JobOwners:
             self.jobs, self.owners, self.grants, self.counted = json.loads(state)
 
     def merge_state(self, sides: Mapping[tuple[ringcast.Address, ...], bytes]) -> bytes:
-        """No side had a majority, and each settled what was under way: what counted anywhere counts, claims are void."""
+        """No side had a majority, each settled what was under way: what counted anywhere counts, claims are void."""
         jobs: dict[str, None] = {}
         grants: dict[str, int] = {}
         counted: dict[str, int] = {}
