@@ -50,7 +50,8 @@ async def walk(options: Options, steps: Steps) -> None:
         why_not = namespace.why_not() if options.in_namespaces else "you asked for it"
         network = await stack.enter_async_context(Network()) if why_not is None else None
         stack.callback(find_members)  # It removes the sockets that killed members left behind.
-        stage = await stack.enter_async_context(Stage())
+        options.record.mkdir(parents=True, exist_ok=True)
+        stage = await stack.enter_async_context(Stage(log=options.record / "members.log"))
         stack.enter_context(_one_run(options.record))
         harness = Harness(options.record, "demo")
         stack.callback(harness.close)

@@ -13,6 +13,8 @@ import signal
 import socket
 import sys
 from collections.abc import Sequence
+from contextlib import ExitStack
+from pathlib import Path
 from typing import Any
 
 import msgspec
@@ -100,24 +102,28 @@ class Puppet:
 
 
 class Stage:
-    """A set of puppets that end together. Use as `async with`."""
+    """A set of puppets that end together. Use as `async with`. What they log goes to the file `log`, else to stderr."""
 
-    def __init__(self) -> None:
+    def __init__(self, log: Path | None = None) -> None:
         self.puppets: dict[str, Puppet] = {}
+        self._log = log
 
     async def start(self, name: str, *, inside: Sequence[str] = (), env: dict[str, str] | None = None) -> Puppet:
         """Start a puppet; `inside` is a command prefix such as `ip netns exec NAME`."""
-        child = await asyncio.create_subprocess_exec(
-            *inside,
-            sys.executable,
-            "-m",
-            "ringcast.lab.puppet",
-            stdin=asyncio.subprocess.PIPE,
-            stdout=asyncio.subprocess.PIPE,
-            start_new_session=True,  # Ctrl-C is for who holds the stage; it ends the puppets.
-            env=os.environ | (env or {}),
-            limit=1 << 22,
-        )
+        with ExitStack() as stack:
+            log = None if self._log is None else stack.enter_context(self._log.open("ab"))
+            child = await asyncio.create_subprocess_exec(
+                *inside,
+                sys.executable,
+                "-m",
+                "ringcast.lab.puppet",
+                stdin=asyncio.subprocess.PIPE,
+                stdout=asyncio.subprocess.PIPE,
+                stderr=log,
+                start_new_session=True,  # Ctrl-C is for who holds the stage; it ends the puppets.
+                env=os.environ | (env or {}),
+                limit=1 << 22,
+            )
         puppet = self.puppets[name] = Puppet(name, child)
         return puppet
 
