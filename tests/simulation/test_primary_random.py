@@ -13,7 +13,8 @@ from simulation.random_life import SEEDS, Life, chatter
 WAYS: list[dict[str, Any]] = [{"primary_mark": True}, {"primary_mark": True}, {"quorum": 3}]
 
 
-@pytest.mark.parametrize("seed", range(SEEDS))
+# 228: the one that carries the primary view founds again from its mark, and the other one must see that as later.
+@pytest.mark.parametrize("seed", [*range(SEEDS), *([228] if SEEDS <= 228 else [])])
 def test_primary_views_form_one_chain_and_all_are_primary_after_the_heal(seed: int) -> None:
     way = WAYS[seed % len(WAYS)]
     names = "ABCDE" if way.get("quorum") else "ABCDE"[: 2 + seed % 4]

@@ -46,6 +46,11 @@ class Mark(NamedTuple):
     quorum: int = 0  # fixed: so many voters make a primary view; 0: a majority of the last primary view
     root: ViewId | None = None  # what the chain began with: tells apart chains whose processes all forgot
 
+    @property
+    def highest(self) -> int:
+        """The highest number of a view that it knows: a primary view behind it must have a higher one to be later."""
+        return max(known.view.number for known in (self.last, *self.attempts))
+
     def votes_of(self, members: Iterable[Address]) -> tuple[Address, ...]:
         """As whom these vote, each vote once."""
         known = dict(self.votes)

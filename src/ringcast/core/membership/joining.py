@@ -201,13 +201,13 @@ class Joiner:
         is_lowest = all(self.me < who for who, announce in looking.items() if not announce.observer)
         return (is_time and is_lowest) or now_ns >= self._found_anyway_ns
 
-    def founding(self) -> NewView:
-        """The view of one, with which a group begins."""
+    def founding(self, after: int = 0) -> NewView:
+        """The view of one, with which a group begins, or goes on behind view number `after` that its mark knows."""
         nothing_before, limits = RollCallId(ViewId(0, self.me), 0, 0), self.request
         start = (Entry(0, 0, 0),)
         return NewView(
             nothing_before,
-            ViewId(1, self.me),
+            ViewId(after + 1, self.me),
             (self.me,),
             (),
             (),

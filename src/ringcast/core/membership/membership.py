@@ -157,9 +157,10 @@ class Membership:
         """The first member: a view of one, told by itself to itself."""
         if self.joiner is None or self._founding is not None or not self.joiner.may_found(now_ns):
             return []
-        founding, mark = self.joiner.founding(), self.primacy.mark
+        mark = self.primacy.mark
         if mark is None:
-            return [Say(self.me, founding)]
+            return [Say(self.me, self.joiner.founding())]
+        founding = self.joiner.founding(after=mark.highest)
         primary = mark.proposal(founding.id, [self.me])
         self._founding = replace(founding, mark=mark.of_view([self.me], primary))
         return ([] if primary is None else self.primacy.record(primary)) + self._found_if_recorded()
