@@ -58,6 +58,7 @@ class Block:
             raise UsageError(f"the name of a channel must be printable, with 1 to {MAX_NAME} bytes, got {name!r}")
         self.name = name
         self._opened: Port | None = None
+        self._room: asyncio.Future[None] | None = None  # whoever hands out waits for room here
         self._ended: RingcastError | None = None
         self._why_apart: str | None = None  # the sides of a merge keep states of their own, for this reason
 
@@ -99,12 +100,22 @@ class Block:
     def _unread(self) -> int:
         return 0
 
-    async def _until_room(self) -> None:
-        """Return as soon as there is room."""
-
     @property
     def _is_full(self) -> bool:
         return False
+
+    async def _until_room(self) -> None:
+        """Return as soon as a block that was full has told that there is room."""
+        self._room = asyncio.get_running_loop().create_future()
+        try:
+            await self._room
+        finally:
+            self._room = None
+
+    def _tell_room(self) -> None:
+        """Something was taken out."""
+        if self._room is not None and not self._room.done() and not self._is_full:
+            self._room.set_result(None)
 
     # ---- state
 

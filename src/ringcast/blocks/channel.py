@@ -66,7 +66,6 @@ class Channel(Block):
         self._messages: Iterator[Message] = iter(())
         self._count = 0
         self._reader: asyncio.Future[None] | None = None
-        self._room: asyncio.Future[None] | None = None
 
     # ---- sending
 
@@ -134,8 +133,7 @@ class Channel(Block):
 
     def _took(self) -> None:
         self._count -= 1
-        if self._room is not None and not self._room.done() and not self._is_full:
-            self._room.set_result(None)
+        self._tell_room()
 
     # ---- what the group tells it
 
@@ -175,13 +173,6 @@ class Channel(Block):
     @property
     def _is_full(self) -> bool:
         return self._count >= self._most
-
-    async def _until_room(self) -> None:
-        self._room = asyncio.get_running_loop().create_future()
-        try:
-            await self._room
-        finally:
-            self._room = None
 
     # ---- state
 

@@ -158,7 +158,6 @@ class Rpc(Block):
         self._sending: dict[asyncio.Task[None], None] = {}  # cancellations on their way
         self._ordered: deque[tuple[Address, int, bytes]] = deque()
         self._worker: asyncio.Task[None] | None = None
-        self._room: asyncio.Future[None] | None = None
         self._at_once = at_once
         self.malformed = 0  # messages that are none of ours
         for function in handlers:
@@ -306,8 +305,7 @@ class Rpc(Block):
         try:
             while self._ordered:
                 caller, number, body = self._ordered.popleft()
-                if self._room is not None and not self._room.done():
-                    self._room.set_result(None)
+                self._tell_room()
                 await self._handle(caller, number, body)
         finally:
             self._worker = None
@@ -344,13 +342,6 @@ class Rpc(Block):
     @property
     def _is_full(self) -> bool:
         return len(self._ordered) >= self._at_once
-
-    async def _until_room(self) -> None:
-        self._room = asyncio.get_running_loop().create_future()
-        try:
-            await self._room
-        finally:
-            self._room = None
 
 
 def _error(number: int, kind: str, text: str) -> bytes:

@@ -6,8 +6,9 @@ The page draws and computes nothing. It changes nothing in a real group.
 Names are loaded when they are first used: the report draws with these components and needs no server.
 """
 
-from importlib import import_module
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
+
+from ringcast._lazy import loader
 
 if TYPE_CHECKING:
     from ringcast.page.assets import asset, joined_modules
@@ -29,7 +30,6 @@ _HOMES = {
     "simulated": ("Simulated",),
     "source": ("Source",),
 }
-_HOME_OF = {name: home for home, names in _HOMES.items() for name in names}
 
 __all__ = [
     "Live",
@@ -43,8 +43,4 @@ __all__ = [
     "shifts",
 ]
 
-
-def __getattr__(name: str) -> Any:
-    if name not in _HOME_OF:
-        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
-    return getattr(import_module(f"{__name__}.{_HOME_OF[name]}"), name)
+__getattr__ = loader(__name__, _HOMES)

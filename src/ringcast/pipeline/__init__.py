@@ -3,8 +3,9 @@
 Names are loaded when they are first used: asking why there is no Java must not need pyarrow.
 """
 
-from importlib import import_module
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
+
+from ringcast._lazy import loader
 
 if TYPE_CHECKING:
     from ringcast.pipeline.checking import Checked, Request, check, judge_local
@@ -32,7 +33,6 @@ _HOMES = {
     "shipping": ("pack", "ship"),
     "sweep": ("run_seeds",),
 }
-_HOME_OF = {name: home for home, names in _HOMES.items() for name in names}
 
 __all__ = [
     "PLANTED",
@@ -62,8 +62,4 @@ __all__ = [
     "write_report",
 ]
 
-
-def __getattr__(name: str) -> Any:
-    if name not in _HOME_OF:
-        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
-    return getattr(import_module(f"{__name__}.{_HOME_OF[name]}"), name)
+__getattr__ = loader(__name__, _HOMES)

@@ -4,8 +4,9 @@ Fed by the pipeline (Spark, or its rules in this process) or, without any of its
 Names are loaded when they are first used: a task of the pipeline that only measures draws nothing.
 """
 
-from importlib import import_module
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
+
+from ringcast._lazy import loader
 
 if TYPE_CHECKING:
     from ringcast.report.changes import CHANGE_KINDS, Changes, row_of
@@ -25,7 +26,6 @@ _HOMES = {
     "metrics": ("Metrics",),
     "subject": ("About", "Judged", "Look", "Place", "Subject", "gather"),
 }
-_HOME_OF = {name: home for home, names in _HOMES.items() for name in names}
 
 __all__ = [
     "CHANGE_KINDS",
@@ -47,8 +47,4 @@ __all__ = [
     "row_of",
 ]
 
-
-def __getattr__(name: str) -> Any:
-    if name not in _HOME_OF:
-        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
-    return getattr(import_module(f"{__name__}.{_HOME_OF[name]}"), name)
+__getattr__ = loader(__name__, _HOMES)

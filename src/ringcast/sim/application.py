@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import asyncio
 from collections import deque
-from collections.abc import Awaitable, Callable, Coroutine
+from collections.abc import AsyncIterable, Awaitable, Callable, Coroutine
 from contextlib import suppress
 from dataclasses import dataclass
 from random import Random
@@ -219,18 +219,16 @@ Take = Callable[[Message | Batch | Notice], None]
 
 
 async def _one_by_one(group: Group, random: Random, take: Take) -> bool:
-    left = random.randint(1, LONGEST)
-    async for event in group:
-        take(event)
-        left -= 1
-        if left == 0:
-            return True
-    return False
+    return await _some_of(group, random, take)
 
 
 async def _in_runs(group: Group, random: Random, take: Take) -> bool:
+    return await _some_of(group.batches(), random, take)
+
+
+async def _some_of(events: AsyncIterable[Message | Batch | Notice], random: Random, take: Take) -> bool:
     left = random.randint(1, LONGEST)
-    async for event in group.batches():
+    async for event in events:
         take(event)
         left -= 1
         if left == 0:

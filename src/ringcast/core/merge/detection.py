@@ -215,8 +215,10 @@ class MergeDetector:
     def _is_split(self, mine: View, peer: Address, view: View) -> bool:
         if view.id == mine.id:
             return False
-        is_newer = view.id > mine.id
-        return not (self.me in view and is_newer) and not (peer in mine and not is_newer)
+        return not self._is_on_its_way(mine, view) and not (peer in mine and view.id < mine.id)
+
+    def _is_on_its_way(self, mine: View, view: View) -> bool:
+        return self.me in view and view.id > mine.id
 
     def _conclude(self, now_ns: int) -> Decisions:
         """All have answered, or time is up: what is really different?"""
@@ -277,7 +279,7 @@ class MergeDetector:
             view = rereading.answers.get(member)
             if view is None and member not in rereading.silent:
                 return True
-            if view is not None and view.id > mine.id and self.me in view:
+            if view is not None and self._is_on_its_way(mine, view):
                 return True
         return False
 
