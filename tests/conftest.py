@@ -15,6 +15,7 @@ _UNHURRIED = {"deadline": None, "suppress_health_check": [HealthCheck.too_slow]}
 
 settings.register_profile("repeatable", derandomize=True, database=None, **_UNHURRIED)
 settings.register_profile("deep", max_examples=5000, print_blob=True, **_UNHURRIED)
+os.environ["RINGCAST_RECORD_CONTENTS"] = "1"  # so that G1 and G5 judge what messages carried
 settings.load_profile(os.environ.get("RINGCAST_HYPOTHESIS", "repeatable"))
 
 # A shell starts background jobs with SIGINT ignored, and children inherit that: Ctrl-C is a part of what is tested.

@@ -621,3 +621,29 @@ def _(lie: bool) -> list[Recording]:
         state(story, giver, name, "given", of, "merge")
         state(story, name, giver, "loaded", of, "merge")
     return story.recordings()
+
+
+# content
+
+
+@falsified("G1", "other content under a seqno than was sent")
+def _(lie: bool) -> list[Recording]:
+    """a's second message reaches b with a byte changed; b cuts its runs differently."""
+    story = Story("ab", self_delivery=False).view("ab").send("a", 2, content=30).send("a", 2, content=70)
+    story.deliver("b", "a", 1, 1, content=10).deliver("b", "a", 2, 2, content=51 if lie else 50)
+    return story.deliver("b", "a", 4, 1, content=40).view("ab", 2).recordings()
+
+
+@falsified("G1", "other content in a private message than was sent")
+def _(lie: bool) -> list[Recording]:
+    story = Story("ab").view("ab").send("a", 1, PRIVATE, peer="b", content=30)
+    story.deliver("b", "a", 1, 1, stream=PRIVATE, content=31 if lie else 30).taken("b", "a", 1, 1, stream=PRIVATE)
+    return story.ack("a", "b", 1, stream=PRIVATE).recordings()
+
+
+@falsified("G5", "two members that got different content from one that is gone")
+def _(lie: bool) -> list[Recording]:
+    """a sends one thing to b and another to c under the same number, and dies; its recording is cut before it."""
+    story = Story("abc", self_delivery=False).view("abc").send("a", 1)
+    story.deliver("b", "a", 1, 1, content=30).deliver("c", "a", 1, 1, content=31 if lie else 30)
+    return story.view("bc", 2).recordings("a")

@@ -68,6 +68,7 @@ def test_events_are_rows_with_everything_that_was_recorded(spark: SparkSession, 
         "value": 0,
         "other": 0,
         "detail": None,
+        "content": 0,
     }
     assert '"members"' in rows[1]["detail"]
 

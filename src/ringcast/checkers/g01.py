@@ -3,7 +3,8 @@
 Judged per (receiver, sender, stream). Only a view may set a new offset, and only forward: an OFFSET stands together
 with its VIEW, no message between them, and is for somebody who joined or was on another side of the merge: who comes
 from the same view is never given one. What is delivered was sent: a sender's runs follow each other without a hole,
-and nobody delivers beyond them (unknown if the sender's recording is cut). A member's own delivery ordinals count up.
+and nobody delivers beyond them (unknown if the sender's recording is cut). Where recordings hold digests of what runs
+carry, a receiver delivered the content that was sent (contents.py). A member's own delivery ordinals count up.
 After a gap or a repetition the fold goes on from where the member went on, so each fault is reported once.
 """
 
@@ -11,6 +12,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 
+from ringcast.checkers.contents import Got, Sent, differing
 from ringcast.checkers.shape import Closed, Evidence, Finding, Report, run_text
 from ringcast.checkers.views import Installed, installed
 from ringcast.model import Address, Event, Kind
@@ -23,12 +25,14 @@ class _Stream:
     high: int = 0
     lowest: int = 0  # the first seqno ever delivered; 0 = none yet
     last_index: int = 0
+    got: Got = field(default_factory=Got)
 
 
 @dataclass(slots=True)
 class _Sent:
     first: int
     last: int
+    content: Sent = field(default_factory=Sent)
 
 
 @dataclass(slots=True)
@@ -83,12 +87,14 @@ class FifoChecker:
         last = event.first + event.count - 1
         known = sent.get(event.stream)
         if known is None:
-            sent[event.stream] = _Sent(event.first, last)
+            known = sent[event.stream] = _Sent(event.first, last)
+            known.content.add(event.first, last, event.content)
             return
         if event.first != known.last + 1:
             sentence = f"{member} sent {run_text(event.first, event.count)} after {known.last}: not the next seqno"
             self._report.violated((member,), index, sentence, Evidence.of(member, index, event))
         known.last = max(known.last, last)
+        known.content.add(event.first, last, event.content)
 
     def _on_deliver(self, member: Address, index: int, event: Event) -> None:
         if event.peer is None or event.count < 1:
@@ -102,6 +108,8 @@ class FifoChecker:
         stream.high = max(stream.high, event.first + event.count - 1)
         stream.lowest = stream.lowest or event.first
         stream.last_index = index
+        if event.content or stream.got.runs:
+            stream.got.add(event.first, event.first + event.count - 1, event.content, index)
         if event.stream == 0:
             self._count_ordinal(member, index, event, state)
 
@@ -186,6 +194,12 @@ class FifoChecker:
         elif sent is not None and stream.lowest < sent.first:
             sentence = f"{member} delivered {stream.lowest} from {sender}, whose first message was {sent.first}"
             self._report.violated((member, sender), stream.last_index, sentence)
+        if sent is None:
+            return
+        for first, last, index in differing(sent.content, stream.got):
+            run = run_text(first, last - first + 1)
+            sentence = f"{member} delivered {run} from {sender} with other content than was sent"
+            self._report.violated((member, sender), index, sentence)
 
 
 def _known(peer: Address | None) -> Address:

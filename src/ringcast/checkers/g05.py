@@ -2,6 +2,7 @@
 
 Judged over the members that have V and directly after it W, each compared with the first of them. Who has installed W
 has recorded everything it did in V, so a later cut does not matter. A member without self-delivery counts what it sent.
+Where both recordings hold digests of what runs carry, the same is also the same content.
 Only the multicast is judged here; nothing is promised to members that part.
 """
 
@@ -24,7 +25,12 @@ class _Stay:
     member: Address
     view: Installed
     delivered: dict[Address, Runs] = field(default_factory=dict)
+    contents: dict[Address, int] = field(default_factory=dict)
     last_index: int = 0
+
+    def deliver(self, sender: Address, event: Event) -> None:
+        self.delivered.setdefault(sender, Runs()).add(event.first, event.first + event.count - 1)
+        self.contents[sender] = self.contents.get(sender, 0) + event.content
 
 
 @dataclass(slots=True)
@@ -73,14 +79,14 @@ class CutChecker:
         last = event.first + event.count - 1
         state.sent.setdefault(state.stay.view.id, Runs()).add(event.first, last)
         if not state.delivers_own:
-            state.stay.delivered.setdefault(member, Runs()).add(event.first, last)
+            state.stay.deliver(member, event)
 
     def _on_deliver(self, member: Address, index: int, event: Event, state: _Member) -> None:
         if event.stream or state.stay is None:
             return
         if event.peer is None:
             raise ValueError("a DELIVER event without a sender")
-        state.stay.delivered.setdefault(event.peer, Runs()).add(event.first, event.first + event.count - 1)
+        state.stay.deliver(event.peer, event)
         state.stay.last_index = index
 
     def finish(self, closed: Closed) -> Finding:
@@ -102,6 +108,9 @@ class CutChecker:
                 pair = f"{stay.member} delivered {here} from {sender}, {reference.member} delivered {there}"
                 sentence = f"in {before}, before both went to {after}, {pair}"
                 self._report.violated((stay.member, reference.member), index, sentence)
+            elif _differ(stay.contents.get(sender, 0), reference.contents.get(sender, 0)):
+                pair = f"{stay.member} and {reference.member} delivered {here} from {sender} with different content"
+                self._report.violated((stay.member, reference.member), index, f"in {before}, {pair}")
 
     def _check_sent_here(self, stay: _Stay, closed: Closed) -> None:
         if not stay.view.synchrony:
@@ -121,3 +130,8 @@ class CutChecker:
     def _blame_view(self, stay: _Stay, sender: Address, seqno: int) -> None:
         sentence = f"{stay.member} delivered {seqno} from {sender} in {stay.view.id}, but it was not sent in that view"
         self._report.violated((stay.member, sender), stay.last_index, sentence)
+
+
+def _differ(here: int, there: int) -> bool:
+    """0: not recorded."""
+    return here != there and bool(here and there)

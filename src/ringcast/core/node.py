@@ -142,6 +142,12 @@ class Node:
         is_led = self.society is None or not self.society.membership.is_leaderless
         return is_led and self._group.view.is_carried
 
+    def record_contents(self, wanted: bool) -> None:
+        """Let the events of application messages carry a digest of their content (`Event.content`)?"""
+        self.peers.contents = wanted
+        if self._group is not None:
+            self._group.contents = wanted
+
     def begin(self, now_ns: int) -> list[Effect]:
         return self.group.begin(now_ns) if self.society is None else self.society.begin(now_ns)
 
@@ -181,6 +187,7 @@ class Node:
             told = self._group.on_view(now_ns, view, offsets, notes)
         else:
             self._group = GroupStream(self.me, self.config, view, offsets, multicasts=self.multicasts)
+            self._group.contents = self.peers.contents
             told = self._group.begin(now_ns, notes)
         while self._early:
             sender, run = self._early.popleft()

@@ -21,7 +21,7 @@ from ringcast.demo.steps import DemoError, Steps
 from ringcast.errors import UsageError
 from ringcast.lab import Company, Harness, Network, Stage, disagreement, namespace
 from ringcast.runtime import find_members, short
-from ringcast.trace import RUN_ID, run_id
+from ringcast.trace import CONTENTS, RUN_ID, run_id
 
 NAMES = "ABCDEFGHIJ"
 VOTERS, CUT_OFF = ["X", "Y", "Z"], "Z"  # of the group in which only a majority goes on
@@ -64,15 +64,15 @@ async def walk(options: Options, steps: Steps) -> None:
 
 @contextmanager
 def _one_run(record: Path) -> Iterator[None]:
-    """What both groups record is one run, named after the place, unless somebody has named it."""
-    if run_id() is not None:
-        yield
-        return
-    os.environ[RUN_ID] = record.name
+    """What both groups record is one run, named after the place, unless somebody has named it; with digests of what
+    messages carry."""
+    before = dict(os.environ)
+    os.environ.update({RUN_ID: run_id() or record.name, CONTENTS: "1"})
     try:
         yield
     finally:
-        del os.environ[RUN_ID]
+        os.environ.clear()
+        os.environ.update(before)
 
 
 class _Voters:

@@ -2,6 +2,7 @@
 
 from ringcast.model.address import MAX_ENDPOINT, MAX_INCARNATION, MAX_NAME, Address, check_name
 from ringcast.model.config import MIB, MS, SECOND, Config, Profile, profile
+from ringcast.model.content import content_of
 from ringcast.model.digest import Digest, Entry
 from ringcast.model.event import SCHEMA_VERSION, STREAMS_PER_EPOCH, TRAFFIC, Event, Kind
 from ringcast.model.message import (
@@ -55,6 +56,7 @@ __all__ = [
     "ViewId",
     "check_name",
     "combined",
+    "content_of",
     "first_mark",
     "profile",
 ]

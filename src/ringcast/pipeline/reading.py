@@ -48,9 +48,10 @@ EVENTS = pa.schema(
         ("value", pa.int64()),
         ("other", pa.int64()),
         ("detail", pa.string()),
+        ("content", pa.int64()),
     ]
 )
-_NUMBERS = ("stream", "first", "count", "ordinal", "value", "other")
+_NUMBERS = ("stream", "first", "count", "ordinal", "value", "other", "content")
 _KINDS = np.array([Kind(n).name if n in set(Kind) else "" for n in range(256)], dtype=object)
 
 

@@ -92,6 +92,7 @@ class Segment:
     value: Array
     other: Array
     detail: Array
+    content: Array
     views: list[ViewId]
     addresses: list[Address]
     details: list[Mapping[str, Any]]

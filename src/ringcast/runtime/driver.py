@@ -114,6 +114,7 @@ class Driver:
         self._coalesced = coalescer(codec.decode)
         self._recorder = recorder
         self.is_recorded = recorder is not None
+        node.record_contents(recorder is not None and recorder.contents)
         self._record_alone: Callable[[Event], None] = _ignore if recorder is None else recorder.append
         self._record: Callable[[Event], None] = self._record_alone
         self._watchers: list[Callable[[Event], None]] = []

@@ -52,7 +52,7 @@ class RealHost:
         if to is None:
             return None
         header = Header.of(me, group, config, clock=host_clock(), run=to.run)
-        return ThreadedRecorder(to.directory, header, self.now_ns(), to.limits)
+        return ThreadedRecorder(to.directory, header, self.now_ns(), to.limits, contents=to.contents)
 
     def marks(self, path: Path, group: str, name: str) -> MarkStore:
         return MarkFile(path, group, name)

@@ -14,7 +14,7 @@ from ringcast.trace.header import (
     is_harness,
     run_id,
 )
-from ringcast.trace.options import RecordingOptions, record, recording_options
+from ringcast.trace.options import CONTENTS, RecordingOptions, record, recording_options
 from ringcast.trace.reader import Recording, read_recording, read_run, read_runs
 from ringcast.trace.recorder import FileRecorder, MemoryRecorder, Recorder, RecorderLimits, directory_for
 from ringcast.trace.segment import SUFFIX, UNDER_WAY, frames_in, segment_number, under_run
@@ -22,6 +22,7 @@ from ringcast.trace.threaded import ThreadedRecorder
 
 __all__ = [
     "COLUMNS",
+    "CONTENTS",
     "RUN_ID",
     "SIMULATED_CLOCK",
     "SUFFIX",

@@ -25,7 +25,8 @@ from ringcast.trace.errors import TraceError
 MAX_BLOCK_EVENTS = 1 << 16
 MAX_BLOCK_BYTES = 1 << 26
 NUMBERS = ("stream", "first", "count", "ordinal", "value", "other")
-COLUMNS = ("kind", "t_ns", "view", "peer", *NUMBERS, "detail")
+COLUMNS = ("kind", "t_ns", "view", "peer", *NUMBERS, "detail", "content")
+_ADDED = 1  # columns that older recordings lack; they read as 0
 
 _encode = msgspec.msgpack.Encoder().encode
 _CODES = "BHIQ"
@@ -52,8 +53,8 @@ class Columns:
         views, peers, details = [*self.views, None], [*self.addresses, None], [*self.details, None]
         rows = zip(*(numbers[name] for name in COLUMNS), strict=True)
         return [
-            Event(_KINDS[kind], t_ns, views[view], peers[peer], stream, first, count, ordinal, a, b, details[detail])
-            for kind, t_ns, view, peer, stream, first, count, ordinal, a, b, detail in rows
+            Event(_KINDS[kind], t_ns, views[view], peers[peer], stream, first, count, ordinal, a, b, details[detail], c)
+            for kind, t_ns, view, peer, stream, first, count, ordinal, a, b, detail, c in rows
         ]
 
 
@@ -69,6 +70,7 @@ def encode_block(events: Sequence[Event]) -> bytes:
         _pack([-1 if e.peer is None else address_index.setdefault(e.peer, len(address_index)) for e in events]),
         *(_pack(list(map(attrgetter(name), events))) for name in NUMBERS),
         _pack([-1 if e.detail is None else _place(detail_index, e.detail) for e in events]),
+        _pack([e.content for e in events]),
     ]
     specs = [(base, code) for base, code, _ in packed]
     meta = (
@@ -138,10 +140,10 @@ def _open(data: bytes | memoryview) -> PackedBlock:
     meta, at = _part(raw, 0)
     details, at = _part(raw, at, list[msgspec.Raw])
     count, addresses, views, specs = meta
-    if not isinstance(count, int) or not 0 < count <= MAX_BLOCK_EVENTS or len(specs) != len(COLUMNS):
+    if not isinstance(count, int) or not 0 < count <= MAX_BLOCK_EVENTS or not 0 <= len(COLUMNS) - len(specs) <= _ADDED:
         raise ValueError(f"{count} events in {len(specs)} columns")
     columns = []
-    for base, code in specs:
+    for base, code in [*specs, *[(0, "")] * (len(COLUMNS) - len(specs))]:
         if not isinstance(base, int):
             raise ValueError(f"column base {base!r}")
         width = _WIDTH[code] if code else 0

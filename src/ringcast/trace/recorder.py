@@ -25,6 +25,8 @@ MS = 1_000_000
 class Recorder(Protocol):
     """Takes events in the order in which they happened at one member."""
 
+    contents: bool  # are runs recorded with the digest of what they carry?
+
     def append(self, event: Event) -> None: ...
 
     def extend(self, events: Iterable[Event]) -> None: ...
@@ -58,6 +60,8 @@ def writer_for(root: Path, header: Header, limits: RecorderLimits) -> SegmentWri
 class MemoryRecorder:
     """Keeps events in a list: for simulated members and for tests. What comes after `close` is not of the recording."""
 
+    contents = True
+
     def __init__(self, header: Header, t_ns: int = 0) -> None:
         self.header = header
         self.events: list[Event] = [start_event(header, t_ns)]
@@ -78,6 +82,8 @@ class MemoryRecorder:
 
 class FileRecorder:
     """Writes a block whenever it is full and at `close`: for simulated members, whose time does not pass meanwhile."""
+
+    contents = True
 
     def __init__(self, root: Path, header: Header, t_ns: int = 0, limits: RecorderLimits | None = None) -> None:
         self._limits = limits or RecorderLimits()

@@ -25,8 +25,17 @@ _log = logging.getLogger("ringcast.trace")
 class ThreadedRecorder:
     """Events go to disk at most `flush_interval_ns` after they were appended."""
 
-    def __init__(self, root: Path, header: Header, t_ns: int, limits: RecorderLimits | None = None) -> None:
+    def __init__(
+        self,
+        root: Path,
+        header: Header,
+        t_ns: int,
+        limits: RecorderLimits | None = None,
+        *,
+        contents: bool = False,
+    ) -> None:
         self._limits = limits or RecorderLimits()
+        self.contents = contents
         self._room = self._limits.queue_events
         self._wake_at = min(self._limits.block_events, self._room // 2)
         self._writer = writer_for(root, header, self._limits)

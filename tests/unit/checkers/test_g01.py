@@ -118,3 +118,26 @@ def test_many_violations_are_counted_and_some_are_kept() -> None:
         story.deliver("b", "a", 1, 1)
     finding = fifo(story)
     assert finding.violation_count == 499 and len(finding.violations) == 100
+
+
+def carried(story: Story, *contents: int) -> Story:
+    """b delivers a's messages one by one, with these digests."""
+    for seqno, content in enumerate(contents, 1):
+        story.deliver("b", "a", seqno, 1, content=content)
+    return story
+
+
+def test_other_content_than_was_sent_is_found_between_common_ends() -> None:
+    told = Story("ab", self_delivery=False).view("ab").send("a", 2, content=30).send("a", 2, content=70)
+    assert fifo(carried(told, 10, 20, 30, 40)).verdict == "held"
+    told = Story("ab", self_delivery=False).view("ab").send("a", 2, content=30).send("a", 2, content=70)
+    assert "b#1 delivered 3..4 from a#1 with other content than was sent" in sentence(carried(told, 10, 20, 30, 41))
+
+
+def test_a_receiver_without_digests_is_not_blamed() -> None:
+    assert fifo(carried(Story("ab", self_delivery=False).view("ab").send("a", 2, content=30), 0, 0)).verdict == "held"
+
+
+def test_runs_that_end_nowhere_together_are_not_compared() -> None:
+    told = Story("ab", self_delivery=False).view("ab").send("a", 4, content=100)
+    assert fifo(carried(told, 10, 20, 31), "a").verdict == "held"

@@ -67,3 +67,13 @@ def test_runs_are_equal_however_they_were_added(order: list[tuple[int, int]]) ->
         runs.add(first, last)
     assert runs.pairs() == [(1, 6), (9, 9)] and len(runs) == 7
     assert runs.first_missing(2, 6) is None and runs.first_missing(5, 9) == 7 and runs.first_missing(0, 1) == 0
+
+
+def test_the_same_seqnos_with_different_content_are_found() -> None:
+    for content, verdict in ((7, "held"), (8, "violated"), (0, "held")):
+        story = Story("abc").view("abc").send("a", 3)
+        story.deliver("a", "a", 1, 3).deliver("b", "a", 1, 1, content=3).deliver("b", "a", 2, 2, content=4)
+        story.deliver("c", "a", 1, 3, content=content).view("bc", 2)
+        assert cut(story).verdict == verdict
+        if verdict == "violated":
+            assert "c#1 and b#1 delivered 1..3 from a#1 with different content" in sentence(story)

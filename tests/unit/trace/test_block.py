@@ -27,12 +27,25 @@ EVENT = st.builds(
     SMALL,
     SMALL,
     st.none() | DETAIL,
+    SMALL,
 )
 
 
 @given(st.lists(EVENT, min_size=1, max_size=30))
 def test_events_come_back_as_they_were(events: list[Event]) -> None:
     assert decode_block(encode_block(events)).events() == events
+
+
+def test_a_block_of_before_digests_of_contents_is_read() -> None:
+    """Its last column, all 0, was not there."""
+    events = [Event(Kind.SEND, 5, first=7, count=2), Event(Kind.ACK, 6, value=3)]
+    data = encode_block(events)
+    assert data[:1] == b"\x00"
+    end = 5 + int.from_bytes(data[1:5], "little")
+    count, addresses, views, specs = msgspec.msgpack.decode(data[5:end])
+    meta = msgspec.msgpack.encode([count, addresses, views, specs[:-1]])
+    old = data[:1] + len(meta).to_bytes(4, "little") + meta + data[end:]
+    assert decode_block(old).events() == events
 
 
 @given(st.binary(max_size=300))

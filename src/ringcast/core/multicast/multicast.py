@@ -15,12 +15,12 @@ from ringcast.core.effects import Cast, Deliver, Drop, Effect, Freed, Install, L
 from ringcast.core.multicast.departed import Departed
 from ringcast.core.multicast.incoming import Incoming
 from ringcast.core.multicast.outgoing import Outgoing
-from ringcast.core.multicast.packing import fair_window_bytes, ranges_budget
+from ringcast.core.multicast.packing import content_of_items, fair_window_bytes, ranges_budget
 from ringcast.core.multicast.repairs import Repairs
 from ringcast.core.multicast.standstill import Standstill
 from ringcast.core.multicast.view_events import view_events
 from ringcast.core.packets import Ack, Channel, Highest, Request, Run, Unrepairable
-from ringcast.model import Address, Config, Event, Kind, View
+from ringcast.model import Address, Config, Event, Kind, View, content_of
 from ringcast.window import total
 
 GROUP = Channel.GROUP
@@ -55,6 +55,7 @@ class Multicast:
         self._awaited_room = 1  # what somebody waits for; with less than this, reading on is news
         self.ordinal = 0
         self.repaired = 0  # messages sent again
+        self.contents = False  # record what runs carry
         self.incoming: dict[Address, Incoming] = {}
         self.standstill: Standstill | None = None  # while a roll call runs
         self._repairs = Repairs(me, config.frame_bytes)
@@ -128,20 +129,11 @@ class Multicast:
         runs = self.outgoing.send(items, sizes, together=payloads is not None)
         window = self.outgoing.window
         count = len(items)
-        out.append(
-            Event(
-                Kind.SEND,
-                now_ns,
-                self.view.id,
-                None,
-                0,
-                window.high - count + 1,
-                count,
-                0,
-                window.occupancy,
-                window.low,
-            )
-        )
+        first = window.high - count + 1
+        sent = Event(Kind.SEND, now_ns, self.view.id, None, 0, first, count, 0, window.occupancy, window.low)
+        if self.contents:
+            sent.content = content_of(first, items) if payloads is None else content_of_items(first, items)
+        out.append(sent)
         for run in runs:
             out.append(Cast(run))
         # Own messages count as acked when ready (G3); a group of one is empty again at once.
@@ -149,15 +141,15 @@ class Multicast:
         if self.config.self_delivery:
             self.own_unread += count
             whole = items if payloads is None else payloads
-            own = Deliver(self.me, GROUP, whole, window.high - count + 1, count, total(sizes))
-            self._deliver(now_ns, out, own, window.occupancy)
+            own = Deliver(self.me, GROUP, whole, first, count, total(sizes))
+            self._deliver(now_ns, out, own, window.occupancy, sent.content)
         return out
 
-    def _deliver(self, now_ns: int, out: list[Effect], delivery: Deliver, held: int) -> None:
+    def _deliver(self, now_ns: int, out: list[Effect], delivery: Deliver, held: int, content: int) -> None:
         event = Event(
             Kind.DELIVER, now_ns, self.view.id, delivery.origin, 0, delivery.first, delivery.count, self.ordinal, held
         )
-        event.other = self.capacity
+        event.other, event.content = self.capacity, content
         out.append(event)
         self.ordinal += delivery.count
         incoming = self.incoming.get(delivery.origin)
@@ -204,8 +196,9 @@ class Multicast:
             # Usually what is ready is just the run that came, and its size is known.
             nbytes = run.nbytes if run is not None and payloads is run.items else sum(map(len, payloads))
             delivery = Deliver(incoming.origin, GROUP, payloads, first, count, nbytes, ends=ends)
+            content = content_of(first, payloads, ends) if self.contents else 0
             sealed = incoming.unseal(delivery)
-            self._deliver(now_ns, out, delivery, incoming.window.occupancy)
+            self._deliver(now_ns, out, delivery, incoming.window.occupancy, content)
             if sealed:
                 out.append(Sealed(incoming.origin, GROUP, sealed))
 

@@ -10,6 +10,7 @@ from __future__ import annotations
 from bisect import bisect_right
 from collections.abc import Sequence
 from itertools import accumulate
+from zlib import crc32
 
 from ringcast.core.packets import Envelope, Piece, Tag
 from ringcast.model import MAX_ENDPOINT, MAX_NAME, Address, Config, View, ViewId
@@ -75,6 +76,19 @@ def pieces_of(payload: bytes, budget: int) -> list[bytes]:
     starts = range(0, len(payload), size)
     last = starts[-1]
     return [payload[at : at + size] if at == last else Piece(payload[at : at + size]) for at in starts]
+
+
+def content_of_items(first: int, items: list[bytes]) -> int:
+    """`content_of` the messages in these items, some of which are pieces; no message is there in part."""
+    content = begin = 0
+    for at, item in enumerate(items):
+        if type(item) is not Piece:
+            value = first + at
+            for part in items[begin : at + 1]:
+                value = crc32(part, value)
+            content += value + 1
+            begin = at + 1
+    return content
 
 
 class Assembly:

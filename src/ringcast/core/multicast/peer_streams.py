@@ -18,9 +18,9 @@ from ringcast.core.effects import Deliver, Drop, Effect, Freed, Sealed, Unicast
 from ringcast.core.multicast.incoming import Incoming
 from ringcast.core.multicast.outgoing import Outgoing
 from ringcast.core.multicast.outside import OutsideBudget
-from ringcast.core.multicast.packing import ranges_budget
+from ringcast.core.multicast.packing import content_of_items, ranges_budget
 from ringcast.core.packets import Ack, Channel, Highest, Request, Reset, Run, Unrepairable
-from ringcast.model import STREAMS_PER_EPOCH, Address, Config, Event, Kind
+from ringcast.model import STREAMS_PER_EPOCH, Address, Config, Event, Kind, content_of
 
 MAX_PEERS = 1024
 assert len(Channel) == STREAMS_PER_EPOCH, "stream numbers of recordings would change"
@@ -40,6 +40,7 @@ class PeerStreams:
         self.outgoing: dict[Address, Outgoing] = {}
         self.incoming: dict[Address, Incoming] = {}
         self.sent: dict[Address, int] = {}  # messages of the application to each peer since it came (PEER)
+        self.contents = False  # record what runs carry
         self._epoch = 0
         self._is_quiet = False  # at the last interval nothing was owed, and nothing has come or gone since
         self.budget: OutsideBudget | None = None  # for streams of processes outside the view
@@ -98,20 +99,11 @@ class PeerStreams:
             stream = self._to(peer, peers)
             runs = stream.send(items, sizes, together=True)
             window = stream.window
-            out.append(
-                Event(
-                    Kind.SEND,
-                    now_ns,
-                    None,
-                    peer,
-                    self.stream_id(stream),
-                    window.high - len(items) + 1,
-                    len(items),
-                    0,
-                    window.occupancy,
-                    window.low,
-                )
-            )
+            number, first, count = self.stream_id(stream), window.high - len(items) + 1, len(items)
+            sent = Event(Kind.SEND, now_ns, None, peer, number, first, count, 0, window.occupancy, window.low)
+            if self.contents:
+                sent.content = content_of_items(first, items)
+            out.append(sent)
             out += [Unicast(peer, run) for run in runs]
         return out
 
@@ -211,7 +203,10 @@ class PeerStreams:
             return
         stream = self.stream_id(incoming)
         held = incoming.window.occupancy
-        out.append(Event(Kind.DELIVER, now_ns, None, incoming.origin, stream, first, count, 0, held, self.capacity))
+        event = Event(Kind.DELIVER, now_ns, None, incoming.origin, stream, first, count, 0, held, self.capacity)
+        if self.contents:
+            event.content = content_of(first, payloads, ends)
+        out.append(event)
         assert isinstance(incoming.tag, int)
         nbytes = sum(map(len, payloads))
         delivery = Deliver(incoming.origin, self.channel, payloads, first, count, nbytes, incoming.tag, ends=ends)

@@ -7,16 +7,19 @@ happened and to go on from where the member went on. The same for the member's o
 Facts: where each stream begins and ends in the segment (`piece`), the same for ordinals (`ordinal`) and sends
 (`sending`), and offsets whose view is not in the segment (`offset`, with how the segment begins and ends: `edge`).
 Comparison: a piece must begin where the one before it ended; what was delivered lies within what its sender sent.
+Digests of what runs carry are compared between sender and receiver (contents.py).
 Sound and complete: neighbours inside segments are compared by the kernel, neighbours across segments by the pieces.
 """
 
 from __future__ import annotations
 
 import itertools
+from collections import defaultdict
 
 import numpy as np
 
 from ringcast.model import Kind
+from ringcast.pipeline.rules.contents import differing, note_contents, stretches_of
 from ringcast.pipeline.rules.fact import Fact, Out, name_of
 from ringcast.pipeline.rules.piece import Array, Piece, groups
 from ringcast.pipeline.rules.run import Run
@@ -51,6 +54,7 @@ def _received(piece: Piece, at: Array, out: Out) -> None:
         high = _walk(piece, at, is_offset, out)
     delivered = at[~is_offset]
     head = at[0]
+    note_contents(piece, "got", piece.keys[int(piece.peer[head])], delivered, out)
     out.fact(
         "piece",
         index=piece.index(head),
@@ -112,6 +116,7 @@ def _sent(piece: Piece, at: Array, out: Out) -> None:
     for i in np.flatnonzero(piece.first[at[1:]] != before + 1).tolist():
         place = at[i + 1]
         out.violation(piece.index(place), _not_next(piece.member, int(piece.first[place]), int(before[i])))
+    note_contents(piece, "carried", "", at, out)
     stream, first = int(piece.stream[at[0]]), int(piece.first[at[0]])
     out.fact("sending", index=piece.index(at[0]), stream=stream, first=first, last=int(end.max()))
 
@@ -170,6 +175,7 @@ def compare(run: Run, out: Out) -> None:
             if after.first != before.last:
                 out.violation(after.index, _miscounted(after.member, after.first, before.last), member=after.member)
     _unsent(run, reach, sent, out)
+    _other_content(run, out)
     _unviewed_edges(run, out)
     _never_apart(run, out)
 
@@ -222,6 +228,20 @@ def _unsent(run: Run, reach: Reach, sent: dict[tuple[str, int], tuple[int, int]]
         elif known is not None and lowest < known[0]:
             sentence = f"{who} {lowest} from {name_of(sender)}, whose first message was {known[0]}"
             out.violation(index, sentence, sender, member)
+
+
+def _other_content(run: Run, out: Out) -> None:
+    carried: defaultdict[tuple[str, int], list[Fact]] = defaultdict(list)
+    for fact in run.of(GUARANTEE, "carried"):
+        carried[fact.member, fact.stream].append(fact)
+    got: defaultdict[tuple[str, str, int], list[Fact]] = defaultdict(list)
+    for fact in run.of(GUARANTEE, "got"):
+        got[fact.member, fact.peer, fact.stream].append(fact)
+    for (member, sender, stream), facts in got.items():
+        sent = carried.get((sender, stream))
+        for first, last, index in differing(stretches_of(sent), stretches_of(facts)) if sent else ():
+            what = f"{name_of(member)} delivered {first} to {last} from {name_of(sender)}"
+            out.violation(index, f"{what} with other content than was sent", sender, member)
 
 
 def _unviewed_edges(run: Run, out: Out) -> None:

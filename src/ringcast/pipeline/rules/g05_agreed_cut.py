@@ -4,7 +4,8 @@ Kernel: what a member multicast and delivered in each stretch of the segment, as
 (one per sender, view and segment if G1 holds) and exact. Comparison: runs of all segments are joined per view; two
 members delivered the same iff their joined runs are equal; members that have V and directly after it W are compared
 with the first of them, and equality is transitive. A delivered run lies inside one joined run that its sender sent in
-the same view. Who has installed W has recorded everything it did in V, so a later cut does not matter.
+the same view. Digests of what runs carry (`Event.content`) add up, so the same runs have the same sum, or other content
+was delivered. Who has installed W has recorded everything it did in V, so a later cut does not matter.
 """
 
 from __future__ import annotations
@@ -41,13 +42,16 @@ def kernel(piece: Piece, out: Out) -> None:
         first[starts].tolist(),
         last[ends].tolist(),
         at[ends].tolist(),
+        np.add.reduceat(piece.content[at], starts).tolist(),
         strict=True,
     )
-    for place, who, low, high, end in rows:
+    for place, who, low, high, end, content in rows:
         what, peer = ("sent", "") if who == OWN else ("delivered", piece.keys[who])
-        out.fact(what, index=piece.index(place), peer=peer, first=low, last=high, other=piece.index(end))
+        index, last_index = piece.index(place), piece.index(end)
+        out.fact(what, index=index, peer=peer, first=low, last=high, other=last_index, value=content)
 
 
+Contents = dict[tuple[str, int, str], int]  # (member, where its stay starts, sender) -> sum of digests
 Delivered = dict[tuple[str, int], dict[str, Runs]]  # (member, where its stay starts) -> sender -> runs
 
 
@@ -55,6 +59,7 @@ def compare(run: Run, out: Out) -> None:
     sent: defaultdict[tuple[str, object], Runs] = defaultdict(list)
     delivered: defaultdict[tuple[str, int], defaultdict[str, Runs]] = defaultdict(lambda: defaultdict(list))
     last_index: dict[tuple[str, int], int] = {}
+    contents: Contents = defaultdict(int)
     for member in run:
         for what in ("sent", "delivered"):
             for fact in run.by_member(GUARANTEE, what).get(member.key, []):
@@ -68,9 +73,10 @@ def compare(run: Run, out: Out) -> None:
                         continue
                 # Without self-delivery a member counts as delivered what it sent.
                 delivered[place][fact.peer or member.key].append((fact.first, fact.last))
+                contents[*place, fact.peer or member.key] += fact.value
                 last_index[place] = max(last_index.get(place, 0), fact.other)
     whole = {place: {sender: merged(runs) for sender, runs in by.items()} for place, by in delivered.items()}
-    _different(run, whole, out)
+    _different(run, whole, contents, out)
     _elsewhere(run, whole, {key: merged(runs) for key, runs in sent.items()}, last_index, out)
 
 
@@ -85,7 +91,7 @@ def merged(runs: Runs) -> Runs:
     return joined
 
 
-def _different(run: Run, delivered: Delivered, out: Out) -> None:
+def _different(run: Run, delivered: Delivered, contents: Contents, out: Out) -> None:
     moves: defaultdict[object, list[Stay]] = defaultdict(list)
     for member in run:
         views = {stay.view.id: stay.view for stay in member.stays if stay.view is not None}
@@ -101,6 +107,23 @@ def _different(run: Run, delivered: Delivered, out: Out) -> None:
             for sender in dict.fromkeys([*there, *here]):
                 if here.get(sender, []) != there.get(sender, []):
                     _blame(stay, reference, sender, here.get(sender, []), there.get(sender, []), out)
+                    continue
+                if _differ(stay, reference, sender, contents):
+                    _blame_content(stay, reference, sender, here[sender], out)
+
+
+def _differ(stay: Stay, reference: Stay, sender: str, contents: Contents) -> bool:
+    """The digests of both sides, where both recorded them (0: not recorded)."""
+    here = contents.get((stay.member, stay.start, sender), 0)
+    there = contents.get((reference.member, reference.start, sender), 0)
+    return here != there and bool(here and there)
+
+
+def _blame_content(stay: Stay, reference: Stay, sender: str, runs: Runs, out: Out) -> None:
+    assert stay.view is not None
+    both = f"{name_of(stay.member)} and {name_of(reference.member)} delivered {_text(runs)} from {name_of(sender)}"
+    sentence = f"in view {stay.view.id[0]}, {both} with different content"
+    out.violation(stay.end, sentence, reference.member, stay.member)
 
 
 def _blame(stay: Stay, reference: Stay, sender: str, here: Runs, there: Runs, out: Out) -> None:

@@ -36,7 +36,7 @@ class Piece:
         self.kind, self.t_ns, self.view, self.peer = segment.kind, segment.t_ns, segment.view, segment.peer
         self.stream, self.first, self.count = segment.stream, segment.first, segment.count
         self.ordinal, self.value, self.other = segment.ordinal, segment.value, segment.other
-        self.detail = segment.detail
+        self.detail, self.content = segment.detail, segment.content
         self._addresses = segment.addresses
         self._places: dict[tuple[Kind, ...], Array] = {}
 

@@ -24,6 +24,15 @@ MULTICAST = (
         fixed=True,
     ),
     Planted(
+        "a repair holds its neighbour's content",
+        "G1",
+        f"{_CORE}.outgoing:Outgoing.on_request",
+        "self.window.get_run(begin, end)",
+        "self.window.get_run(begin, end)[::-1]",
+        seeds=10,
+        fixed=True,
+    ),
+    Planted(
         "the tail is never announced",
         "liveness",
         f"{_CORE}.outgoing:Outgoing.on_interval",
