@@ -71,6 +71,7 @@ LIBRARY_ROOMS: dict[str, tuple[str, ...]] = {
     "dns": ("runtime",),
     "psutil": ("bench",),
     "pytest": ("pytest_plugin",),
+    "uvloop": ("lab",),
     "zmq": ("bench",),
 }
 

@@ -18,11 +18,15 @@ RATES = (
     "messages_per_second_per_receiver single_form_messages_per_second_per_receiver megabytes_per_second_per_receiver "
     "complete retransmitted rss_megabytes_max peers"
 )
-LINES = [("bench multicast --members 2 --size 100 --seconds 0.1 --transport memory --no-raw", RATES)]
+USER = "user_form_messages_per_second_per_receiver"
+LINES = [("bench multicast --members 2 --size 100 --seconds 0.1 --transport memory --no-raw", f"{RATES} {USER}")]
+LATENCY = "p50_us p99_us p999_us max_us echo_p50_us private_p50_us half_load_p50_us"
 # At full length (make long): real sockets, what compiles C, measures others or starts Spark.
 LONG = [
-    ("bench multicast --members 2 --size 100 --seconds 0.1 --no-raw", RATES),
-    ("bench latency --rate 200 --size 64 --seconds 0.2", "p50_us p99_us p999_us max_us echo_p50_us"),
+    ("bench multicast --members 2 --size 100 --seconds 0.1 --no-raw", f"{RATES} {USER}"),
+    ("bench multicast --members 2 --size 100 --seconds 0.1 --no-raw --form user", f"{USER} complete peers"),
+    ("bench latency --rate 200 --size 64 --seconds 0.2", LATENCY),
+    ("bench latency --closed-loop --order total --size 64 --seconds 0.2", f"{LATENCY} total_p50_us"),
     ("bench bus --producers 1 --consumers 1 --size 100 --seconds 0.1", RATES),
     ("bench order --members 2 --size 100 --seconds 0.1", RATES),
     (

@@ -1,4 +1,5 @@
-"""The bare round trip to compare with: an asyncio UDP echo between two processes, paced like our pings.
+"""The bare round trip to compare with: an asyncio UDP echo between two processes, paced like our pings or
+in a closed loop.
 
 `python -m ringcast.bench.echo` is the answering process; it prints its port and ends when its input ends.
 """
@@ -27,9 +28,19 @@ class _Answer(asyncio.DatagramProtocol):
 class _Ask(asyncio.DatagramProtocol):
     def __init__(self) -> None:
         self.round_trips_ns: list[int] = []
+        self.until_ns = 0  # of a closed loop
+        self.over: asyncio.Future[None] = asyncio.get_running_loop().create_future()
+
+    def connection_made(self, transport: asyncio.BaseTransport) -> None:
+        self.transport = cast(asyncio.DatagramTransport, transport)
 
     def datagram_received(self, data: bytes, addr: Any) -> None:
-        self.round_trips_ns.append(time.monotonic_ns() - _STAMP.unpack_from(data)[0])
+        now = time.monotonic_ns()
+        self.round_trips_ns.append(now - _STAMP.unpack_from(data)[0])
+        if now < self.until_ns:
+            self.transport.sendto(_STAMP.pack(now) + data[_STAMP.size :])
+        elif self.until_ns and not self.over.done():
+            self.over.set_result(None)
 
 
 async def _serve() -> None:
@@ -39,7 +50,7 @@ async def _serve() -> None:
     await loop.run_in_executor(None, sys.stdin.read)
 
 
-async def measure_echo(rate: float, seconds: float, size: int) -> dict[str, Any]:
+async def measure_echo(rate: float, seconds: float, size: int, closed_loop: bool = False) -> dict[str, Any]:
     child = await asyncio.create_subprocess_exec(
         sys.executable,
         "-W",
@@ -52,7 +63,7 @@ async def measure_echo(rate: float, seconds: float, size: int) -> dict[str, Any]
     assert child.stdout is not None and child.stdin is not None
     port = int(await child.stdout.readline())
     try:
-        return await _ask(port, rate, seconds, size)
+        return await (_ask_in_turn(port, seconds, size) if closed_loop else _ask(port, rate, seconds, size))
     finally:
         child.stdin.close()
         await child.wait()
@@ -73,6 +84,18 @@ async def _ask(port: int, rate: float, seconds: float, size: int) -> dict[str, A
         if len(ask.round_trips_ns) == count:
             break
         await asyncio.sleep(0.001)
+    transport.close()
+    return percentiles_us(ask.round_trips_ns)
+
+
+async def _ask_in_turn(port: int, seconds: float, size: int) -> dict[str, Any]:
+    loop = asyncio.get_running_loop()
+    transport, ask = await loop.create_datagram_endpoint(_Ask, remote_addr=("127.0.0.1", port))
+    now = time.monotonic_ns()
+    ask.until_ns = now + int(seconds * 1e9)
+    transport.sendto(_STAMP.pack(now) + b"*" * max(0, size - _STAMP.size))
+    async with asyncio.timeout(seconds + 30):  # An echo has no repair: do not wait for ever.
+        await ask.over
     transport.close()
     return percentiles_us(ask.round_trips_ns)
 

@@ -11,9 +11,13 @@ import time
 from contextlib import AsyncExitStack
 from typing import Any
 
+from ringcast.bench.user_body import Body, cpu_seconds
+from ringcast.bench.user_member import read as read_as_user
+from ringcast.bench.user_member import report as report_as_user
+from ringcast.bench.user_member import send as send_as_user
 from ringcast.lab import END, Pattern, Tally
 from ringcast.model import Batch, profile
-from ringcast.runtime import Group, open_fixed
+from ringcast.runtime import Group, join, open_fixed
 from ringcast.transport import MemoryHub, MemoryTransport
 
 
@@ -33,6 +37,26 @@ async def measure_in_memory(members: int, senders: int, size: int, seconds: floa
         sent, tallies = await sendings, await readings
         reports = {name: _report(groups[name], tally) for name, tally in zip(names, tallies, strict=True)}
         return reports, dict(zip(names, sent, strict=False))
+
+
+async def measure_user_form_in_memory(members: int, senders: int, size: int, seconds: float) -> dict[str, Any]:
+    """What each member saw, in the form in which processes of the user's form report."""
+    names, hub = [f"m{number}" for number in range(members)], MemoryHub()
+    async with AsyncExitStack() as stack:
+        transports = {name: MemoryTransport(hub, name) for name in names}
+        joins = [
+            join("bench", name=name, seeds=["mem:m0"], transport=transport, inspect=False, expect=members)
+            for name, transport in transports.items()
+        ]
+        groups = await asyncio.gather(*(stack.enter_async_context(joining) for joining in joins))
+        await asyncio.gather(*(group.wait_for(members, 60.0) for group in groups))
+        bodies, before = [Body(size, senders) for _ in names], cpu_seconds()
+        readings = asyncio.gather(*map(read_as_user, groups, bodies))
+        sent = await asyncio.gather(*(send_as_user(group, size, seconds) for group in groups[:senders]))
+        await readings
+        spent = (cpu_seconds() - before) / members  # They share one process.
+        told = zip(names, groups, bodies, [*sent, *[0] * (members - senders)], strict=True)
+        return {name: report_as_user(body, count, spent, group, 0) for name, group, body, count in told}
 
 
 async def _read(group: Group, ends: int) -> Tally:

@@ -1,7 +1,9 @@
 """How many messages per second reach each receiver of a group: real processes, everything checked.
 
-One run measures, one after the other on the same machine: the batch form, the single-message form, the raw limit of the
-sockets (a small C program, same fan-out and process count) and, if asked, what pyzmq does in the same shape.
+One run measures, one after the other on the same machine: the user's form (user_member.py), the single form, the batch
+form, the raw limit of the sockets (a small C program, same fan-out and process count) and, if asked, what pyzmq does in
+the same shapes. The last two forms have fixed membership, read runs and compare every payload; with one sender they
+deliver no own copies.
 A figure counts only if it is complete: every receiver delivered every message, in order, with the right content.
 """
 
@@ -9,16 +11,20 @@ from __future__ import annotations
 
 import asyncio
 import os
+import platform
 import socket
 import statistics
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
 from ringcast.bench.memory import measure_in_memory
+from ringcast.bench.user_form import figures as user_figures
+from ringcast.bench.user_form import measure_user_form
 from ringcast.errors import UsageError
 from ringcast.lab import Stage, free_ports, namespace
 
+FORMS = ("user", "single", "batch")
 MULTICAST = ("239.255.77.77", 45_588, "127.0.0.1")
 Say = Callable[[str], None]
 
@@ -56,6 +62,8 @@ class Shape:
 
 async def measure(shape: Shape, form: str, config: dict[str, Any] | None = None) -> dict[str, Any]:
     """One measurement: start the processes, send for `seconds` in this form, wait until everything has arrived."""
+    if form == "user":
+        return await _measure_user_form(shape)
     if shape.transport == "memory":
         return _figures(shape, *await measure_in_memory(shape.members, shape.senders, shape.size, shape.seconds, form))
     names = [f"m{number}" for number in range(shape.members)]
@@ -96,6 +104,24 @@ async def measure(shape: Shape, form: str, config: dict[str, Any] | None = None)
     return _figures(shape, reports, dict(zip(senders, sent, strict=True)))
 
 
+async def _measure_user_form(shape: Shape) -> dict[str, Any]:
+    if shape.transport == "memory":
+        from ringcast.bench.memory import measure_user_form_in_memory
+
+        reports = await measure_user_form_in_memory(shape.members, shape.senders, shape.size, shape.seconds)
+        return user_figures(reports, shape.size)
+    places = [f"127.0.0.1:{port}" for port in _ports(shape)]
+    how = {
+        "transport": shape.transport,
+        "multicast": MULTICAST if shape.ip_multicast else None,
+        "frame_bytes": shape.frame_bytes,
+        "record": shape.record,
+    }
+    return await asyncio.to_thread(
+        measure_user_form, shape.members, shape.senders, shape.size, shape.seconds, places, **how
+    )
+
+
 async def _warm_up(stage: Stage, shape: Shape) -> None:
     """Everybody sends one message, so that connections stand and code is warm; then everything counts from zero."""
     for puppet in stage.puppets.values():
@@ -127,9 +153,16 @@ def _figures(shape: Shape, reports: dict[str, Any], sent: dict[str, Any]) -> dic
         "overflows": sum(report["overflows"] for report in reports.values()),
         "rss_megabytes_max": max(report["rss_megabytes"] for report in reports.values()),
         "cpu_seconds": {name: round(report["cpu_seconds"], 2) for name, report in reports.items()},
+        "cpu_us_per_message": _cpu_us(reports, sent),
         "rss_megabytes": {name: round(report["rss_megabytes"], 1) for name, report in reports.items()},
         "sent": {name: answer["sent"] for name, answer in sent.items()},
     }
+
+
+def _cpu_us(reports: dict[str, Any], sent: dict[str, Any]) -> float:
+    """Of all processes together."""
+    spent: float = sum(report["cpu_seconds"] for report in reports.values())
+    return spent / max(1, sum(int(answer["sent"]) for answer in sent.values())) * 1e6
 
 
 def _rate(report: dict[str, Any], without: str | None = None) -> tuple[float, float]:
@@ -150,7 +183,9 @@ def _is_complete(name: str, report: dict[str, Any], sent: dict[str, Any], own: b
     return True
 
 
-def run_multicast(shape: Shape, *, peers: bool, raw: bool, say: Say, in_batches: bool = False) -> dict[str, Any]:
+def run_multicast(
+    shape: Shape, *, peers: bool, raw: bool, say: Say, in_batches: bool = False, forms: Sequence[str] = FORMS
+) -> dict[str, Any]:
     """The whole of `ringcast bench multicast`. `in_batches`: everybody under the kernel's SCHED_BATCH."""
     if in_batches:
         schedule_in_batches()
@@ -158,14 +193,33 @@ def run_multicast(shape: Shape, *, peers: bool, raw: bool, say: Say, in_batches:
         raise UsageError("IP multicast and lossy links are measured inside a network namespace only")
     if shape.loss_percent:
         namespace.lose(shape.loss_percent)
-    say(f"batch form: {shape.members} processes, {shape.senders} sending {shape.size} B for {shape.seconds} s")
-    result = asyncio.run(measure(shape, "batch"))
-    say("single-message form")
-    single = asyncio.run(measure(replace(shape, record=None), "single"))  # one recording for one run
-    result["single_form_messages_per_second_per_receiver"] = single["messages_per_second_per_receiver"]
-    result["complete"] = result["complete"] and single["complete"]
-    result |= _raw(shape, result, say) if raw and shape.transport != "memory" else {}
-    result["peers"] = _peers(shape, say) if peers else {}
+    forms = [form for form in FORMS if form in forms]
+    found: dict[str, dict[str, Any]] = {}
+    for form in forms:
+        say(f"{form} form: {shape.members} processes, {shape.senders} sending {shape.size} B for {shape.seconds} s")
+        recorded = shape if form == forms[-1] else replace(shape, record=None)  # one recording for one run
+        found[form] = asyncio.run(measure(recorded, form))
+    result = _together(found)
+    if raw and shape.transport != "memory" and "batch" in found:
+        result |= _raw(shape, result, say)
+    result["peers"] = _peers(shape, forms, say) if peers else {}
+    return result
+
+
+def _together(found: dict[str, dict[str, Any]]) -> dict[str, Any]:
+    """The last form in full (the batch form, if it was measured), and beside it how fast the others are."""
+    *beside, last = found
+    result = dict(found[last])
+    if last != "batch":
+        del result["messages_per_second_per_receiver"]
+    for form in found if last != "batch" else beside:
+        result[f"{form}_form_messages_per_second_per_receiver"] = found[form]["messages_per_second_per_receiver"]
+    result["cpu_us_per_message"] = {form: figures["cpu_us_per_message"] for form, figures in found.items()}
+    result["complete"] = all(figures["complete"] for figures in found.values())
+    result["retransmitted"] = sum(figures["retransmitted"] for figures in found.values())
+    result["rss_megabytes_max"] = max(figures["rss_megabytes_max"] for figures in found.values())
+    result["scheduling"] = "SCHED_BATCH" if os.sched_getscheduler(0) == os.SCHED_BATCH else "usual"
+    result["python"] = f"{platform.python_implementation()} {platform.python_version()}, {platform.python_compiler()}"
     return result
 
 
@@ -190,8 +244,10 @@ def _raw(shape: Shape, result: dict[str, Any], say: Say) -> dict[str, Any]:
     }
 
 
-def _peers(shape: Shape, say: Say) -> dict[str, float]:
+def _peers(shape: Shape, forms: Sequence[str], say: Say) -> dict[str, float]:
     from ringcast.bench.zmq_peers import measure_peers
 
     say("pyzmq PUB/SUB in the same shape")
-    return measure_peers(senders=shape.senders, members=shape.members, size=shape.size, seconds=shape.seconds)
+    return measure_peers(
+        senders=shape.senders, members=shape.members, size=shape.size, seconds=shape.seconds, forms=forms
+    )

@@ -26,7 +26,10 @@ _QUEUE_BYTES = 16 << 20
 
 @dataclass(frozen=True, slots=True)
 class Role:
-    """What one process does. `parts` > 1 sends so many messages as the parts of one multipart message."""
+    """What one process does. `parts` > 1 sends so many messages as the parts of one multipart message.
+
+    `form` is "bare" here; "user" and "user asyncio" are in zmq_user.py.
+    """
 
     publishes_at: str | None
     receives: bool
@@ -34,6 +37,7 @@ class Role:
     size: int
     parts: int
     seconds: float
+    form: str = "bare"
 
     @property
     def high_water(self) -> int:
@@ -148,11 +152,11 @@ def take_some(socket: zmq.Socket[bytes], parts: int, publishers: int, tally: Tal
 
 def run(role: Role) -> Tally:
     context, tally = zmq.Context(), Tally()
-    publisher = _publisher(context, role, tally)
+    publisher = None if role.publishes_at is None else Publisher(publisher_socket(context, role), role, tally)
     bound = publisher.socket.getsockopt(zmq.LAST_ENDPOINT) if publisher else None
     print(json.dumps(bound.decode().rstrip("\0") if isinstance(bound, bytes) else None), flush=True)
     others: list[str] = json.loads(sys.stdin.readline())
-    subscriber = _subscriber(context, role, others)
+    subscriber = subscriber_socket(context, role, others)
     if publisher:
         publisher.await_subscribers()
     if publisher and role.receives:
@@ -167,9 +171,8 @@ def run(role: Role) -> Tally:
     return tally
 
 
-def _publisher(context: zmq.Context[Any], role: Role, tally: Tally) -> Publisher | None:
-    if role.publishes_at is None:
-        return None
+def publisher_socket(context: zmq.Context[Any], role: Role) -> zmq.Socket[bytes]:
+    assert role.publishes_at is not None
     socket: zmq.Socket[bytes] = context.socket(zmq.XPUB)
     socket.setsockopt(zmq.SNDHWM, role.high_water)
     socket.setsockopt(zmq.XPUB_NODROP, 1)
@@ -177,10 +180,10 @@ def _publisher(context: zmq.Context[Any], role: Role, tally: Tally) -> Publisher
     socket.setsockopt(zmq.RCVTIMEO, _PATIENCE_MS)
     socket.setsockopt(zmq.SNDTIMEO, _PATIENCE_MS)
     socket.bind(role.publishes_at)
-    return Publisher(socket, role, tally)
+    return socket
 
 
-def _subscriber(context: zmq.Context[Any], role: Role, publishers: list[str]) -> zmq.Socket[bytes]:
+def subscriber_socket(context: zmq.Context[Any], role: Role, publishers: list[str]) -> zmq.Socket[bytes]:
     socket: zmq.Socket[bytes] = context.socket(zmq.SUB)
     socket.setsockopt(zmq.RCVHWM, role.high_water)
     socket.setsockopt(zmq.RCVTIMEO, _PATIENCE_MS)

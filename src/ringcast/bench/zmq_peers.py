@@ -1,29 +1,25 @@
 """pyzmq PUB/SUB in the shape of our own run: the same processes, sizes and fan-out, over tcp and ipc.
 
-Each variant is measured with one send per message and with multipart batches of about 60 kB. A receiver counts
-everything; a variant that lost something is named incomplete. With several senders a member's own messages count as
-received at once, as ours do, without travelling.
+Beside our batch form: multipart messages of about 60 kB. Beside the single form: one send per message, of the same
+payload, and receivers that only count. Beside the user's form: what zmq_user.py does, with blocking sockets (one sender
+only: with several each process would have to take turns) and with `zmq.asyncio`.
+A receiver counts everything; a variant that lost something is named incomplete. With several senders a member's own
+messages count as received at once, as ours do, without travelling.
 """
 
 from __future__ import annotations
 
-import json
 import statistics
-import subprocess
-import sys
 import tempfile
+from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from ringcast.errors import RingcastError
+from ringcast.bench.told import Told, run_together
 
 BATCH_BYTES = 60_000
-_LIMIT_SECONDS = 120
-
-
-class PeersUnavailable(RingcastError):
-    """pyzmq cannot be measured here; the message says why."""
+FORMS = {"batch": "multipart", "single": "single", "user": "user"}  # ours, and how pyzmq's is called
 
 
 @dataclass(frozen=True, slots=True)
@@ -31,11 +27,21 @@ class Variant:
     """One way of using pyzmq."""
 
     scheme: str  # "tcp" or "ipc"
-    batched: bool
+    form: str  # "single", "multipart", "user" or "user asyncio"
 
     @property
     def name(self) -> str:
-        return f"pyzmq {self.scheme} {'multipart' if self.batched else 'single'}"
+        return f"pyzmq {self.scheme} {self.form}"
+
+    @property
+    def is_user(self) -> bool:
+        return self.form.startswith("user")
+
+    def fits(self, forms: Sequence[str], senders: int) -> bool:
+        """Stands it beside one of these forms of ours, in this shape?"""
+        if self.form == "user" and senders > 1:
+            return False
+        return any(self.form.startswith(FORMS[form]) for form in forms)
 
 
 @dataclass(frozen=True, slots=True)
@@ -46,29 +52,35 @@ class Outcome:
     missing: int
 
 
-VARIANTS = tuple(Variant(scheme, batched) for scheme in ("tcp", "ipc") for batched in (False, True))
+VARIANTS = tuple(
+    Variant(scheme, form) for scheme in ("tcp", "ipc") for form in ("single", "multipart", "user", "user asyncio")
+)
 
 
-def measure_peers(*, senders: int, members: int, size: int, seconds: float) -> dict[str, float]:
+def measure_peers(
+    *, senders: int, members: int, size: int, seconds: float, forms: Sequence[str] = tuple(FORMS)
+) -> dict[str, float]:
     """Messages per second at the median receiver, by variant; a name says so if its figure is incomplete."""
     found: dict[str, float] = {}
     for variant in VARIANTS:
-        outcome = measure_variant(variant, senders=senders, members=members, size=size, seconds=seconds)
-        name = f"{variant.name} (incomplete: {outcome.missing} lost)" if outcome.missing else variant.name
-        found[name] = outcome.messages_per_second
+        if variant.fits(forms, senders):
+            outcome = measure_variant(variant, senders=senders, members=members, size=size, seconds=seconds)
+            name = f"{variant.name} (incomplete: {outcome.missing} lost)" if outcome.missing else variant.name
+            found[name] = outcome.messages_per_second
     return found
 
 
 def measure_variant(variant: Variant, *, senders: int, members: int, size: int, seconds: float) -> Outcome:
+    module = "ringcast.bench.zmq_user" if variant.is_user else "ringcast.bench.zmq_member"
     with tempfile.TemporaryDirectory(prefix="ringcast-zmq-") as directory:
         roles = [_role(variant, directory, i, senders, members, size, seconds) for i in range(members)]
-        processes = [_start(role) for role in roles]
-        try:
-            tallies = _run(processes, roles)
-        finally:
-            for process in processes:
-                process.kill()
-                process.communicate()
+
+        def sources(published: list[str | None]) -> list[list[str]]:
+            """Where each one reads."""
+            others = [[at for other, at in enumerate(published) if at and other != i] for i in range(members)]
+            return [found if role["receives"] else [] for found, role in zip(others, roles, strict=True)]
+
+        tallies = run_together([Told(module, role) for role in roles], sources)
     return judge(tallies, [bool(role["receives"]) for role in roles])
 
 
@@ -89,39 +101,7 @@ def _role(
         "receives": senders > 1 or index >= senders,
         "subscribers": members - 1,
         "size": size,
-        "parts": max(1, BATCH_BYTES // size) if variant.batched else 1,
+        "parts": max(1, BATCH_BYTES // size) if variant.form == "multipart" else 1,
         "seconds": seconds,
+        "form": variant.form if variant.is_user else "bare",
     }
-
-
-def _start(role: dict[str, Any]) -> subprocess.Popen[str]:
-    command = [sys.executable, "-m", "ringcast.bench.zmq_member", json.dumps(role)]
-    pipe = subprocess.PIPE
-    return subprocess.Popen(command, stdin=pipe, stdout=pipe, stderr=pipe, text=True)
-
-
-def _run(processes: list[subprocess.Popen[str]], roles: list[dict[str, Any]]) -> list[dict[str, int]]:
-    published = [_answer(process) for process in processes]
-    for index, process in enumerate(processes):
-        others = [at for other, at in enumerate(published) if at is not None and other != index]
-        _tell(process, json.dumps(others if roles[index]["receives"] else []))
-    tallies: list[dict[str, int]] = [_answer(process) for process in processes]
-    for process in processes:
-        _tell(process, "")
-    return tallies
-
-
-def _answer(process: subprocess.Popen[str]) -> Any:
-    assert process.stdout is not None
-    line = process.stdout.readline()
-    if not line:
-        _, words = process.communicate(timeout=_LIMIT_SECONDS)
-        last = words.strip().splitlines()[-1:] or [f"exit code {process.returncode}"]
-        raise PeersUnavailable(f"a pyzmq process ended early: {last[0]}")
-    return json.loads(line)
-
-
-def _tell(process: subprocess.Popen[str], line: str) -> None:
-    assert process.stdin is not None
-    process.stdin.write(line + "\n")
-    process.stdin.flush()

@@ -6,10 +6,16 @@ from typing import Any
 
 import click
 
-from ringcast.bench import Shape, run_multicast
+from ringcast.bench import FORMS, Shape, run_multicast
 from ringcast.cli.output import emit_json, json_option, say_progress
 from ringcast.errors import UsageError
 from ringcast.lab import namespace
+
+WORDS = {
+    "user_form_messages_per_second_per_receiver": "user's form: join, own messages too, `await send`, `async for`",
+    "single_form_messages_per_second_per_receiver": "sent one by one, read in runs, fixed members",
+    "messages_per_second_per_receiver": "batch form: lists sent, runs read, fixed members",
+}
 
 
 @click.command(name="multicast")
@@ -29,26 +35,39 @@ from ringcast.lab import namespace
 @click.option(
     "--loss-percent", default=0, show_default=True, help="Lose packets at random, by the namespace's firewall."
 )
+@click.option(
+    "--form",
+    "forms",
+    type=click.Choice(FORMS),
+    multiple=True,
+    help="Only this form; may be given several times. Without it all three.",
+)
 @click.option("--peers", is_flag=True, help="Measure pyzmq PUB/SUB (tcp, ipc) in the same shape too.")
 @click.option("--no-raw", is_flag=True, help="Leave out the raw limit of the sockets (needs a C compiler).")
 @click.option(
     "--batch-scheduling", is_flag=True, help="Every process of the run, also raw and pyzmq, under SCHED_BATCH."
 )
-@click.option("--record", type=click.Path(), default=None, help="Record the batch form into this directory.")
+@click.option("--record", type=click.Path(), default=None, help="Record the last of the forms there.")
 @json_option
-def command(as_json: bool, peers: bool, no_raw: bool, batch_scheduling: bool, **shape: Any) -> None:
+def command(
+    as_json: bool, peers: bool, no_raw: bool, batch_scheduling: bool, forms: tuple[str, ...], **shape: Any
+) -> None:
     """Real processes send as fast as they can; every receiver checks every message.
 
     \b
     Examples:
       ringcast bench multicast --size 100
+      ringcast bench multicast --size 100 --form user --peers
       ringcast bench multicast --senders 4 --size 1000 --ip-multicast
       ringcast bench multicast --transport tcp --peers --json
       ringcast bench multicast --frame-bytes 1400          what a LAN carries
       ringcast bench multicast --loss-percent 10           a bad network
 
-    With several senders a member's own copies count. `share_of_raw` compares with a C program that pushes 60 kB
-    packets through the same sockets in the same shape. Exit code 1 if anything was lost or out of order.
+    The user form is what the guide shows: join, own messages delivered, fresh payloads, `await send` one by one, and an
+    `async for` whose body counts and compares the length. The single and the batch form have fixed members, read runs
+    and compare every payload; there own copies count with several senders only. `share_of_raw` compares the batch form
+    with a C program that pushes 60 kB packets through the same sockets in the same shape. Exit code 1 if anything was
+    lost or out of order.
     """
     wanted = Shape(**shape)
     if wanted.needs_namespace and not namespace.is_inside():
@@ -56,7 +75,9 @@ def command(as_json: bool, peers: bool, no_raw: bool, batch_scheduling: bool, **
         if why is not None:
             raise UsageError(f"--ip-multicast and --loss-percent need a network namespace: {why}")
         namespace.enter()
-    result = run_multicast(wanted, peers=peers, raw=not no_raw, say=say_progress, in_batches=batch_scheduling)
+    result = run_multicast(
+        wanted, peers=peers, raw=not no_raw, say=say_progress, in_batches=batch_scheduling, forms=forms or FORMS
+    )
     if as_json:
         emit_json(result)
     else:
@@ -65,13 +86,16 @@ def command(as_json: bool, peers: bool, no_raw: bool, batch_scheduling: bool, **
 
 
 def _tell(result: dict[str, Any]) -> None:
-    click.echo(f"{result['messages_per_second_per_receiver']:>12,.0f} messages/s at each receiver, batch form")
-    click.echo(f"{result['single_form_messages_per_second_per_receiver']:>12,.0f} messages/s, one message at a time")
+    for key, words in WORDS.items():
+        if key in result:
+            click.echo(f"{result[key]:>12,.0f} messages/s at each receiver, {words}")
     click.echo(f"{result['megabytes_per_second_per_receiver']:>12,.1f} MB/s at each receiver")
     if "share_of_raw" in result:
         click.echo(
             f"{result['share_of_raw']:>12.0%} of the raw {result['raw_megabytes_per_second_per_receiver']:,.0f} MB/s"
         )
+    for form, spent in result["cpu_us_per_message"].items():
+        click.echo(f"{spent:>12,.2f} us of CPU per message, all processes together, {form} form")
     for name, rate in result["peers"].items():
         click.echo(f"{rate:>12,.0f} messages/s, {name}")
     complete = "everything arrived, in order" if result["complete"] else "NOT everything arrived in order"

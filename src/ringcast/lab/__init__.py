@@ -9,6 +9,7 @@ from ringcast.lab.ping import percentiles_us
 from ringcast.lab.stage import Puppet, PuppetError, Stage, free_ports
 from ringcast.lab.subsets import disagreement
 from ringcast.lab.tally import END, Tally
+from ringcast.lab.transports import make_transport
 
 __all__ = [
     "END",
@@ -22,6 +23,7 @@ __all__ = [
     "Tally",
     "disagreement",
     "free_ports",
+    "make_transport",
     "namespace",
     "percentiles_us",
 ]

@@ -15,6 +15,7 @@ import time
 import traceback
 from collections.abc import Awaitable, Callable
 from dataclasses import asdict
+from importlib import import_module
 from typing import Any
 
 import msgspec
@@ -28,9 +29,10 @@ from ringcast.lab.ping import Pinger, percentiles_us
 from ringcast.lab.states import History, Holder, holder_of
 from ringcast.lab.subsets import Subsets
 from ringcast.lab.tally import END, Tally
+from ringcast.lab.transports import make_transport
 from ringcast.model import Batch, Config, Notice, Rejoin, StatesApart, ViewChange, profile
 from ringcast.runtime import Group, join, open_fixed
-from ringcast.transport import Datagrams, Endpoint, MulticastGroup, TcpTransport, Transport, UdpTransport
+from ringcast.transport import Endpoint, Transport
 
 Answer = dict[str, Any]
 CHUNK_BYTES = 1 << 20  # given to the group at once
@@ -234,7 +236,10 @@ class PuppetProcess:
     async def ping(self, order: Answer) -> Answer:
         await self.listen(order)
         assert self.pinger is not None
-        await self.pinger.ping(order["rate"], order["seconds"], order["size"])
+        if order.get("closed_loop", False):
+            await self.pinger.ping_in_turn(order["seconds"], order["size"])
+        else:
+            await self.pinger.ping(order["rate"], order["seconds"], order["size"])
         return percentiles_us(self.pinger.round_trips_ns)
 
     async def order_subsets(self, order: Answer) -> Answer:
@@ -358,21 +363,6 @@ class PuppetProcess:
         sys.stdout.buffer.flush()
 
 
-def make_transport(order: Answer, at: str, config: Config) -> Transport:
-    """The transport that an order describes: udp (with `multicast` = [group, port, interface]) or tcp."""
-    bind = order.get("bind", at)
-    if order.get("transport", "udp") == "tcp":
-        return TcpTransport(bind, advertise=at)
-    multicast = order.get("multicast")
-    return UdpTransport(
-        bind,
-        advertise=at,
-        datagrams=Datagrams(config.frame_bytes, never_split=config.frame_bytes <= 1_500),
-        multicast=None if multicast is None else MulticastGroup(Endpoint(multicast[0], multicast[1]), multicast[2]),
-        receive_buffer_bytes=config.receive_buffer_bytes,
-    )
-
-
 def _end_with(reading: asyncio.Task[None]) -> None:
     """A member that can no longer read is of no use: end the process, so that the stage hears of it."""
     if not reading.cancelled() and reading.exception() is not None:
@@ -385,5 +375,13 @@ def _rss_now() -> float:
         return int(statm.read().split()[1]) * os.sysconf("SC_PAGE_SIZE") / 1e6
 
 
+def run(loop: str) -> None:
+    """On asyncio's own event loop, or on uvloop."""
+    if loop == "uvloop":
+        import_module("uvloop").run(PuppetProcess().serve())
+    else:
+        asyncio.run(PuppetProcess().serve())
+
+
 if __name__ == "__main__":
-    asyncio.run(PuppetProcess().serve())
+    run(*sys.argv[1:2] or ["asyncio"])

@@ -108,8 +108,10 @@ class Stage:
         self.puppets: dict[str, Puppet] = {}
         self._log = log
 
-    async def start(self, name: str, *, inside: Sequence[str] = (), env: dict[str, str] | None = None) -> Puppet:
-        """Start a puppet; `inside` is a command prefix such as `ip netns exec NAME`."""
+    async def start(
+        self, name: str, *, inside: Sequence[str] = (), env: dict[str, str] | None = None, loop: str = "asyncio"
+    ) -> Puppet:
+        """Start a puppet; `inside` is a command prefix such as `ip netns exec NAME`, `loop` asyncio or uvloop."""
         with ExitStack() as stack:
             log = None if self._log is None else stack.enter_context(self._log.open("ab"))
             child = await asyncio.create_subprocess_exec(
@@ -117,6 +119,7 @@ class Stage:
                 sys.executable,
                 "-m",
                 "ringcast.lab.puppet",
+                loop,
                 stdin=asyncio.subprocess.PIPE,
                 stdout=asyncio.subprocess.PIPE,
                 stderr=log,

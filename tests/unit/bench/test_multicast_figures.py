@@ -6,7 +6,8 @@ from typing import Any
 import pytest
 
 from ringcast.bench import Shape
-from ringcast.bench.multicast import _figures, measure
+from ringcast.bench.multicast import FORMS, _figures, measure
+from ringcast.bench.user_body import Body, end_of
 from ringcast.errors import UsageError
 
 
@@ -41,7 +42,7 @@ def test_a_wrong_message_makes_the_run_incomplete() -> None:
 
 
 @pytest.mark.parametrize("senders", [1, 3])
-@pytest.mark.parametrize("form", ["batch", "single"])
+@pytest.mark.parametrize("form", FORMS)
 def test_members_in_memory_are_measured_and_complete(senders: int, form: str) -> None:
     shape = Shape(members=3, senders=senders, size=100, seconds=0.05, transport="memory")
     result = asyncio.run(measure(shape, form))
@@ -62,3 +63,29 @@ def test_members_in_memory_are_measured_and_complete(senders: int, form: str) ->
 def test_a_shape_that_makes_no_sense_is_refused(wrong: dict[str, Any]) -> None:
     with pytest.raises(UsageError, match="--"):
         Shape(**wrong)
+
+
+def body(size: int = 100, senders: int = 1) -> Body:
+    seen = Body(size, senders)
+    seen.messages = 3
+    seen.look("m0", (0).to_bytes(8, "little") + bytes(92), 1)
+    return seen
+
+
+def test_a_receiver_of_the_user_form_is_complete_with_the_count_that_the_sender_named() -> None:
+    seen = body()
+    assert seen.take_odd(end_of(3, 100)) and seen.is_complete
+
+
+def test_a_receiver_of_the_user_form_sees_what_it_lacks_what_is_misplaced_and_what_has_another_length() -> None:
+    lacking, misplaced, longer = body(), body(), body()
+    lacking.take_odd(end_of(4, 100))
+    misplaced.look("m0", (5).to_bytes(8, "little") + bytes(92), 3)
+    misplaced.take_odd(end_of(3, 100))
+    longer.take_odd(bytes(101))
+    longer.take_odd(end_of(3, 100))
+    assert [seen.is_complete for seen in (lacking, misplaced, longer)] == [False, False, False]
+
+
+def test_the_end_of_the_user_form_never_has_the_length_of_a_message() -> None:
+    assert all(len(end_of(3, size)) != size for size in range(1, 64))

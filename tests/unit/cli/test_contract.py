@@ -27,8 +27,8 @@ def leaves(command: click.Command = app, path: tuple[str, ...] = ()) -> Iterator
 
 EVERY = sorted(leaves())
 RELIED_ON = {
-    ("bench", "multicast"): "--members --senders --size --seconds --transport --ip-multicast --peers",
-    ("bench", "latency"): "--rate --size --seconds",
+    ("bench", "multicast"): "--members --senders --size --seconds --transport --ip-multicast --peers --form",
+    ("bench", "latency"): "--rate --size --seconds --closed-loop --order --loop",
     ("bench", "bus"): "--producers --consumers --size --seconds --peers",
     ("bench", "order"): "--members --size --seconds",
     ("bench", "pipeline"): "--deliveries",
