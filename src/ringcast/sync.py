@@ -29,7 +29,18 @@ from ringcast import runtime
 from ringcast.errors import GroupClosed, UsageError, WaitExpired
 from ringcast.model import Address, Batch, Config, GroupEvent, Message, Notice, View
 from ringcast.order import Order
-from ringcast.runtime import GetState, HostPort, MergeState, Partition, RecordTo, SetState, To, Transport, WhenFull
+from ringcast.runtime import (
+    GetState,
+    HostPort,
+    MergeState,
+    Partition,
+    RecordTo,
+    SetState,
+    Status,
+    To,
+    Transport,
+    WhenFull,
+)
 
 PlainSetState = Callable[[Iterator[bytes]], None]
 T = TypeVar("T")
@@ -354,8 +365,11 @@ class Group:
         """In words: what waits, and why."""
         return self._thread.call(lambda: self._on_loop(self._group.explain))
 
-    def status(self) -> dict[str, Any]:
+    def status(self) -> Status:
         return self._thread.call(lambda: self._on_loop(self._group.status))
+
+    def metrics(self) -> str:
+        return self._thread.call(lambda: self._on_loop(self._group.metrics))
 
     @staticmethod
     async def _on_loop(ask: Callable[[], T]) -> T:
@@ -413,6 +427,7 @@ def join(
     quorum: int = 0,
     unencrypted: bool = False,
     leave_on_sigterm: bool = True,
+    metrics: HostPort | None = None,
 ) -> Group:
     """As `ringcast.join`, with the same options; returns when the first view (and the state) is there.
 
@@ -441,6 +456,7 @@ def join(
         quorum=quorum,
         unencrypted=unencrypted,
         leave_on_sigterm=leave_on_sigterm,
+        metrics=metrics,
     )
 
     async def enter() -> runtime.Group:

@@ -69,6 +69,7 @@ LIBRARY_ROOMS: dict[str, tuple[str, ...]] = {
     "duckdb": ("bench",),
     "hdrh": ("bench", "lab"),
     "dns": ("runtime",),
+    "prometheus_client": ("runtime",),
     "psutil": ("bench",),
     "pytest": ("pytest_plugin",),
     "uvloop": ("lab",),

@@ -63,5 +63,5 @@ def test_internals_of_a_group_are_hidden() -> None:
         *("me", "view", "members", "coordinator", "drops", "retransmitted"),
         *("send", "send_many", "queue", "queue_many", "flush", "barrier", "stamp", "after"),
         *("receive", "receive_many", "receive_batch", "batches"),
-        *("ready", "wait_for", "waiting", "explain", "status", "inspect", "leave", "close"),
+        *("ready", "wait_for", "waiting", "explain", "status", "metrics", "inspect", "leave", "close"),
     }

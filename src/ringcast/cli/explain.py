@@ -14,12 +14,12 @@ from ringcast.runtime import ask
 def command(address: str, as_json: bool) -> None:
     """Ask a member on this machine what waits there, because of whom, since when, and what would free it.
 
-    ADDRESS is the member's endpoint, its group's name, `group@endpoint`, or the path of its socket. A process that
-    is still on its way into the group can be asked, too.
+    ADDRESS is the member's name or endpoint, its group's name, `group@name`, `group@endpoint`, or the path of its
+    socket. A process that is still on its way into the group can be asked, too.
 
     \b
     Examples:
-      ringcast explain 127.0.0.1:7001
+      ringcast explain bob
       ringcast explain chat@127.0.0.1:7001 --json
 
     \b

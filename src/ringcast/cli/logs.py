@@ -1,37 +1,74 @@
-"""The log: quiet unless asked for, one `key=value` line per record on standard error.
+"""The log: quiet unless asked for, one line per record on standard error, as `key=value` or as JSON.
 
-The library itself only calls `logging.getLogger("ringcast...")`; who embeds it decides what happens to that.
+The library itself only calls `logging.getLogger("ringcast...")`; who embeds it decides what happens to that. Fields of
+a record (`ringcast_event` and others, see runtime/event_log.py) stand behind its message.
 """
 
 from __future__ import annotations
 
+import json
 import logging
 import os
+from typing import TypeVar
 
 from ringcast.errors import ConfigError
 
 _LEVELS = {"debug": logging.DEBUG, "info": logging.INFO, "warning": logging.WARNING, "error": logging.ERROR}
+_PREFIX = "ringcast_"
+T = TypeVar("T")
 
 
 class KeyValueFormatter(logging.Formatter):
-    """time=... level=... logger=... message="..." """
+    """time=... level=... logger=... message="..." and the record's fields"""
 
     def format(self, record: logging.LogRecord) -> str:
-        when = self.formatTime(record, "%Y-%m-%dT%H:%M:%S") + f".{int(record.msecs):03d}"
         message = record.getMessage().replace('"', "'")
-        line = f'time={when} level={record.levelname.lower()} logger={record.name} message="{message}"'
+        line = f'time={_when(self, record)} level={record.levelname.lower()} logger={record.name} message="{message}"'
+        line += "".join(f" {name}={value}" for name, value in _fields(record).items())
         return line if record.exc_info is None else f"{line}\n{self.formatException(record.exc_info)}"
 
 
+class JsonFormatter(logging.Formatter):
+    """The same as one JSON object per line."""
+
+    def format(self, record: logging.LogRecord) -> str:
+        line = {
+            "time": _when(self, record),
+            "level": record.levelname.lower(),
+            "logger": record.name,
+            "message": record.getMessage(),
+            **_fields(record),
+        }
+        if record.exc_info is not None:
+            line["traceback"] = self.formatException(record.exc_info)
+        return json.dumps(line)
+
+
+_FORMATS: dict[str, type[logging.Formatter]] = {"text": KeyValueFormatter, "json": JsonFormatter}
+
+
 def set_up_logging(verbose: int) -> None:
-    """Warnings only, unless `-v` (info), `-vv` (debug) or RINGCAST_LOG ask for more."""
-    wanted = os.environ.get("RINGCAST_LOG", "warning").lower()
-    if wanted not in _LEVELS:
-        raise ConfigError(f"RINGCAST_LOG must be one of {', '.join(_LEVELS)}, got {wanted!r}")
-    level = min(_LEVELS[wanted], (logging.WARNING, logging.INFO, logging.DEBUG)[min(verbose, 2)])
+    """Warnings only, unless `-v` (info), `-vv` (debug) or RINGCAST_LOG ask for more; RINGCAST_LOG_FORMAT=json."""
+    wanted = _chosen("RINGCAST_LOG", _LEVELS, "warning")
+    level = min(wanted, (logging.WARNING, logging.INFO, logging.DEBUG)[min(verbose, 2)])
     handler = logging.StreamHandler()
-    handler.setFormatter(KeyValueFormatter())
+    handler.setFormatter(_chosen("RINGCAST_LOG_FORMAT", _FORMATS, "text")())
     root = logging.getLogger("ringcast")
     root.handlers[:] = [handler]
     root.setLevel(level)
     root.propagate = False
+
+
+def _chosen(variable: str, values: dict[str, T], default: str) -> T:
+    wanted = os.environ.get(variable, default).lower()
+    if wanted not in values:
+        raise ConfigError(f"{variable} must be one of {', '.join(values)}, got {wanted!r}")
+    return values[wanted]
+
+
+def _when(formatter: logging.Formatter, record: logging.LogRecord) -> str:
+    return formatter.formatTime(record, "%Y-%m-%dT%H:%M:%S") + f".{int(record.msecs):03d}"
+
+
+def _fields(record: logging.LogRecord) -> dict[str, str]:
+    return {name.removeprefix(_PREFIX): str(v) for name, v in vars(record).items() if name.startswith(_PREFIX)}

@@ -9,7 +9,7 @@ import click
 
 from ringcast.cli.output import emit_json, folded, json_option
 from ringcast.cli.rates import rates_between
-from ringcast.runtime import ask, find_members, short
+from ringcast.runtime import ask, find_members, names_here, short
 
 
 @click.command(name="status")
@@ -21,12 +21,13 @@ from ringcast.runtime import ask, find_members, short
 def command(address: str | None, over: float, as_json: bool) -> None:
     """Ask a member on this machine: its view, its windows, who waits for whom, who is missing.
 
-    ADDRESS is the member's endpoint, its group's name, `group@endpoint`, or the path of its socket. Without it, the
-    members that can be asked here are listed.
+    ADDRESS is the member's name or endpoint, its group's name, `group@name`, `group@endpoint`, or the path of its
+    socket. Without it, the members that can be asked here are listed.
 
     \b
     Examples:
       ringcast status                          who can be asked here
+      ringcast status alice
       ringcast status 127.0.0.1:7001
       ringcast status chat --json
 
@@ -51,11 +52,13 @@ def command(address: str | None, over: float, as_json: bool) -> None:
 
 
 def _list_members(as_json: bool) -> None:
-    members = list(find_members())
+    members = find_members()
     if as_json:
-        emit_json({"members_here": members})
-    else:
-        click.echo("\n".join(members) or "no member runs here under this user")
+        emit_json({"members_here": list(members), "names": names_here(members)})
+        return
+    names = names_here(members)
+    lines = [f"{key} {names.get(key, '')}".rstrip() for key in members]
+    click.echo("\n".join(lines) or "no member runs here under this user")
 
 
 def _in_words(status: dict[str, Any]) -> str:

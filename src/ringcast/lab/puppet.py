@@ -271,7 +271,7 @@ class PuppetProcess:
         return {"text": group.explain(), "waiting": [asdict(wait) for wait in group.waiting()]}
 
     async def status(self, order: Answer) -> Answer:
-        return self._group().status()
+        return dict(self._group().status())
 
     async def pause(self, order: Answer) -> Answer:
         self._reading.clear()

@@ -12,7 +12,7 @@ from ringcast.runtime.driver import Driver
 from ringcast.runtime.fixed import enter_fixed, open_fixed
 from ringcast.runtime.group import Group
 from ringcast.runtime.host import Host
-from ringcast.runtime.inspection import ask, find_members, watch
+from ringcast.runtime.inspection import ask, find_members, names_here, watch
 from ringcast.runtime.joining import Joining, Place, join
 from ringcast.runtime.mark_file import Done, MarkStore
 from ringcast.runtime.readers import CALLING_THREAD
@@ -22,6 +22,7 @@ from ringcast.runtime.rejoin import Entry, OnExclusion, Partition
 from ringcast.runtime.reunion import MergeState
 from ringcast.runtime.state_giving import GetState
 from ringcast.runtime.state_loading import SetState
+from ringcast.runtime.status import Status
 from ringcast.runtime.watching import as_event
 from ringcast.runtime.words import Waiting, short, what_is_unread
 from ringcast.transport import Transport
@@ -50,6 +51,7 @@ __all__ = [
     "RecordTo",
     "SetState",
     "StaticDiscovery",
+    "Status",
     "To",
     "Transport",
     "Waiting",
@@ -59,6 +61,7 @@ __all__ = [
     "enter_fixed",
     "find_members",
     "join",
+    "names_here",
     "open_fixed",
     "short",
     "watch",

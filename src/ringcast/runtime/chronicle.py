@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, TypedDict
 
 from ringcast.model import Address, Event, Kind, View, ViewId
 from ringcast.window import ReceiveWindow
@@ -62,6 +62,16 @@ class Asked:
     answer: str
 
 
+class Happened(TypedDict):
+    """How often, since this incarnation began."""
+
+    views: int
+    suspicions: int
+    exclusions: int  # members that views left behind and that had not asked to leave
+    merges: int
+    failed_merges: int
+
+
 class Chronicle:
     """One incarnation's memory of the others. `heard` is the driver's: when each was heard last."""
 
@@ -73,6 +83,7 @@ class Chronicle:
         self.reunion: Reunion | None = None
         self.joiners: dict[Address, Asked] = {}
         self.apart: dict[Address, tuple[int, str]] = {}  # coordinators of sides that cannot merge with ours: when, why
+        self.happened: Happened = {"views": 0, "suspicions": 0, "exclusions": 0, "merges": 0, "failed_merges": 0}
         self.failed_merge: tuple[int, str] | None = None  # when, and why
         self.suspended: tuple[int, str] | None = None  # a view change or merge that runs at this coordinator
         self._heard = heard
@@ -98,6 +109,7 @@ class Chronicle:
                 self.suspended = None
             case Kind.MERGE if detail.get("outcome") == "cancelled":
                 self.failed_merge = (event.t_ns, detail["why"])
+                self.happened["failed_merges"] += 1
             case Kind.VIEW:
                 self._digest = {Address(*entry[0]): entry[1] for entry in detail.get("digest", ())}
             case _:
@@ -106,6 +118,7 @@ class Chronicle:
     def _on_suspect(self, now_ns: int, peer: Address, why: str) -> None:
         """The first reason is the cause; what follows from it repeats."""
         if peer not in self._suspicions:
+            self.happened["suspicions"] += 1
             self._suspicions[peer] = Suspicion(now_ns, why, now_ns - self._heard.get(peer, now_ns))
 
     def _on_requested(self, now_ns: int, peer: Address, detail: Mapping[str, Any]) -> None:
@@ -124,6 +137,7 @@ class Chronicle:
 
     def on_view(self, now_ns: int, view: View, windows: Mapping[Address, ReceiveWindow[Any]]) -> None:
         before, self.view, self.since_ns = self.view, view, now_ns
+        self.happened["views"] += 1
         if before is not None and view.is_merge:
             self._reunite(now_ns, view)
         for member in () if before is None else before.members:
@@ -140,19 +154,22 @@ class Chronicle:
 
     def _depart(self, now_ns: int, view: View, member: Address) -> None:
         window, suspicion = self._windows.get(member), self._suspicions.get(member)
+        has_left = suspicion is None and member in self._leaving
+        self.happened["exclusions"] += not has_left
         self.departed[member] = Departure(
             member,
             now_ns,
             view.id,
             "" if suspicion is None else suspicion.why,
             now_ns - self._heard.get(member, now_ns) if suspicion is None else suspicion.silent_ns,
-            suspicion is None and member in self._leaving,
+            has_left,
             0 if window is None else window.ready,
         )
         while len(self.departed) > DEPARTED:
             del self.departed[next(iter(self.departed))]
 
     def _reunite(self, now_ns: int, view: View) -> None:
+        self.happened["merges"] += 1
         others = [member for side in view.subgroups if self.me not in side for member in side]
         self.reunion = Reunion(now_ns, view, tuple(Apart(member, self._missed(member)) for member in others))
 

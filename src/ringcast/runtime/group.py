@@ -22,6 +22,7 @@ from ringcast.runtime.arguments import To, check_order, check_when_full, listed,
 from ringcast.runtime.driver import Driver
 from ringcast.runtime.inspection import Inspection, socket_path
 from ringcast.runtime.loop_guard import LoopGuard
+from ringcast.runtime.metrics import exposition
 from ringcast.runtime.ordered import BARRIER_SECONDS, Ordered
 from ringcast.runtime.readers import Readers
 from ringcast.runtime.reading import Batches, Messages, OpenRun, Reading
@@ -31,7 +32,7 @@ from ringcast.runtime.sending import Sending, WhenFull
 from ringcast.runtime.state import StateDesk
 from ringcast.runtime.state_giving import GetState
 from ringcast.runtime.state_loading import SetState
-from ringcast.runtime.status import explain, status_of
+from ringcast.runtime.status import Status, explain, is_ready, status_of
 from ringcast.runtime.waiting import Limit, Waits
 from ringcast.runtime.watching import Watch, as_row, present
 from ringcast.runtime.words import Waiting, short, why_not_left, why_not_ready
@@ -56,7 +57,6 @@ class Group:
         self._reading = Reading(lambda: self._driver, self._sending, self._ordered, readers)
         self._closing: RingcastError | None = None
         self._told = Rejoin.__name__  # what the application learns behind the last event of this place
-        self._inspection: Inspection | None = None
         self._left: asyncio.Future[None] | None = None
         self._endings: list[Callable[[], Awaitable[None]]] = []
         self._changed: asyncio.Event | None = None  # set with the next view, and at the end
@@ -311,7 +311,7 @@ class Group:
         return await self._until(lambda: self._node.has_group and len(self.members) >= members, lacking, timeout)
 
     def _may_send(self) -> bool:
-        return self._node.has_group and self._node.view.is_primary
+        return is_ready(self._driver)
 
     async def _until(self, is_true: Callable[[], bool], lacking: Callable[[], str], timeout: float | None) -> View:
         """Until a view, or the end, makes this true."""
@@ -359,19 +359,22 @@ class Group:
         """In words: what waits and why, what would free it, who is not here and why, what a merge joined."""
         return short(explain(self.name, self._driver, self.waiting()))
 
-    def status(self) -> dict[str, Any]:
+    def status(self) -> Status:
         """Everything an operator may ask, as plain values: view, windows, waits, drops."""
         return status_of(self.name, self._driver, self.waiting())
+
+    def metrics(self) -> str:
+        """The same for Prometheus, in its text format; needs `ringcast[metrics]`. For an HTTP server of your own."""
+        return exposition(self.status())
 
     async def inspect(self) -> None:
         """Let `ringcast status`, `explain` and `top` ask this member, on a Unix socket of this user."""
         path = socket_path(self.name, self.me.endpoint)
-        self._inspection = Inspection(path, {"status": self.status}, self._be_watched)
-        await self._inspection.open()
-
-    async def _inspect_no_more(self) -> None:
-        if self._inspection is not None:
-            await self._inspection.close()
+        answers: dict[str, Callable[[], dict[str, Any]]]
+        answers = {"status": lambda: dict(self.status()), "who": lambda: {"group": self.name, "name": self.me.name}}
+        inspection = Inspection(path, answers, self._be_watched)
+        await inspection.open()
+        self._at_end(inspection.close)
 
     @contextmanager
     def _be_watched(self) -> Iterator[Callable[[], dict[str, Any]]]:
@@ -476,7 +479,9 @@ class Group:
         self._home.check()
         self._sending.flush_outbox()
         self._end(GroupClosed(f"the group {self.name!r} was closed"), "ended", is_asked=True)
-        await self._inspect_no_more()
+        await self._close_what_ends_with_it()
+
+    async def _close_what_ends_with_it(self) -> None:
         while self._endings:
             await self._endings.pop()()
 

@@ -18,6 +18,7 @@ import struct
 import tempfile
 from collections.abc import AsyncIterator, Callable, Collection
 from contextlib import AbstractContextManager
+from difflib import get_close_matches
 from pathlib import Path
 from typing import Any
 
@@ -181,8 +182,20 @@ def _is_alive(path: Path) -> bool:
 
 
 def ask(address: str, question: str) -> dict[str, Any]:
-    """Ask a member: by its socket, its endpoint, its group (if one member is here), or `group@endpoint`."""
-    path = _path_of(address)
+    """Ask a member: by its name, endpoint, `group@name`, `group@endpoint`, socket, or its group if one is here."""
+    return _asked(address, _path_of(address), question)
+
+
+def names_here(members: dict[str, Path]) -> dict[str, str]:
+    """What members that were found call themselves: `group@endpoint` -> name. Who does not answer is left out."""
+    names = {}
+    for key, path in members.items():
+        with contextlib.suppress(TransportError):
+            names[key] = str(_asked(key, path, "who")["name"])
+    return names
+
+
+def _asked(address: str, path: Path, question: str) -> dict[str, Any]:
     try:
         with socket.socket(socket.AF_UNIX) as line:
             line.settimeout(LIMIT_SECONDS)
@@ -223,13 +236,19 @@ def _path_of(address: str) -> Path:
     if address.endswith(".sock"):
         return Path(address)
     members = find_members()
-    matching = [path for name, path in members.items() if address in (name, *name.split("@", 1))]
+    matching = [name for name in members if address in (name, *name.split("@", 1))]
     if len(matching) == 1:
-        return matching[0]
-    known = ", ".join(members) or "none"
-    if matching:
+        return members[matching[0]]
+    names = names_here(members)
+    called = [key for key, name in names.items() if address in (name, f"{key.partition('@')[0]}@{name}")]
+    if len(called) == 1 and not matching:
+        return members[called[0]]
+    known = ", ".join(f"{key} ({names[key]})" if key in names else key for key in members) or "none"
+    if matching or called:
         raise UsageError(f"{address!r} means several members here; say which: {known}")
-    raise UsageError(f"no member {address!r} runs here under this user; members here: {known}")
+    near = get_close_matches(address, [*names.values(), *members], 1)
+    meant = f"; did you mean {near[0]}?" if near else ""
+    raise UsageError(f"no member {address!r} runs here under this user{meant}; members here: {known}")
 
 
 def _read_all(line: socket.socket) -> bytes:

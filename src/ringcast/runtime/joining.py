@@ -30,6 +30,7 @@ from ringcast.runtime.group import Group
 from ringcast.runtime.heartbeats import Heartbeats
 from ringcast.runtime.host import Host, RealHost
 from ringcast.runtime.mark_file import MarkStore
+from ringcast.runtime.operations import answer_over_http, answering_place
 from ringcast.runtime.origins import Origins
 from ringcast.runtime.rejoin import Comeback, Entry, OnExclusion, Partition
 from ringcast.runtime.reunion import MergeState
@@ -69,6 +70,7 @@ class Place:
     quorum: int = 0
     marks: MarkStore | None = None  # open while this place is held, with `primary_mark`
     leave_on_sigterm: bool = True
+    metrics: str | None = None
     host: Host = field(default_factory=RealHost)
     entry: Entry = field(default_factory=Entry)
     searching: asyncio.Task[None] | None = field(default=None)
@@ -131,6 +133,7 @@ def join(
     quorum: int = 0,
     unencrypted: bool = False,
     leave_on_sigterm: bool = True,
+    metrics: arguments.HostPort | None = None,
 ) -> Joining:
     """Join the group of this name, or found it if nobody has it.
 
@@ -159,6 +162,8 @@ def join(
     of all there can ever be.
     `leave_on_sigterm=False` leaves SIGTERM alone. Otherwise, in the main thread and if nobody else has asked for that
     signal, it ends the `async with` block: the member leaves, and the process ends with 143.
+    `metrics` is where this member answers over HTTP from before its first view: `/metrics` for Prometheus, `/healthz`
+    (its event loop turns) and `/readyz` (it may send). Needs `ringcast[metrics]`.
     """
     if partition not in ("all", "primary"):
         raise ConfigError(f"partition must be 'all' or 'primary', got {partition!r}")
@@ -197,6 +202,7 @@ def join(
             None if primary_mark is None else Path(primary_mark),
             quorum,
             leave_on_sigterm=leave_on_sigterm,
+            metrics=None if metrics is None else answering_place(metrics),
         )
     )
 
@@ -226,6 +232,8 @@ async def enter(place: Place) -> Group:
             place.marks = place.host.marks(place.primary_mark, place.group, place.name or "")
         driver = make_driver(place, place.expect)
         group = Group(place.group, driver)
+        group._at_end(lambda: _close_marks(place))
+        group._at_end(lambda: _stop_searching(place))
         group._desk.hold(place.get_state, place.set_state)
         if place.get_state is not None and place.set_state is not None and place.merge_state is not None:
             group._merge_states_with((place.get_state, place.set_state, place.merge_state))
@@ -235,11 +243,11 @@ async def enter(place: Place) -> Group:
         Comeback(group, driver, place.entry, renew, on_exclusion)
         if place.inspect:
             await _inspect(group)  # Before the first view: who cannot get in is asked why.
+        if place.metrics is not None:
+            group._at_end(await answer_over_http(group, place.metrics))
         await place.discovery.open(place.group, place.transport.local)
         driver.begin()
         place.searching = asyncio.create_task(_search(place))
-        group._at_end(lambda: _stop_searching(place))
-        group._at_end(lambda: _close_marks(place))
         await _first_view(place, driver, group)
         await _load_state(place, group, began)
     except BaseException:
@@ -259,13 +267,14 @@ async def _inspect(group: Group) -> None:
 
 
 async def _give_up(place: Place, group: Group | None) -> None:
-    if group is not None:
-        await group._inspect_no_more()
     if place.entry.driver is not None:
         place.entry.driver.close("never joined")
     place.transport.close()
-    await _stop_searching(place)
-    await _close_marks(place)
+    if group is not None:
+        await group._close_what_ends_with_it()
+    else:
+        await _stop_searching(place)
+        await _close_marks(place)
 
 
 async def _close_marks(place: Place) -> None:

@@ -1,21 +1,134 @@
-"""Everything an operator may ask of a member, as plain values for `ringcast status`, and as text for `explain`."""
+"""Everything an operator may ask of a member: `Status`, plain values, and `explain`, text.
+
+One declaration for `Group.status()`, for the JSON of `ringcast status` and for the metrics: the keys here are its keys.
+"""
 
 from __future__ import annotations
 
 from dataclasses import asdict
-from typing import Any
+from typing import TypedDict, cast
 
 from ringcast.model import Address
 from ringcast.runtime.absences import absences, merge_in_words, strangers, suspicions
+from ringcast.runtime.chronicle import Happened
 from ringcast.runtime.driver import Driver
-from ringcast.runtime.words import Waiting, heard_seconds, roll_call_awaits, short, slow_members, why_aside
+from ringcast.runtime.words import (
+    Waiting,
+    heard_seconds,
+    roll_call_awaits,
+    short,
+    slow_members,
+    why_aside,
+    why_not_ready,
+)
 
-_SEND_MARKS = ("low", "high", "occupancy", "bytes", "max_bytes", "capacity", "own_unread")
 _RUNS = {"view": "a view change", "merge": "a merge led by this member", "merge-request": "a merge led by another"}
 
 
-def status_of(group: str, driver: Driver, waiting: list[Waiting]) -> dict[str, Any]:
-    """What `ringcast status` shows. The same keys with and without a view."""
+class SendWindow(TypedDict):
+    """Messages of this member: `low` is acked by all, `high` is the last one sent."""
+
+    low: int
+    high: int
+    occupancy: int
+    bytes: int
+    max_bytes: int
+    capacity: int
+    own_unread: int
+
+
+class ReceiveWindowMarks(TypedDict):
+    """Messages of another member: received without gap, handed to the application, highest seen, held."""
+
+    ready: int
+    taken: int
+    highest: int
+    held: int
+
+
+class Windows(TypedDict):
+    send: SendWindow
+    receive: dict[str, ReceiveWindowMarks]
+
+
+class Peer(TypedDict):
+    """`lag` = messages of ours that it has not acked, `unread` = messages of its that were not read here."""
+
+    heard_seconds: float | None
+    lag: int
+    received: int
+    unread: int
+
+
+class SpoolMarks(TypedDict):
+    """What arrived while this member loaded its state, and is not read yet."""
+
+    messages: int
+    memory_bytes: int
+    memory_limit: int
+    disk_bytes: int
+    disk_limit: int
+
+
+class WaitingRow(TypedDict):
+    what: str
+    because: str
+    since_seconds: float
+    freed_by: str
+
+
+class AbsenceRow(TypedDict):
+    member: str
+    because: str
+    since_seconds: float
+    returns: str
+
+
+class TransportMarks(TypedDict):
+    """What went through the transport since it was opened; `lost` by reason."""
+
+    frames_in: int
+    bytes_in: int
+    frames_out: int
+    bytes_out: int
+    wakes: int
+    busy: int
+    connects: int
+    frames_aside: int
+    lost: dict[str, int]
+
+
+class Status(TypedDict):
+    """What a member knows. The same keys with and without a view."""
+
+    group: str
+    me: str
+    endpoint: str
+    ready: bool  # this member may send
+    not_ready_because: str | None
+    view: str | None
+    view_number: int
+    view_since_seconds: float
+    primary: bool
+    members: list[str]
+    coordinator: str | None
+    slow: list[str]
+    suspected: dict[str, str]
+    absent: list[AbsenceRow]
+    merge: str | None
+    windows: Windows
+    peers: dict[str, Peer]
+    spool: SpoolMarks
+    waiting: list[WaitingRow]
+    explanation: str
+    drops: dict[str, int]
+    retransmitted: int
+    happened: Happened  # since this incarnation began
+    transport: TransportMarks
+
+
+def status_of(group: str, driver: Driver, waiting: list[Waiting]) -> Status:
+    """What `ringcast status` shows."""
     node, chronicle, now = driver.node, driver.chronicle, driver.now_ns()
     has = node.has_group
     reunion = chronicle.reunion
@@ -23,26 +136,42 @@ def status_of(group: str, driver: Driver, waiting: list[Waiting]) -> dict[str, A
         "group": group,
         "me": str(node.me),
         "endpoint": node.me.endpoint,
+        "ready": is_ready(driver),
+        "not_ready_because": _not_ready_because(driver),
         "view": str(node.view.id) if has else None,
+        "view_number": node.view.id.number if has else 0,
         "view_since_seconds": (now - chronicle.since_ns) / 1e9 if has else 0.0,
+        "primary": has and node.view.is_primary,
         "members": [str(member) for member in node.view.members] if has else [],
         "coordinator": str(node.view.coordinator) if has else None,
         "slow": [str(member) for member in slow_members(driver)] if has else [],
         "suspected": {str(member): why for member, why in suspicions(driver).items()},
-        "absent": [asdict(absence) for absence in absences(driver)],
+        "absent": [cast(AbsenceRow, asdict(absence)) for absence in absences(driver)],
         "merge": None if reunion is None else merge_in_words(reunion, now),
         "windows": {
-            "send": _send_window(driver) if has else dict.fromkeys(_SEND_MARKS, 0),
+            "send": _send_window(driver),
             "receive": _receive_windows(driver) if has else {},
         },
         "peers": {str(member): _peer(driver, member) for member in node.view.members} if has else {},
         "spool": _spool(driver),
-        "waiting": [asdict(wait) for wait in waiting],
+        "waiting": [cast(WaitingRow, asdict(wait)) for wait in waiting],
         "explanation": short(explain(group, driver, waiting)),
         "drops": dict(driver.drops),
         "retransmitted": node.group.repaired if has else 0,
-        "transport": driver.transport.counters.as_dict(),
+        "happened": chronicle.happened.copy(),
+        "transport": cast(TransportMarks, driver.transport.counters.as_dict()),
     }
+
+
+def is_ready(driver: Driver) -> bool:
+    """This member may send: it has a place in the group, on the primary side if only that may go on."""
+    return not driver.is_closed and driver.node.has_group and driver.node.view.is_primary
+
+
+def _not_ready_because(driver: Driver) -> str | None:
+    if is_ready(driver):
+        return None
+    return "this member's place in the group has ended" if driver.is_closed else short(why_not_ready(driver))
 
 
 def explain(group: str, driver: Driver, waiting: list[Waiting]) -> str:
@@ -94,11 +223,10 @@ def _unread(driver: Driver) -> list[str]:
     ]
 
 
-def _spool(driver: Driver) -> dict[str, int]:
-    """What arrived while this member loaded its state, and is not read yet."""
+def _spool(driver: Driver) -> SpoolMarks:
     spool = driver.spool
     if spool is None:
-        return dict.fromkeys(("messages", "memory_bytes", "memory_limit", "disk_bytes", "disk_limit"), 0)
+        return {"messages": 0, "memory_bytes": 0, "memory_limit": 0, "disk_bytes": 0, "disk_limit": 0}
     return {
         "messages": spool.messages,
         "memory_bytes": spool.memory_bytes,
@@ -128,8 +256,8 @@ def _runs(driver: Driver) -> list[str]:
     return [f"{_RUNS.get(cause, cause)} runs for {(driver.now_ns() - since_ns) / 1e9:.1f} s{waits}"]
 
 
-def _peer(driver: Driver, member: Address) -> dict[str, Any]:
-    """How this member and another stand: `lag` = messages of ours that it has not acked, `unread` = of its, here."""
+def _peer(driver: Driver, member: Address) -> Peer:
+    """How this member and another stand."""
     group = driver.node.group
     window, incoming = group.outgoing.window, group.incoming.get(member)
     if member == driver.node.me or incoming is None:
@@ -142,13 +270,23 @@ def _peer(driver: Driver, member: Address) -> dict[str, Any]:
     }
 
 
-def _send_window(driver: Driver) -> dict[str, int]:
-    window = driver.node.group.outgoing.window
-    marks = {name: getattr(window, name) for name in _SEND_MARKS[:5]}
-    return marks | {"capacity": driver.node.group.capacity, "own_unread": driver.node.group.own_unread}
+def _send_window(driver: Driver) -> SendWindow:
+    if not driver.node.has_group:
+        return {"low": 0, "high": 0, "occupancy": 0, "bytes": 0, "max_bytes": 0, "capacity": 0, "own_unread": 0}
+    group = driver.node.group
+    window = group.outgoing.window
+    return {
+        "low": window.low,
+        "high": window.high,
+        "occupancy": window.occupancy,
+        "bytes": window.bytes,
+        "max_bytes": window.max_bytes,
+        "capacity": group.capacity,
+        "own_unread": group.own_unread,
+    }
 
 
-def _receive_windows(driver: Driver) -> dict[str, dict[str, int]]:
+def _receive_windows(driver: Driver) -> dict[str, ReceiveWindowMarks]:
     return {
         str(member): {
             "ready": incoming.window.ready,
