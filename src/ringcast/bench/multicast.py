@@ -232,16 +232,12 @@ def schedule_in_batches() -> None:
 
 
 def _raw(shape: Shape, result: dict[str, Any], say: Say) -> dict[str, Any]:
-    from ringcast.bench.raw import Mode, raw_megabytes_per_second
+    from ringcast.bench.raw import Mode, beside_raw
 
-    say("the raw limit of the sockets")
     mode: Mode = "tcp" if shape.transport == "tcp" else "udp-multicast" if shape.ip_multicast else "udp-fanout"
-    limit = raw_megabytes_per_second(mode, members=shape.members, senders=shape.senders, seconds=shape.seconds)
-    return {
-        "raw_megabytes_per_second_per_receiver": limit,
-        # Own copies never touch a socket, and the raw limit has none: what came from others is compared.
-        "share_of_raw": result["megabytes_per_second_from_others"] / limit if limit else None,
-    }
+    # Own copies never touch a socket, and the raw limit has none: what came from others is compared.
+    others = result["megabytes_per_second_from_others"]
+    return beside_raw(others, mode, members=shape.members, senders=shape.senders, seconds=shape.seconds, say=say)
 
 
 def _peers(shape: Shape, forms: Sequence[str], say: Say) -> dict[str, float]:

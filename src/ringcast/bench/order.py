@@ -132,12 +132,9 @@ def run_order(shape: OrderShape, *, raw: bool, say: Say) -> dict[str, Any]:
 
 def _raw(shape: OrderShape, result: dict[str, Any], say: Say) -> dict[str, Any]:
     """The raw limit does not count own copies, so its share is taken of what came from the others."""
-    from ringcast.bench.raw import raw_megabytes_per_second
+    from ringcast.bench.raw import beside_raw
 
-    say("the raw limit of the sockets")
-    limit = raw_megabytes_per_second("udp-fanout", members=shape.members, senders=shape.members, seconds=shape.seconds)
-    from_others = result["megabytes_per_second_per_receiver"] * (shape.members - 1) / shape.members
-    return {
-        "raw_megabytes_per_second_per_receiver": limit,
-        "share_of_raw": from_others / limit if limit else None,
-    }
+    others = result["megabytes_per_second_per_receiver"] * (shape.members - 1) / shape.members
+    return beside_raw(
+        others, "udp-fanout", members=shape.members, senders=shape.members, seconds=shape.seconds, say=say
+    )

@@ -13,6 +13,7 @@ import shutil
 import statistics
 import subprocess
 import tempfile
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any, Literal
 
@@ -33,6 +34,19 @@ class RawUnavailable(RingcastError):
 def raw_megabytes_per_second(mode: Mode, *, members: int, senders: int, seconds: float) -> float:
     """MB/s at the median receiver. Own copies are not counted, also when everybody sends."""
     return statistics.median(run_raw(mode, members=members, senders=senders, seconds=seconds))
+
+
+def beside_raw(
+    megabytes: float, mode: Mode, *, members: int, senders: int, seconds: float, say: Callable[[str], None]
+) -> dict[str, Any]:
+    """What the sockets carry, and which share of it `megabytes` per second is; or what is left out, and why."""
+    say("the raw limit of the sockets")
+    try:
+        limit = raw_megabytes_per_second(mode, members=members, senders=senders, seconds=seconds)
+    except RawUnavailable as error:
+        say(f"left out: {error}")
+        return {"left_out": {"raw limit": str(error)}}
+    return {"raw_megabytes_per_second_per_receiver": limit, "share_of_raw": megabytes / limit if limit else None}
 
 
 def run_raw(mode: Mode, *, members: int, senders: int, seconds: float, **options: str | int) -> list[float]:

@@ -12,7 +12,7 @@ import click
 
 from ringcast.cli.check import lacks_spark
 from ringcast.cli.demo_screen import LiveScreen, PlainScreen
-from ringcast.cli.output import emit_json, json_option, say_progress
+from ringcast.cli.output import check_writable, emit_json, json_option, say_progress
 from ringcast.demo import Audience, Options, Outcome, take_tour
 from ringcast.errors import UsageError
 
@@ -37,6 +37,7 @@ def command(members: int, quick: bool, record: Path | None, no_namespaces: bool,
     Exit code 0: everything went as promised, and the verdict over all of G1 to G18 is "held".
     """
     record = record or Path("out") / time.strftime("demo-%Y%m%d-%H%M%S")
+    check_writable(record)
     options = Options(members, record, 2_000 if quick else 20_000, in_namespaces=not no_namespaces)
     lacking = None if quick else lacks_spark()
     if lacking is not None:

@@ -11,6 +11,8 @@ from typing import Any
 
 import click
 
+from ringcast.cli.settings import nearest
+
 
 class LazyGroup(click.Group):
     """`commands_by_name` maps a name to (module, one line of help); the module has the command as `command`."""
@@ -27,6 +29,15 @@ class LazyGroup(click.Group):
             return None
         command: click.Command = import_module(self._modules[cmd_name][0]).command
         return command
+
+    def resolve_command(
+        self, ctx: click.Context, args: list[str]
+    ) -> tuple[str | None, click.Command | None, list[str]]:
+        name = args[0]
+        if not name.startswith("-") and name not in self._modules and self.get_command(ctx, name) is None:
+            known = nearest(name, self.list_commands(ctx)) or f"; there are {', '.join(self._modules)}"
+            raise click.UsageError(f"there is no command {name!r}{known}", ctx)
+        return super().resolve_command(ctx, args)
 
     def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
         if self._modules:

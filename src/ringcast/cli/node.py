@@ -14,8 +14,9 @@ from typing import Any
 
 import click
 
+from ringcast.cli.discovering import discovery_of
 from ringcast.cli.output import json_option, printable, say_progress
-from ringcast.errors import GroupClosed, NotPrimary
+from ringcast.errors import GroupClosed, NotPrimary, UsageError
 from ringcast.model import GroupEvent, Message, Rejoin, StatesApart, Undelivered
 from ringcast.runtime import Group, join
 
@@ -31,7 +32,20 @@ PATIENCE_SECONDS = 3.0
 @click.option(
     "--advertise", default=None, help="What others use to reach it, if that differs (--bind 0.0.0.0:7001, NAT)."
 )
-@click.option("--seed", "seeds", multiple=True, help="Where a member may be found; may be given several times.")
+@click.option(
+    "--seed",
+    "seeds",
+    multiple=True,
+    envvar="RINGCAST_NODE_SEED",
+    help="Where a member may be found; may be given several times.",
+)
+@click.option(
+    "--discover",
+    metavar="WAY",
+    default=None,
+    help="Instead of seeds: dns://NAME:PORT, srv://NAME, dir://PATH or multicast://INTERFACE.",
+)
+@click.option("--metrics", metavar="HOST:PORT", default=None, help="Answer /metrics, /healthz and /readyz there.")
 @click.option("--transport", type=click.Choice(["udp", "tcp"]), default="udp", show_default=True)
 @click.option("--profile", type=click.Choice(["local", "lan", "wan"]), default="local", show_default=True)
 @click.option(
@@ -58,6 +72,7 @@ PATIENCE_SECONDS = 3.0
     type=click.IntRange(0),
     help="With --partition primary: so many members make a primary view, always the same number.",
 )
+@click.option("--stay", is_flag=True, help="Stay when standard input ends: as a service, or in a container.")
 @click.option("--record", type=click.Path(path_type=Path), default=None, help="Record into this directory.")
 @click.option(
     "--join-timeout",
@@ -67,35 +82,44 @@ PATIENCE_SECONDS = 3.0
     help="Seconds to wait for the first view.",
 )
 @json_option
-def command(group: str, profile: str, join_timeout: float, as_json: bool, **place: Any) -> None:
+def command(
+    group: str, profile: str, join_timeout: float, discover: str | None, stay: bool, as_json: bool, **place: Any
+) -> None:
     """Join GROUP (or found it) and stay: standard input is sent line by line, what arrives is printed.
 
     \b
     Examples:
       ringcast node chat --name alice --bind 127.0.0.1:7001
       ringcast node chat --name bob --seed 127.0.0.1:7001
+      ringcast node chat --discover dns://chat.default.svc:7001 --metrics 0.0.0.0:9464     in Kubernetes
 
     \b
     On two machines, 10.0.0.1 and 10.0.0.2 (UDP port 7001 open between them):
       ringcast node chat --name alice --bind 10.0.0.1:7001 --profile lan --unencrypted
       ringcast node chat --name bob --bind 10.0.0.2:7001 --seed 10.0.0.1:7001 --profile lan --unencrypted
 
-    It leaves in good order when its input ends, on Ctrl-C and on SIGTERM. With --json each event is one JSON line.
+    It leaves in good order when its input ends, on Ctrl-C and on SIGTERM. Without an input of its own (a service, a
+    container) use --stay. With --json each event is one JSON line.
     """
-    asyncio.run(_be_a_member(group, as_json, config=profile, timeout=join_timeout, **place))
+    if discover is not None and place["seeds"]:
+        raise UsageError("--seed and --discover are two ways to find members: choose one of them")
+    place["discovery"] = None if discover is None else discovery_of(discover)
+    asyncio.run(_be_a_member(group, as_json, stay, config=profile, timeout=join_timeout, **place))
 
 
-async def _be_a_member(group_name: str, as_json: bool, **place: Any) -> None:
+async def _be_a_member(group_name: str, as_json: bool, stay: bool, **place: Any) -> None:
     with contextlib.suppress(asyncio.CancelledError):
         joining = join(group_name, **place)
         patience = asyncio.create_task(_say_if_it_takes_long(group_name, place["seeds"]))
         async with joining as group:
             patience.cancel()
             name, here = group.me.name, group.me.endpoint
-            say_progress(f"{name} is in group {group_name}, at {here}; ask me with: ringcast explain {here}")
+            say_progress(f"{name} is in group {group_name}, at {here}; ask me with: ringcast explain {name}")
             printing = asyncio.create_task(_print(group, as_json))
             await _send_lines(group)
             await group.flush()
+            if stay:
+                await printing
             printing.cancel()
 
 

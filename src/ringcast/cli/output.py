@@ -3,14 +3,18 @@
 from __future__ import annotations
 
 import json
+import os
 import re
 import shutil
 import sys
 import textwrap
 from collections.abc import Mapping
+from pathlib import Path
 from typing import Any
 
 import click
+
+from ringcast.errors import UsageError
 
 _RAW_CONTROLS = re.compile("[\x7f-\x9f]")  # that JSON may hold as they are
 
@@ -39,6 +43,15 @@ def folded(text: str) -> str:
 
 def _indent(line: str) -> str:
     return " " * (len(line) - len(line.lstrip()) + 4)
+
+
+def check_writable(path: Path) -> None:
+    """Before the work begins: can this file or directory be written, or made?"""
+    existing = next(place for place in (path, *path.absolute().parents) if place.exists())
+    if existing != path and not existing.is_dir():
+        raise UsageError(f"{path} cannot be written: {existing} is not a directory")
+    if not os.access(existing, os.W_OK):
+        raise UsageError(f"{path} cannot be written: no permission at {existing}")
 
 
 def say_progress(sentence: str) -> None:

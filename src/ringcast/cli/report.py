@@ -12,7 +12,7 @@ import click
 from ringcast._version import __version__
 from ringcast.checkers import Judgement, parse_require
 from ringcast.cli.check import chosen_judge, local_path, rules_request
-from ringcast.cli.output import emit_json, json_option, say_progress
+from ringcast.cli.output import check_writable, emit_json, json_option, say_progress
 from ringcast.errors import UsageError
 from ringcast.trace import SUFFIX, read_runs
 
@@ -62,6 +62,7 @@ def command(
     judged_by = chosen_judge(judged_by, by_checkers, needs_spark)
     if not output.parent.is_dir():
         raise UsageError(f"there is no directory {output.parent} to write {output.name} into")
+    check_writable(output)
     about = _about(uris, output, judged_by, title)
     if judged_by == "checkers":
         judgement = _by_checkers(uris, output, about, required)

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import click
 
-from ringcast.cli.output import emit_json, json_option, say_progress
+from ringcast.cli.output import check_writable, emit_json, json_option, say_progress
 from ringcast.cli.simulate_batch import Batch, failure, on_spark, run_many, run_rest
 from ringcast.errors import UsageError
 from ringcast.sim import (
@@ -119,6 +119,8 @@ def command(
     A seed decides everything: the members, their config, what goes wrong and when. The same seed is the same run, bit
     for bit. After the faults everything heals, and within a stated bound every wait must end.
     """
+    for path in filter(None, (record, resume)):
+        check_writable(path)
     if planted_bugs:
         return _hunt_all(table, as_json)
     if master is not None and not spark:
@@ -198,7 +200,8 @@ def _tell_all(batch: Batch, as_json: bool) -> int:
 def _tell(summary: Summary) -> None:
     result = summary.to_json()
     click.echo(f"{result['runs']} runs, {result['simulated_seconds']:.0f} simulated seconds")
-    click.echo("faults: " + ", ".join(f"{kind} {count}" for kind, count in result["faults"].items()))
+    if result["runs"]:
+        click.echo("faults: " + ", ".join(f"{kind} {count}" for kind, count in result["faults"].items()))
     for name, counts in result["guarantees"].items():
         if counts["examined"]:
             verdict = f"VIOLATED {counts['violations']} times" if counts["violations"] else "held"
@@ -207,4 +210,7 @@ def _tell(summary: Summary) -> None:
         click.echo(failure(outcome))
     if "trace_hash" in result:
         click.echo(f"trace hash {result['trace_hash']}")
-    click.echo("nothing was violated" if not summary.failed else f"failed seeds: {result['failed_seeds']}")
+    if summary.failed:
+        click.echo(f"failed seeds: {result['failed_seeds']}")
+    else:
+        click.echo("nothing was violated" if result["runs"] else "nothing was run, so nothing is known")

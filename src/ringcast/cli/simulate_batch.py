@@ -6,12 +6,15 @@ Whoever stops a batch (Ctrl-C, or kill) gets the summary of what was done so far
 from __future__ import annotations
 
 import signal
+import sys
 import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 
 import msgspec
+from rich import progress
+from rich.console import Console
 
 from ringcast.cli.check import lacks_spark
 from ringcast.cli.output import say_progress
@@ -44,28 +47,39 @@ def run_rest(tasks: list[Task], kept: Kept, runner: Runner) -> Batch:
 def run_many(tasks: list[Task], summary: Summary, runner: Runner = run_all, kept: Kept | None = None) -> Batch:
     """Whatever was run before an interruption counts."""
     batch = Batch(summary)
-    progress = Progress(len(tasks))
-    with _stoppable(batch):
+    shown = Progress(len(tasks))
+    with _stoppable(batch), shown:
         for outcome in runner(tasks):
             summary.add(outcome)
             if kept is not None:
                 kept.add(outcome)
             if not outcome.is_good:
                 say_progress(failure(outcome))
-            progress.note(len(summary.failed))
+            shown.note(len(summary.failed))
     if batch.is_stopped:
-        say_progress(f"stopped with {progress.left} seeds left; the same command goes on" if kept else "stopped")
-    batch.seconds = progress.seconds
+        say_progress(f"stopped with {shown.left} seeds left; the same command goes on" if kept else "stopped")
+    batch.seconds = shown.seconds
     return batch
 
 
 class Progress:
-    """Says now and then how far a batch has come, how fast it goes and how long it will take."""
+    """How far a batch has come and how long it will take: a bar in a terminal, else a line now and then."""
 
     def __init__(self, count: int) -> None:
         self._count = count
         self._done = 0
         self._began = self._shown = time.monotonic()
+        self._bar = _bar() if sys.stderr.isatty() else None
+        self._task = None if self._bar is None else self._bar.add_task("seeds", total=count, failed=0)
+
+    def __enter__(self) -> Progress:
+        if self._bar is not None:
+            self._bar.start()
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        if self._bar is not None:
+            self._bar.stop()
 
     @property
     def left(self) -> int:
@@ -77,6 +91,9 @@ class Progress:
 
     def note(self, failed: int) -> None:
         self._done += 1
+        if self._bar is not None and self._task is not None:
+            self._bar.update(self._task, advance=1, failed=failed)
+            return
         if time.monotonic() - self._shown < _PROGRESS_SECONDS:
             return
         self._shown = time.monotonic()
@@ -85,6 +102,19 @@ class Progress:
         say_progress(
             f"{self._done} of {self._count} seeds, {failed} failed, {per_second:.1f} per second, {minutes:.0f} min left"
         )
+
+
+def _bar() -> progress.Progress:
+    """On standard error; what is said meanwhile appears above it."""
+    return progress.Progress(
+        progress.TextColumn("{task.completed} of {task.total} seeds, {task.fields[failed]} failed"),
+        progress.BarColumn(),
+        progress.TimeElapsedColumn(),
+        progress.TextColumn("left"),
+        progress.TimeRemainingColumn(),
+        console=Console(stderr=True),
+        transient=True,
+    )
 
 
 def on_spark(master: str | None) -> Runner:

@@ -14,8 +14,8 @@ from typing import Any, TextIO
 import click
 
 from ringcast.checkers import describe
-from ringcast.cli.output import emit_json, json_option
-from ringcast.model import Event, Kind
+from ringcast.cli.output import check_writable, emit_json, json_option
+from ringcast.model import STREAMS_PER_EPOCH, Event, Kind
 from ringcast.trace import Recording, TraceError, read_run
 
 _EPILOG = """\b
@@ -24,6 +24,8 @@ Examples:
   ringcast trace head recordings/ -n 50 --kind VIEW --member a
   ringcast trace export recordings/ -o events.jsonl
 """
+
+CONTROL_CHANNELS = (2, 3)  # of a stream number: control, and state (ringcast/model/event.py)
 
 _traces = click.argument("traces", metavar="TRACE...", nargs=-1, required=True, type=click.Path(path_type=Path))
 _member = click.option("--member", help="Only members of this name (or name#incarnation).")
@@ -75,7 +77,7 @@ def head(traces: tuple[Path, ...], count: int, member: str | None, kind: str | N
 @_member
 @json_option
 def stats(traces: tuple[Path, ...], member: str | None, as_json: bool) -> None:
-    """Events per kind, messages sent and delivered, time covered."""
+    """Events per kind, messages sent and delivered by the application and for control, time covered."""
     rows = {str(recording.member): _stats(recording) for recording in _of(traces, member)}
     if as_json:
         emit_json({"members": rows})
@@ -84,7 +86,9 @@ def stats(traces: tuple[Path, ...], member: str | None, as_json: bool) -> None:
         click.echo(
             f"{name}: {row['events']:,} events over {row['seconds']:.3f} s, {row['bytes_per_event']:.1f} bytes each"
         )
-        click.echo(f"  sent {row['sent']:,}, delivered {row['delivered']:,} (mean run {row['mean_run']:.1f})")
+        runs = f"(mean run {row['mean_run']:.1f})"
+        click.echo(f"  of the application: sent {row['sent']:,}, delivered {row['delivered']:,} {runs}")
+        click.echo(f"  of control: sent {row['control_sent']:,}, delivered {row['control_delivered']:,}")
         click.echo("  " + ", ".join(f"{kind} {number:,}" for kind, number in row["kinds"].items()))
 
 
@@ -98,6 +102,8 @@ def export(traces: tuple[Path, ...], output: Path | None, member: str | None, ki
     """Every event as one JSON object per line. With --json only a summary is printed, so it needs -o."""
     if as_json and output is None:
         raise click.UsageError("--json prints one object about the export, so the events need a file: -o FILE")
+    if output is not None:
+        check_writable(output)
     written = 0
     recordings = _of(traces, member)
     with _sink(output) as sink:
@@ -161,19 +167,24 @@ def _row(recording: Recording) -> dict[str, Any]:
 
 def _stats(recording: Recording) -> dict[str, Any]:
     kinds: Counter[str] = Counter()
-    messages: Counter[Kind] = Counter()
+    messages: Counter[Kind] = Counter()  # of the application: multicast and private
+    control: Counter[Kind] = Counter()  # of membership, merge and state transfer, on streams of their own
+    runs = 0
     first_ns = last_ns = None
     for event in recording.events:
         kinds[event.kind.name] += 1
-        messages[event.kind] += event.count
+        is_control = event.stream % STREAMS_PER_EPOCH in CONTROL_CHANNELS
+        (control if is_control else messages)[event.kind] += event.count
+        runs += event.kind is Kind.DELIVER and not is_control
         first_ns = event.t_ns if first_ns is None else first_ns
         last_ns = event.t_ns
-    runs = kinds[Kind.DELIVER.name]
     return {
         "events": sum(kinds.values()),
         "seconds": ((last_ns or 0) - (first_ns or 0)) / 1e9,
         "sent": messages[Kind.SEND],
         "delivered": messages[Kind.DELIVER],
+        "control_sent": control[Kind.SEND],
+        "control_delivered": control[Kind.DELIVER],
         "mean_run": messages[Kind.DELIVER] / runs if runs else 0.0,
         "bytes_per_event": _size(recording) / max(1, recording.count),
         "kinds": dict(kinds.most_common()),
