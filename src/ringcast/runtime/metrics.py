@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Callable, Iterable
 from importlib.util import find_spec
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple, cast
 
 from ringcast.errors import ConfigError
 from ringcast.runtime.status import Status
@@ -137,16 +137,18 @@ def check_installed() -> None:
 def exposition(status: Status) -> str:
     """The text that Prometheus reads."""
     check_installed()
-    from prometheus_client import CollectorRegistry, generate_latest
-    from prometheus_client.registry import Collector
+    from prometheus_client import generate_latest
 
-    class Once(Collector):
-        def collect(self) -> Iterable[Family]:
-            return (_family(metric, status) for metric in METRICS)
+    return str(generate_latest(cast(Any, _Families(status))).decode())
 
-    registry = CollectorRegistry(auto_describe=False)
-    registry.register(Once())
-    return generate_latest(registry).decode()
+
+class _Families(NamedTuple):
+    """What `generate_latest` asks of a registry."""
+
+    status: Status
+
+    def collect(self) -> Iterable[Family]:
+        return (_family(metric, self.status) for metric in METRICS)
 
 
 def _family(metric: Metric, status: Status) -> Family:
