@@ -11,6 +11,8 @@ import ringcast
 from ringcast.lab import free_ports
 from ringcast.runtime import ask, find_members
 
+pytest.importorskip("prometheus_client", reason="the extra ringcast[metrics] is not installed")
+
 
 def get(url: str) -> tuple[int, str]:
     try:

@@ -4,13 +4,14 @@ import re
 from pathlib import Path
 
 import pytest
-from prometheus_client.parser import text_string_to_metric_families
 
 from ringcast.errors import ConfigError
 from ringcast.runtime import join, metrics
 from ringcast.runtime.http_server import PLAIN, HttpServer
 from ringcast.runtime.metrics import METRICS, exposition
 from unit.runtime.test_group import World, in_world, read
+
+parser = pytest.importorskip("prometheus_client.parser", reason="the extra ringcast[metrics] is not installed")
 
 UNITS = ("_total", "_seconds", "_messages", "_bytes", "_members", "_calls")
 STATES = ("ringcast_ready", "ringcast_primary", "ringcast_coordinator", "ringcast_view_number")  # without a unit
@@ -20,7 +21,7 @@ ROOT = Path(__file__).resolve().parents[3]
 def samples(text: str) -> dict[tuple[str, str], float]:
     """By name and the value of the metric's own label."""
     found = {}
-    for family in text_string_to_metric_families(text):
+    for family in parser.text_string_to_metric_families(text):
         for sample in family.samples:
             own = [value for name, value in sample.labels.items() if name not in ("group", "member")]
             found[sample.name, own[0] if own else ""] = sample.value
