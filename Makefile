@@ -4,7 +4,7 @@ PYTHON_IN_VENV := .venv/bin/python
 CHECKED := src tests tools setup.py $(wildcard benchmarks examples)
 
 .DEFAULT_GOAL := help
-.PHONY: help setup demo test long seeds order-seeds state-seeds world-seeds planted reading-seeds block-seeds bus-kills bus-records bus-model tsan agreement planted-histories planted-violations judged-by-spark cluster bench-pipeline bench-recorder page-cost merge-costs pause-runs link-runs lint format native lock clean
+.PHONY: help setup demo test long seeds order-seeds state-seeds world-seeds planted reading-seeds block-seeds bus-kills bus-records bus-model tsan agreement planted-histories planted-violations judged-by-spark cluster bench-pipeline bench-recorder page-cost fuzz attacks merge-costs pause-runs link-runs lint format native lock clean
 
 help: ## List these targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-11s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -51,6 +51,12 @@ reading-seeds: setup ## Random readers and senders over real groups, 2,000 seeds
 
 block-seeds: setup ## 1,000 seeds of trouble for each building block: channels, calls, dictionary and counter, locks
 	@RINGCAST_SEEDS=$(or $(SEEDS),1000) $(PYTHON_IN_VENV) -m pytest -q -n 2 --timeout 3600 -k "trouble or whatever or primary_side" tests/simulation/blocks
+
+fuzz: setup ## 10 million changed inputs to the decoders and 1 million changed frames to nodes (DECODERS=, NODES=, SEED=)
+	@$(PYTHON_IN_VENV) tests/simulation/fuzzing/run.py --decoders $(or $(DECODERS),10000000) --nodes $(or $(NODES),1000000) --seed $(or $(SEED),0)
+
+attacks: setup ## What strangers and lying members can do to a real group: a table of attacks and what came of each
+	@$(PYTHON_IN_VENV) tests/integration/attacks.py
 
 merge-costs: setup ## What merging costs in simulation, and the policies over many seeds: figures of docs/design/merge.md
 	@RINGCAST_LONG=1 $(PYTHON_IN_VENV) -m pytest -q -s tests/simulation/test_merge_costs.py

@@ -135,16 +135,27 @@ def test_strangers_beyond_the_limit_are_turned_away_and_members_stay() -> None:
     limited(TcpLimits(max_strangers=3))(story)
 
 
-def test_connections_beyond_the_limit_are_turned_away() -> None:
+def test_beyond_the_limit_the_silent_go_and_never_a_member() -> None:
+    """Idle connections, each with a good hello, keep nobody out: neither newcomers nor members."""
+
     async def story(world: World) -> None:
-        b, _ = await world.member()
-        greeted = [await dial(b) for _ in range(2)]
-        for _, writer in greeted:
-            writer.write(HELLO)
-        await eventually(lambda: b.open_connections == 2)
-        reader, extra = await dial(b)
-        assert await is_closed(reader)
-        for _, writer in (*greeted, (reader, extra)):
+        (a, _), (b, inbox) = await world.friends()
+        b.set_peers([a.local])
+        a.send(b.local, b"first")
+        assert await inbox.hold(1) == [b"first"]
+        idle = []
+        for number in range(4):
+            idle.append(await dial(b))
+            idle[-1][1].write(b"rcst\x01\x0e127.0.0.1:700%d" % number)
+            await eventually(lambda: b.counters.lost.get("too many connections", 0) == max(0, number - 1))  # noqa: B023
+            await asyncio.sleep(0.01)  # so that one was silent for longer than the other
+        assert await is_closed(idle[0][0]) and await is_closed(idle[1][0])
+        newcomer, _ = await world.member()
+        newcomer.send(b.local, b"from a newcomer")
+        await eventually(lambda: b"from a newcomer" in inbox.frames)
+        a.send(b.local, b"from a member")
+        await eventually(lambda: b"from a member" in inbox.frames)
+        for _, writer in idle:
             writer.close()
 
     limited(TcpLimits(max_incoming=2))(story)
@@ -305,3 +316,27 @@ def test_connections_to_strangers_make_room_for_others_and_those_to_members_stay
         assert await inbox.hold(1) == [b"still served"]
 
     limited(TcpLimits(max_outgoing=2))(story)
+
+
+def test_a_connection_of_a_non_member_that_stays_silent_is_closed() -> None:
+    async def story(world: World) -> None:
+        b, _ = await world.member()
+        reader, writer = await dial(b)
+        writer.write(HELLO)
+        assert await is_closed(reader)
+        writer.close()
+
+    limited(replace(FAST, idle_seconds=0.05))(story)
+
+
+def test_many_connections_that_claim_one_endpoint_are_few() -> None:
+    async def story(world: World) -> None:
+        b, _ = await world.member()
+        dialled = [await dial(b) for _ in range(20)]
+        for _, writer in dialled:
+            writer.write(HELLO)
+        await eventually(lambda: b.open_connections == 8)
+        for _, writer in dialled:
+            writer.close()
+
+    tell(TCP4, story)

@@ -73,7 +73,7 @@ def with_group(size: int, *, transport: str = "udp") -> Callable[[Callable[..., 
 
     def wrap(test: Callable[..., Awaitable[None]]) -> Callable[[], None]:
         async def body() -> None:
-            async with asyncio.timeout(120), AsyncExitStack() as stack:
+            async with asyncio.timeout(600), AsyncExitStack() as stack:
                 first = free_port()
                 groups = []
                 for number in range(size):

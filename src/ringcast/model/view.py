@@ -65,5 +65,9 @@ class View:
     def is_merge(self) -> bool:
         return bool(self.subgroups)
 
+    def joins(self, first: Address, second: Address) -> bool:
+        """A merge brought these two together: they came to this view with the cuts of different sides."""
+        return self.is_merge and not any(first in side and second in side for side in self.subgroups)
+
     def rank(self, member: Address) -> int:
         return self._index[member]

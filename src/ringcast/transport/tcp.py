@@ -120,6 +120,8 @@ class TcpTransport:
         self._links, self._listener, self._dialer, self._aside = {}, None, None, None
 
     def set_peers(self, peers: Sequence[Endpoint]) -> None:
+        if self._listener is not None:
+            self._listener.members = dict.fromkeys(peers)
         for link in self._links.values():
             link.is_kept = False
         for peer in peers:
@@ -217,8 +219,9 @@ class TcpTransport:
 
     def _close_idle(self) -> None:
         """Let go of connections to non-peers that were not used since the last sweep."""
-        if self._dialer is None:
+        if self._dialer is None or self._listener is None:
             return
+        self._listener.close_idle()
         for to, link in list(self._links.items()):
             if not link.is_kept and not link.was_used:
                 link.close()

@@ -1,7 +1,9 @@
 """The receiving half of a TCP transport: connections that others made to us.
 
 Nothing a stranger sends raises or allocates beyond the limits: one read buffer serves all connections, each keeps back
-less than one frame, and there are at most `max_incoming` of them. Who breaks the framing is disconnected and counted.
+less than one frame, and there are at most `max_incoming` of them beside those of members. One too many takes the place
+of the one that was silent for longest, and never a member's; so strangers keep nobody out. Who breaks the framing is
+disconnected and counted.
 """
 
 from __future__ import annotations
@@ -20,6 +22,7 @@ from ringcast.transport.protocol import Frame, Guard, OnFrames, Source
 from ringcast.transport.tcp_limits import MAX_FRAME, TcpLimits
 
 _ACCEPTS_PER_WAKE = 16
+PER_ENDPOINT = 8  # a member has two, and those that it has not ended yet
 _PAUSE_SECONDS = 0.5  # after the system refused an accept (no descriptors left), before the next try
 _KEEP_ALIVE = {socket.TCP_KEEPIDLE: 15, socket.TCP_KEEPINTVL: 5, socket.TCP_KEEPCNT: 3}
 
@@ -42,6 +45,7 @@ class Listener:
         self._socket = sock
         self._pause: asyncio.TimerHandle | None = None
         self.guard: Guard | None = None
+        self.members: dict[Endpoint, None] = {}
         loop.add_reader(sock, self._on_connection)
 
     def close(self) -> None:
@@ -63,16 +67,34 @@ class Listener:
             self._pause = self.loop.call_later(_PAUSE_SECONDS, self.loop.add_reader, self._socket, self._on_connection)
 
     def _admit(self, sock: socket.socket, peer: tuple[Any, ...]) -> None:
-        strangers = sum(connection.sender is None for connection in self.connections)
-        if len(self.connections) >= self.limits.max_incoming or strangers >= self.limits.max_strangers:
-            self.counters.lose(TOO_MANY_CONNECTIONS)
-            sock.close()
-            return
+        waiting = [connection for connection in self.connections if connection.sender is None]
+        if len(waiting) >= self.limits.max_strangers:
+            self._make_room(waiting)
+        others = [connection for connection in self.connections if not connection.is_members]
+        if len(others) >= self.limits.max_incoming:
+            self._make_room(others)
         sock.setblocking(False)
         sock.setsockopt(socket.SOL_SOCKET, socket.SO_KEEPALIVE, 1)
         for option, value in _KEEP_ALIVE.items():
             sock.setsockopt(socket.IPPROTO_TCP, option, value)
         self.connections[Incoming(sock, str(peer[0]), self)] = None
+
+    def _make_room(self, connections: list[Incoming]) -> None:
+        self.counters.lose(TOO_MANY_CONNECTIONS)
+        min(connections, key=lambda connection: connection.used_at).close()
+
+    def keep_to(self, connection: Incoming) -> None:
+        """It says who it is: of one endpoint a few connections at most, the silent ones go."""
+        same = [other for other in self.connections if other.sender == connection.sender]
+        if len(same) > PER_ENDPOINT:
+            self._make_room([other for other in same if other is not connection])
+
+    def close_idle(self) -> None:
+        """Connections of non-members on which nothing came for long."""
+        since = self.loop.time() - self.limits.idle_seconds
+        for connection in list(self.connections):
+            if connection.used_at < since and not connection.is_members:
+                connection.close()
 
 
 class Incoming:
@@ -80,11 +102,16 @@ class Incoming:
 
     def __init__(self, sock: socket.socket, host: str, listener: Listener) -> None:
         self.sender: Endpoint | None = None
+        self.used_at = listener.loop.time()
         self._host = host  # that it comes from
         self._socket, self._listener = sock, listener
         self._held = b""  # the beginning of a frame (or hello) whose end has not come
         self._deadline = listener.loop.call_later(listener.limits.hello_seconds, self._break)
         listener.loop.add_reader(sock, self._on_readable)
+
+    @property
+    def is_members(self) -> bool:
+        return self.sender is not None and self.sender in self._listener.members and self.sender.host == self._host
 
     @property
     def held_bytes(self) -> int:
@@ -102,6 +129,7 @@ class Incoming:
 
     def _on_readable(self) -> None:
         self._listener.counters.wakes += 1
+        self.used_at = self._listener.loop.time()
         frames = self._frames()
         self._listener.on_frames(frames)
         for _ in frames:  # What nobody took is dropped; left in the socket, it would wake us for ever.
@@ -148,6 +176,7 @@ class Incoming:
                 return []
             self.sender, start = hello
             self._deadline.cancel()
+            self._listener.keep_to(self)
         frames, used = split_frames(data[start:], MAX_FRAME)
         self._held = bytes(data[start + used :])
         return frames

@@ -17,7 +17,7 @@ class TcpLimits:
     reserve_bytes: int = 256 << 10  # beyond it, for `send` only: control passes a queue that is full of data
     read_bytes: int = 256 << 10  # taken from one connection in one read
     reads_per_wake: int = 8
-    max_incoming: int = 256  # connections from others
+    max_incoming: int = 256  # connections from others than members
     max_strangers: int = 64  # of these, without a hello yet
     max_outgoing: int = 256
     hello_seconds: float = 5.0  # a connection that has not said who it is by then is closed
@@ -25,7 +25,7 @@ class TcpLimits:
     stall_seconds: float = 1.0  # a full queue without progress for so long no longer holds the others back
     first_retry_seconds: float = 0.02
     last_retry_seconds: float = 2.0
-    idle_seconds: float = 60.0  # an outgoing connection to a non-peer, unused for so long, is closed
+    idle_seconds: float = 60.0  # a connection to or from a non-peer, unused for so long, is closed
 
     def __post_init__(self) -> None:
         for spec in fields(self):

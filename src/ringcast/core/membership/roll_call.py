@@ -254,12 +254,14 @@ class RollCall:
         Who was on another side of the merge that made our view would be told a cut that is not of its side: its own
         coordinator brings it the view, and then it answers the question that it has.
         """
-        if behind.id != self.id or sender not in self.awaited or self._known is None or not self._was_with_us(sender):
+        if (
+            behind.id != self.id
+            or sender not in self.awaited
+            or self._known is None
+            or self.base.joins(self.me, sender)
+        ):
             return []
         return [Say(sender, self._known), Say(sender, Ask(self.id, tuple(self.going), self.leaving, self.merge_id))]
-
-    def _was_with_us(self, member: Address) -> bool:
-        return not self.base.is_merge or any(member in side and self.me in side for side in self.base.subgroups)
 
     def on_refusal(self, now_ns: int, sender: Address, refusal: Refusal) -> Steps:
         if refusal.id != self.id or sender in self.going or sender not in self.base:

@@ -118,8 +118,11 @@ class MergeDetector:
         return self._sight(now_ns, peer, Sighting(view_id, coordinator))
 
     def _on_lag(self, peer: Address, lag: Lag) -> Decisions:
-        if lag is Lag.BRING_UP and self.acting == self.me:
-            return [BringUp(peer)]
+        if (
+            lag is Lag.BRING_UP
+        ):  # Who comes from another side is told by its own coordinator, with the cut of that side.
+            is_ours = self._view is not None and not self._view.joins(self.me, peer)
+            return [BringUp(peer)] if is_ours and self.acting == self.me else []
         return [SuspectDissenter(peer)] if lag is Lag.OVERDUE else []
 
     def on_sighted(self, now_ns: int, by: Address, sighted: Sighted) -> Decisions:

@@ -136,6 +136,16 @@ def test_a_member_that_stays_behind_is_given_our_view_and_after_the_limit_suspec
     assert hear(made, 4 * quarter + 1 * SECOND, B, "AB/4") == [SuspectDissenter(B)]
 
 
+def test_who_came_by_a_merge_is_given_the_merge_view_by_its_own_side_only() -> None:
+    made = detector(A, "AB/4")
+    made.on_view(0, View(ViewId(5, A), (A, B, C), subgroups=((A, B), (C,))))
+    for peer in (B, C):
+        hear(made, 0, peer, f"{peer.name}/4")
+    assert hear(made, 1 * SECOND, B, "B/4") == [BringUp(B)]
+    assert hear(made, 1 * SECOND, C, "C/4") == []
+    assert hear(made, 3 * SECOND, C, "C/4") == [SuspectDissenter(C)]
+
+
 def test_only_who_acts_gives_the_view_again() -> None:
     made = detector(B, "ABC/5")
     hear(made, 0, C, "ABC/4")
