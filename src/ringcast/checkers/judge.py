@@ -129,8 +129,9 @@ class _Part:
         for recording in recordings:
             recorded = Recorded(recording.member, recording.header.clock, recording.closed, recording.dropped)
             recorded.is_harness = is_harness(recording.member)
+            member = recording.member
             for index, event in enumerate(recording.judgeable()):
-                bench.on_event(recording.member, index, event)
+                bench.on_event(member, index, event)
                 recorded.events, recorded.last_ns = index + 1, event.t_ns
                 if event.kind is _VIEW:
                     _note_view(recorded, members, event)

@@ -278,9 +278,11 @@ class Driver:
         self._timer = None
         if self._is_broken:
             return
-        self._say_blocked(self.now_ns() - self._timer_ns)
+        now = self.now_ns()
+        if now - self._timer_ns > BLOCKED_NS:
+            self._say_blocked(now - self._timer_ns)
         try:
-            for effect in self.node.on_time(self.now_ns()):
+            for effect in self.node.on_time(now):
                 self._do[type(effect)](effect)
         except Exception as fault:
             self._fail(fault, "a deadline")
@@ -288,7 +290,7 @@ class Driver:
 
     def _say_blocked(self, late_ns: int) -> None:
         """The loop came to its timer late: somebody's code kept it from turning."""
-        if late_ns > BLOCKED_NS and self._lines.take(self.now_ns()):
+        if self._lines.take(self.now_ns()):
             _log.warning(
                 "%s: the event loop stood still for %.1f s: something in this process blocks it, and the group waits",
                 self.node.me,

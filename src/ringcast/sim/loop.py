@@ -30,7 +30,7 @@ class VirtualLoop(asyncio.AbstractEventLoop):
         self.local = LocalClock()
         self._clock = clock
         self._complain = complain
-        self._held: deque[asyncio.Handle] = deque()  # due while frozen
+        self._held: deque[tuple[Callable[..., None], Any]] = deque()  # due while frozen: how it runs, and what
         self._tasks: dict[asyncio.Task[Any], None] = {}
         self._is_frozen = False
         self._is_dead = False
@@ -62,6 +62,10 @@ class VirtualLoop(asyncio.AbstractEventLoop):
         self._clock.at(self._clock.now_ns, self._run, handle)
         return handle
 
+    def wake(self, callback: Callable[[], None]) -> None:
+        """As `call_soon` for the socket of this process, once per batch: it is never cancelled and has no context."""
+        self._clock.at(self._clock.now_ns, self._woken, callback)
+
     def call_soon_threadsafe(
         self, callback: Callable[[*Ts], object], *args: *Ts, context: Context | None = None
     ) -> asyncio.Handle:
@@ -91,12 +95,27 @@ class VirtualLoop(asyncio.AbstractEventLoop):
         if self._is_dead or handle._cancelled:
             return
         if self._is_frozen:
-            self._held.append(handle)
+            self._held.append((self._run, handle))
             return
         outer = _get_running_loop()
         _set_running_loop(self)
         try:
             handle._run()
+        finally:
+            _set_running_loop(outer)
+
+    def _woken(self, callback: Callable[[], None]) -> None:
+        if self._is_dead:
+            return
+        if self._is_frozen:
+            self._held.append((self._woken, callback))
+            return
+        outer = _get_running_loop()
+        _set_running_loop(self)
+        try:
+            callback()
+        except Exception as error:
+            self._complain({"message": "what arrived could not be dealt with", "exception": error})
         finally:
             _set_running_loop(outer)
 
@@ -109,8 +128,8 @@ class VirtualLoop(asyncio.AbstractEventLoop):
         """What was due meanwhile happens now, in its order."""
         self._is_frozen = False
         held, self._held = self._held, deque()
-        for handle in held:
-            self._clock.at(self._clock.now_ns, self._run, handle)
+        for run, what in held:
+            self._clock.at(self._clock.now_ns, run, what)
 
     def die(self) -> None:
         """Nothing happens here any more: no callback, no `finally`."""

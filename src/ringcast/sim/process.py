@@ -96,6 +96,7 @@ class Process:
         self.clock_rate = 0  # parts per million that its clock gains or loses
         self.is_over = False
         self.loop = VirtualLoop(world.clock, self._complain)  # type: ignore[abstract]  # without sockets on purpose
+        self.now_ns = self.loop.now_ns
         self._world = world
         self._fixed = fixed
         self._mine: list[MemoryRecorder] = []
@@ -105,7 +106,7 @@ class Process:
             name,
             config.frame_bytes,
             config.receive_buffer_bytes,
-            _nothing,
+            self.loop.wake,
             multicasts=world.multicasts,
         )
         self.transport = transport
@@ -157,9 +158,6 @@ class Process:
         self._world.complain(self.name, context.get("exception"), str(context.get("message")))
 
     # ---- what a Host gives
-
-    def now_ns(self) -> int:
-        return self.loop.now_ns()
 
     def incarnation(self) -> int:
         return self._world.next_incarnation(self.name)
@@ -293,10 +291,6 @@ class _TrueTime(MemoryRecorder):
 
     def close(self, t_ns: int, how: str = "ended") -> None:
         super().close(self._clock.now_ns, how)
-
-
-def _nothing() -> None:
-    pass
 
 
 class _FunctionApp:

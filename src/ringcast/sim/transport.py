@@ -11,7 +11,7 @@ from functools import lru_cache
 
 from ringcast.errors import TransportError
 from ringcast.sim.network import Network
-from ringcast.transport import Counters, Endpoint, Inbox, OnFrames, OnWritable
+from ringcast.transport import Counters, Endpoint, Frame, OnFrames, OnWritable
 
 PREFIX = "mem:"
 CLOSED = "the process has ended"
@@ -30,7 +30,7 @@ def name_at(endpoint: Endpoint) -> str:
 
 
 class SimulatedTransport:
-    """A Transport (see `ringcast.transport`). `after` is called after every batch that the driver was given."""
+    """A Transport (see `ringcast.transport`). `wake` plans a call for the next turn of the process's loop."""
 
     def __init__(
         self,
@@ -38,7 +38,7 @@ class SimulatedTransport:
         name: str,
         max_frame: int,
         buffer_bytes: int,
-        after: Callable[[], None],
+        wake: Callable[[Callable[[], None]], None],
         *,
         multicasts: bool = False,
     ) -> None:
@@ -51,7 +51,10 @@ class SimulatedTransport:
         self.overflows = 0
         self._network = network
         self._name = name
-        self._inbox = Inbox(buffer_bytes, self.counters, after)
+        self._wake = wake
+        self._on_frames: OnFrames = _nobody
+        self._frames: list[bytes] = []  # came, and wait for the next turn
+        self._held_bytes = 0
         self._blocked: dict[Endpoint, None] = {}
         self._is_open = False
 
@@ -59,28 +62,30 @@ class SimulatedTransport:
         if self._is_open:
             raise TransportError(f"{self.local} is open already")
         self._is_open = True
-        self._inbox.open(on_frames)
+        self._on_frames = on_frames
         self._network.attach(self._name, self._arrive)
 
     def close(self) -> None:
         if self._is_open:
             self._is_open = False
-            self._inbox.clear()
+            self._frames, self._held_bytes = [], 0
             self._network.detach(self._name)
 
     def send(self, to: Endpoint, frame: bytes) -> bool:
-        return self.cast((to,), (frame,)) == 1
+        assert len(frame) <= self.max_frame, (len(frame), self.max_frame)
+        counters = self.counters
+        if not self._is_open or to in self._blocked:
+            counters.lose(CUT)
+        else:
+            counters.frames_out += 1
+            counters.bytes_out += len(frame)
+            self._network.transmit(self._name, name_at(to), frame)
+        return True
 
     def cast(self, to: Sequence[Endpoint], frames: Sequence[bytes]) -> int:
-        assert max(map(len, frames)) <= self.max_frame, (max(map(len, frames)), self.max_frame)
         for endpoint in to:
-            if not self._is_open or endpoint in self._blocked:
-                self.counters.lose(CUT, len(frames))
-                continue
             for frame in frames:
-                self.counters.frames_out += 1
-                self.counters.bytes_out += len(frame)
-                self._network.transmit(self._name, name_at(endpoint), frame)
+                self.send(endpoint, frame)
         return len(frames)
 
     def send_aside(self, to: Endpoint, frame: bytes) -> bool:
@@ -98,18 +103,35 @@ class SimulatedTransport:
     # ---- what arrives
 
     def _arrive(self, frame: bytes, is_damaged: bool) -> None:
+        frames = self._frames
         if not self._is_open:
             self.counters.lose(CLOSED)
         elif is_damaged:
-            self._network.packet_of(
-                frame
-            )  # the decoder must stand anything; then a checksum catches it (decision 0054)
+            self._network.packet_of(frame)  # the decoder must stand anything; then a checksum catches it
             self.counters.lose(DAMAGED)
-        elif not self._inbox.has_room(frame):
+        elif not frames:
+            frames.append(frame)  # one always fits
+            self._held_bytes = len(frame)
+            self._wake(self._empty)
+        elif self._held_bytes + len(frame) > self.receive_buffer:
             self.overflows += 1
             self.counters.lose(OVERFLOW)
         else:
-            self._inbox.put(frame)
+            frames.append(frame)
+            self._held_bytes += len(frame)
+
+    def _empty(self) -> None:
+        frames, counters = self._frames, self.counters
+        if frames:  # not closed in between
+            counters.wakes += 1
+            counters.frames_in += len(frames)
+            counters.bytes_in += self._held_bytes
+            self._frames, self._held_bytes = [], 0
+            self._on_frames(frames)
+
+
+def _nobody(frames: Iterable[Frame]) -> None:
+    """Before `open`."""
 
 
 class WorldDiscovery:
