@@ -32,6 +32,7 @@ from ringcast.order import Order
 from ringcast.runtime import (
     GetState,
     HostPort,
+    KeySource,
     MergeState,
     Partition,
     RecordTo,
@@ -371,6 +372,10 @@ class Group:
     def metrics(self) -> str:
         return self._thread.call(lambda: self._on_loop(self._group.metrics))
 
+    def reload_keys(self, key: KeySource | None = None) -> list[str]:
+        """Read the key file again, or use another `key` from now on; the names of the keys, the primary one first."""
+        return self._thread.call(lambda: self._on_loop(lambda: self._group.reload_keys(key)))
+
     @staticmethod
     async def _on_loop(ask: Callable[[], T]) -> T:
         return ask()
@@ -425,6 +430,7 @@ def join(
     partition: Partition = "all",
     primary_mark: str | Path | None = None,
     quorum: int = 0,
+    key: KeySource | None = None,
     unencrypted: bool = False,
     leave_on_sigterm: bool = True,
     metrics: HostPort | None = None,
@@ -454,6 +460,7 @@ def join(
         partition=partition,
         primary_mark=primary_mark,
         quorum=quorum,
+        key=key,
         unencrypted=unencrypted,
         leave_on_sigterm=leave_on_sigterm,
         metrics=metrics,

@@ -1,6 +1,6 @@
 """The layering of the house: which room may import which, and which room may use which library.
 
-    model <- window, order <- core <- wire <- runtime <- sim <- testing;  transport knows bytes;
+    model <- window, order <- core <- wire <- runtime <- sim <- testing;  transport knows bytes, security keys;
     trace <- checkers, pipeline, page
 
 Imports point down only; runtime never imports sim; outsiders import a room, never its modules; the organs of core
@@ -25,12 +25,13 @@ MAY_IMPORT: dict[str, tuple[str, ...]] = {
     "core": ("model", "window", "order"),
     "wire": ("model", "core"),
     "transport": (),
+    "security": (),
     "native": (),
     "trace": ("model",),
     "checkers": ("model", "trace"),
     "bus": ("model", "order", "native", "trace"),
-    "runtime": ("model", "window", "order", "core", "wire", "transport", "native", "trace"),
-    "sim": ("model", "window", "order", "core", "wire", "transport", "trace", "checkers", "runtime"),
+    "runtime": ("model", "window", "order", "core", "wire", "transport", "security", "native", "trace"),
+    "sim": ("model", "window", "order", "core", "wire", "transport", "security", "trace", "checkers", "runtime"),
     "lab": ("model", "order", "runtime", "bus", "transport", "trace"),
 }
 MAY_IMPORT["testing"] = ("model", "trace", "checkers", "runtime", "sim")
@@ -58,6 +59,7 @@ LIBRARY_ROOMS: dict[str, tuple[str, ...]] = {
         *("page", "lab", "bench", "cli", "blocks", "pipeline"),
     ),
     "click": ("cli",),
+    "cryptography": ("security",),
     "rich": ("cli", "bench"),
     "pyspark": ("pipeline",),
     "pandas": ("pipeline",),

@@ -6,11 +6,13 @@ A world runs its story on one event loop and fails if anything was raised in tha
 from __future__ import annotations
 
 import asyncio
+import os
 import socket
 from collections.abc import Awaitable, Callable, Iterable
 from dataclasses import dataclass, field
 from typing import Any
 
+from ringcast.security import Key, Keyring, Seal
 from ringcast.transport import (
     WITHIN_PATH,
     Endpoint,
@@ -20,6 +22,7 @@ from ringcast.transport import (
     TcpTransport,
     Transport,
     UdpTransport,
+    sealed_transport,
 )
 
 LONG = 30.0
@@ -148,7 +151,16 @@ TCP4 = Kind("tcp4", _tcp("127.0.0.1"), slows_senders=True)
 TCP6 = Kind("tcp6", _tcp("::1"), loopback="::1", slows_senders=True)
 MEMORY = Kind("memory", _memory, loopback="mem", slows_senders=True)
 
-KINDS = (UDP4, UDP4_WITHIN_PATH, UDP6, UDP6_WITHIN_PATH, TCP4, TCP6, MEMORY)
+
+def _sealed(kind: Kind) -> Callable[[World, Endpoint | None], Transport]:
+    keyring = Keyring((Key(b"k" * 32),))
+    return lambda world, at: sealed_transport(kind.make(world, at), Seal("g", keyring, os.urandom))
+
+
+SEALED_UDP = Kind("sealed-udp4-within-path", _sealed(UDP4_WITHIN_PATH))
+SEALED_TCP = Kind("sealed-tcp4", _sealed(TCP4), slows_senders=True)
+
+KINDS = (UDP4, UDP4_WITHIN_PATH, UDP6, UDP6_WITHIN_PATH, TCP4, TCP6, MEMORY, SEALED_UDP, SEALED_TCP)
 
 
 def free_port(kind: socket.SocketKind = socket.SOCK_STREAM) -> int:

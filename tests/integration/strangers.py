@@ -68,7 +68,9 @@ class Stranger:
         self.socket.close()
 
 
-def with_group(size: int, *, transport: str = "udp") -> Callable[[Callable[..., Awaitable[None]]], Callable[[], None]]:
+def with_group(
+    size: int, *, transport: str = "udp", key: bytes | None = None
+) -> Callable[[Callable[..., Awaitable[None]]], Callable[[], None]]:
     """Run the test with that many members on loopback; the limit only turns a hang into a failure."""
 
     def wrap(test: Callable[..., Awaitable[None]]) -> Callable[[], None]:
@@ -82,6 +84,7 @@ def with_group(size: int, *, transport: str = "udp") -> Callable[[Callable[..., 
                         "transport": transport,
                         "seeds": [f"127.0.0.1:{first}"],
                         "inspect": False,
+                        "key": key,
                     }
                     joining = ringcast.join(GROUP, name=f"m{number}", bind=bind, leave_on_sigterm=False, **options)
                     groups.append(await stack.enter_async_context(joining))

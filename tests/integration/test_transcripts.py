@@ -185,11 +185,13 @@ def test_how_do_i_run_it_on_two_machines(tmp_path: Path) -> None:
 
     async def story() -> None:
         await transcript.run("ringcast node chat --name alice --bind 10.77.0.1:7001 --profile lan")
+        transcript.names = {"chat.key": str(tmp_path / "chat.key")}
+        await transcript.run("ringcast key new -o chat.key")
+        transcript.told("$ scp -p chat.key 10.77.0.2:", "")
         async with Network() as network:
-            alice = await Shell.open(network, "alice", "--bind 10.77.0.1:7001 --profile lan --unencrypted")
-            bob = await Shell.open(
-                network, "bob", "--bind 10.77.0.2:7001 --seed 10.77.0.1:7001 --profile lan --unencrypted"
-            )
+            key = f"--profile lan --key-file {tmp_path / 'chat.key'}"
+            alice = await Shell.open(network, "alice", f"--bind 10.77.0.1:7001 {key}")
+            bob = await Shell.open(network, "bob", f"--bind 10.77.0.2:7001 --seed 10.77.0.1:7001 {key}")
             for shell in (alice, bob):
                 await shell.until("alice, bob")
             await alice.say("hello from the first machine")
@@ -200,8 +202,8 @@ def test_how_do_i_run_it_on_two_machines(tmp_path: Path) -> None:
             await bob.end()
             await alice.until("-- view 3: alice")
             await alice.end()
-            transcript.told(f"$ {alice.line}   # on the first machine", alice.said)
-            transcript.told(f"$ {bob.line}   # on the second", bob.said)
+            transcript.told(f"$ {transcript.named(alice.line)}   # on the first machine", alice.said)
+            transcript.told(f"$ {transcript.named(bob.line)}   # on the second", bob.said)
 
     asyncio.run(story())
     transcript.compare()

@@ -22,6 +22,7 @@ _VOLATILE = [
     (re.compile(r"\|\d+"), "|N"),
     (re.compile(r"#[0-9a-z]{2,}"), ""),
     (re.compile(r"-- view \d+"), "-- view N"),
+    (re.compile(r"^[0-9a-f]{8}(?=  primary)", re.M), "NNNNNNNN"),  # the name of a key
     (re.compile(r"up to \d+ of \d+"), "up to N of N"),
     (re.compile(r"\d+ packets"), "N packets"),
     (re.compile(r"^\d+ messages of", re.M), "N messages of"),
@@ -67,10 +68,14 @@ class Transcript:
 
     def told(self, head: str, text: str) -> None:
         """Something that was said, in this run's own words."""
-        for name, value in self.names.items():
-            text = text.replace(value, name)
+        text = self.named(text)
         text = _MEMBERS_HERE.sub(lambda found: found[1] + ", ".join(sorted(found[2].split(", "))), text)
         self._parts.append(f"\n{head}\n{settled(text)}")
+
+    def named(self, text: str) -> str:
+        for name, value in self.names.items():
+            text = text.replace(value, name)
+        return text
 
     def _real(self, word: str) -> str:
         for name, value in self.names.items():

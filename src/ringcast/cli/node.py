@@ -6,6 +6,7 @@ import asyncio
 import contextlib
 import json
 import os
+import signal
 import stat
 import sys
 from collections.abc import AsyncIterator
@@ -16,7 +17,7 @@ import click
 
 from ringcast.cli.discovering import discovery_of
 from ringcast.cli.output import json_option, printable, say_progress
-from ringcast.errors import GroupClosed, NotPrimary, UsageError
+from ringcast.errors import GroupClosed, NotPrimary, RingcastError, UsageError
 from ringcast.model import GroupEvent, Message, Rejoin, StatesApart, Undelivered
 from ringcast.runtime import Group, join
 
@@ -51,7 +52,14 @@ PATIENCE_SECONDS = 3.0
 @click.option(
     "--expect", default=0, type=click.IntRange(0), help="Wait for this many members before founding the group."
 )
-@click.option("--unencrypted", is_flag=True, help="Allow --bind beyond loopback: on a network you trust.")
+@click.option(
+    "--key-file",
+    "key",
+    type=click.Path(path_type=Path, dir_okay=False),
+    default=None,
+    help="The key that all members share (ringcast key new); default: $RINGCAST_KEY_FILE. SIGHUP reads it again.",
+)
+@click.option("--unencrypted", is_flag=True, help="Allow --bind beyond loopback without a key: on a network you trust.")
 @click.option("--observer", is_flag=True, help="Be in the view, but never coordinate.")
 @click.option(
     "--partition",
@@ -95,8 +103,9 @@ def command(
 
     \b
     On two machines, 10.0.0.1 and 10.0.0.2 (UDP port 7001 open between them):
-      ringcast node chat --name alice --bind 10.0.0.1:7001 --profile lan --unencrypted
-      ringcast node chat --name bob --bind 10.0.0.2:7001 --seed 10.0.0.1:7001 --profile lan --unencrypted
+      ringcast key new -o chat.key && scp -p chat.key 10.0.0.2:
+      ringcast node chat --name alice --bind 10.0.0.1:7001 --profile lan --key-file chat.key
+      ringcast node chat --name bob --bind 10.0.0.2:7001 --seed 10.0.0.1:7001 --profile lan --key-file chat.key
 
     It leaves in good order when its input ends, on Ctrl-C and on SIGTERM. Without an input of its own (a service, a
     container) use --stay. With --json each event is one JSON line.
@@ -116,11 +125,22 @@ async def _be_a_member(group_name: str, as_json: bool, stay: bool, **place: Any)
             name, here = group.me.name, group.me.endpoint
             say_progress(f"{name} is in group {group_name}, at {here}; ask me with: ringcast explain {name}")
             printing = asyncio.create_task(_print(group, as_json))
+            asyncio.get_running_loop().add_signal_handler(signal.SIGHUP, _reload_keys, group)
             await _send_lines(group)
             await group.flush()
             if stay:
                 await printing
             printing.cancel()
+
+
+def _reload_keys(group: Group) -> None:
+    try:
+        primary, *accepted = group.reload_keys()
+    except RingcastError as error:
+        say_progress(f"the keys stay as they were: {error}")
+        return
+    also = f", opens what {', '.join(accepted)} sealed too" if accepted else ""
+    say_progress(f"{group.me.name} seals with key {primary}{also}")
 
 
 async def _say_if_it_takes_long(group_name: str, seeds: tuple[str, ...]) -> None:

@@ -11,6 +11,7 @@ COMMANDS: dict[str, tuple[str, str]] = _present(
     {
         "demo": ("ringcast.cli.demo", "A tour: a group of real processes, told in words and judged."),
         "node": ("ringcast.cli.node", "Be a member of a group from the shell."),
+        "key": ("ringcast.cli.key", "Make and change the key that a group's members share."),
         "simulate": ("ringcast.cli.simulate", "Run simulated groups under faults and judge them."),
         "check": ("ringcast.cli.check", "Judge recordings: did every guarantee hold?"),
         "page": ("ringcast.cli.page", "Look at a group in a browser: real, simulated or recorded."),

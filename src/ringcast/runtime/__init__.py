@@ -25,6 +25,7 @@ from ringcast.runtime.state_loading import SetState
 from ringcast.runtime.status import Status
 from ringcast.runtime.watching import as_event
 from ringcast.runtime.words import Waiting, short, what_is_unread
+from ringcast.security import KeySource
 from ringcast.transport import Transport
 
 __all__ = [
@@ -40,6 +41,7 @@ __all__ = [
     "Host",
     "HostPort",
     "Joining",
+    "KeySource",
     "MarkStore",
     "MergeState",
     "MulticastDiscovery",

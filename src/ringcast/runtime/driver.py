@@ -57,6 +57,7 @@ from ringcast.runtime.drops import Drops
 from ringcast.runtime.event_log import EventLog
 from ringcast.runtime.forks import ends_with_fork
 from ringcast.runtime.heartbeats import Audience, Heartbeats, Receiver
+from ringcast.runtime.keys import GroupKeys
 from ringcast.runtime.mark_file import MarkStore
 from ringcast.runtime.origins import Origins
 from ringcast.runtime.spool import Spool
@@ -120,6 +121,7 @@ class Driver:
         self._watchers: list[Callable[[Event], None]] = []
         self._heartbeats = heartbeats
         self.origins: Origins | None = None  # where frames may come from, on a transport that does not know it
+        self.keys: GroupKeys | None = None  # what the transport is sealed with
         self.marks: MarkStore | None = None  # where the mark of primary views is kept
         self.on_unkept: Callable[[RingcastError], None] = _ignore
         self._frames: list[bytes] = []  # multicasts of the batch in progress
@@ -174,6 +176,11 @@ class Driver:
         self._closed = self._is_broken = True
         self._recorder, self._heartbeats = None, None
         self._record_alone = self._record = _ignore
+
+    def hold_keys(self, keys: GroupKeys) -> None:
+        """From now on this incarnation's frames are sealed; what cannot be opened is told to it."""
+        self.keys = keys
+        keys.speak_for(self.node.me.incarnation, self._unopened)
 
     def begin(self) -> None:
         """The transport is open: the node may speak."""
@@ -421,6 +428,11 @@ class Driver:
 
     def _drop(self, effect: Drop) -> None:
         self.drops.add(effect.reason, effect.count)
+
+    def _unopened(self, reason: str, count: int) -> None:
+        """Frames that are not sealed as they should be: told to whoever reads the log or the recording."""
+        self._event(Event(Kind.DROP, self.now_ns(), count=count, detail={"reason": reason}))
+        self._warn(Warn(f"frames dropped: {reason}"))
 
     def _warn(self, effect: Warn) -> None:
         if not self._is_warned(effect.words) and self._lines.take(self.now_ns()):

@@ -1,7 +1,8 @@
-"""Whether a member's place can be reached from other machines, which has to be asked for.
+"""Whether a member's place can be reached from other machines, which needs a key or has to be asked for.
 
-Frames are neither encrypted nor authenticated. On loopback that concerns nobody else; anywhere else whoever reaches the
-port can read and forge them, so nobody gets there by a default or by accident. Not a firewall: it looks once, at join.
+Without a key frames are neither encrypted nor authenticated. On loopback that concerns nobody else; anywhere else
+whoever reaches the port can read and forge them, so nobody gets there by a default or by accident. Not a firewall: it
+looks once, at join.
 """
 
 from __future__ import annotations
@@ -12,15 +13,16 @@ from ringcast.errors import ConfigError
 from ringcast.transport import split_host_port
 
 
-def check_exposure(bind: str, unencrypted: bool) -> None:
-    """ConfigError if this place is not on loopback and that was not asked for."""
-    if unencrypted or bind.startswith("mem:"):
+def check_exposure(bind: str, *, is_sealed: bool, unencrypted: bool) -> None:
+    """ConfigError if this place is not on loopback, has no key, and that was not asked for."""
+    if is_sealed or unencrypted or bind.startswith("mem:"):
         return
     host, _ = split_host_port(bind)
     if not _is_loopback(host):
         raise ConfigError(
-            f"{bind} is not on loopback, and nothing is encrypted: who reaches the port can read and forge messages; "
-            "on a network you trust, ask for it with unencrypted=True (--unencrypted)"
+            f"{bind} is not on loopback and there is no key: make one with `ringcast key new -o FILE`, copy it to "
+            "every machine and give it as key= (--key-file, RINGCAST_KEY_FILE); on a network you trust, "
+            "unencrypted=True (--unencrypted) goes without"
         )
 
 

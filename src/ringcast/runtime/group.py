@@ -21,6 +21,7 @@ from ringcast.order import Order
 from ringcast.runtime.arguments import To, check_order, check_when_full, listed, recipients
 from ringcast.runtime.driver import Driver
 from ringcast.runtime.inspection import Inspection, socket_path
+from ringcast.runtime.keys import without_keys
 from ringcast.runtime.loop_guard import LoopGuard
 from ringcast.runtime.metrics import exposition
 from ringcast.runtime.ordered import BARRIER_SECONDS, Ordered
@@ -36,6 +37,7 @@ from ringcast.runtime.status import Status, explain, is_ready, status_of
 from ringcast.runtime.waiting import Limit, Waits
 from ringcast.runtime.watching import Watch, as_row, present
 from ringcast.runtime.words import Waiting, short, why_not_left, why_not_ready
+from ringcast.security import KeySource
 
 T = TypeVar("T")
 
@@ -366,6 +368,15 @@ class Group:
     def metrics(self) -> str:
         """The same for Prometheus, in its text format; needs `ringcast[metrics]`. For an HTTP server of your own."""
         return exposition(self.status())
+
+    def reload_keys(self, key: KeySource | None = None) -> list[str]:
+        """Read the key file again, or use another `key` from now on; the names of the keys, the primary one first.
+
+        If it cannot be read the old keys stay in use, and ConfigError says why. Nothing is interrupted.
+        """
+        if self._driver.keys is None:
+            raise without_keys()
+        return [held.name for held in self._driver.keys.reload(key).keys]
 
     async def inspect(self) -> None:
         """Let `ringcast status`, `explain` and `top` ask this member, on a Unix socket of this user."""

@@ -29,6 +29,7 @@ from ringcast.runtime.fixed import within_transport
 from ringcast.runtime.group import Group
 from ringcast.runtime.heartbeats import Heartbeats
 from ringcast.runtime.host import Host, RealHost
+from ringcast.runtime.keys import GroupKeys, chosen_key
 from ringcast.runtime.mark_file import MarkStore
 from ringcast.runtime.operations import answer_over_http, answering_place
 from ringcast.runtime.origins import Origins
@@ -38,6 +39,7 @@ from ringcast.runtime.sigterm import SigtermLeaves
 from ringcast.runtime.state_giving import GetState
 from ringcast.runtime.state_loading import SetState
 from ringcast.runtime.words import why_not_joined
+from ringcast.security import KeySource
 from ringcast.trace import RecordingOptions, recording_options
 from ringcast.transport import Datagrams, Guarded, TcpTransport, Transport, UdpTransport
 from ringcast.wire import Codec, decode_control, encode_control
@@ -75,6 +77,7 @@ class Place:
     entry: Entry = field(default_factory=Entry)
     searching: asyncio.Task[None] | None = field(default=None)
     origins: Origins | None = None
+    keys: GroupKeys | None = None  # `transport` is sealed with them
 
 
 class Joining:
@@ -131,6 +134,7 @@ def join(
     partition: Partition = "all",
     primary_mark: str | Path | None = None,
     quorum: int = 0,
+    key: KeySource | None = None,
     unencrypted: bool = False,
     leave_on_sigterm: bool = True,
     metrics: arguments.HostPort | None = None,
@@ -139,8 +143,10 @@ def join(
 
     `seeds` are places where members may be: one or several, each as "host:port" or ("host", port); or give a
     `discovery`. A name that cannot be looked up yet is tried again until the limit. `bind` is this member's own place,
-    loopback by default, and `advertise` what others should use instead; beyond loopback `unencrypted=True` must be
-    said, because frames are neither encrypted nor authenticated. `expect` waits for that many before founding a group.
+    loopback by default, and `advertise` what others should use instead. `key` is the file of the key that all members
+    share (`ringcast key new`), or its contents as bytes; without it RINGCAST_KEY_FILE names the file. Beyond loopback a
+    key is needed, or `unencrypted=True` has to be said: frames are then neither encrypted nor authenticated.
+    `expect` waits for that many before founding a group.
     `config` is a profile's name (local, lan, wan, test) or a Config. `record` is a directory for the
     recording, or `record(directory, run=…)`.
     `timeout` bounds the whole join in seconds, the loading of the state included; None waits without limit.
@@ -180,13 +186,16 @@ def join(
     arguments.check_expect(expect)
     settings, static, own = arguments.config_of(config), StaticDiscovery(seeds), arguments.place_of(bind, "bind")
     shown = None if advertise is None else arguments.place_of(advertise, "advertise")
+    source = chosen_key(key, unencrypted)
     if isinstance(transport, str):
-        check_exposure(own, unencrypted)
+        check_exposure(own, is_sealed=source is not None, unencrypted=unencrypted)
+    keys = None if source is None else GroupKeys(group, source)
+    carrier = make_transport(transport, own, shown, settings) if isinstance(transport, str) else transport
     return Joining(
         Place(
             group,
             name,
-            make_transport(transport, own, shown, settings) if isinstance(transport, str) else transport,
+            carrier if keys is None else keys.over(carrier),
             discovery or static,
             settings,
             expect,
@@ -203,6 +212,7 @@ def join(
             quorum,
             leave_on_sigterm=leave_on_sigterm,
             metrics=None if metrics is None else answering_place(metrics),
+            keys=keys,
         )
     )
 
@@ -308,6 +318,8 @@ def make_driver(place: Place, expect: int) -> Driver:
     driver = Driver(node, Codec(place.group, me), place.transport, recorder, heartbeats, host.now_ns)
     driver.marks = place.marks
     driver.contains_faults = host.contains_faults
+    if place.keys is not None:
+        driver.hold_keys(place.keys)
     if place.origins is not None:
         place.origins.set_me(me)
         driver.origins = place.origins
@@ -328,7 +340,7 @@ def _watch_origins(place: Place) -> Origins | None:
         lambda frame: loop.call_soon(place.entry.on_frames, [frame]),
         transport.counters.lose,
     )
-    transport.guard = origins.admits
+    transport.guard = origins.guard
     return origins
 
 

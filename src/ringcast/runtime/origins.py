@@ -104,6 +104,9 @@ class Origins:
 
     # ---- every frame
 
+    def guard(self, source: Source, frame: Frame, reply_to: Source) -> Frame | None:
+        return frame if self.admits(source, frame, reply_to) else None
+
     def admits(self, source: Source, frame: Frame, reply_to: Source) -> bool:
         """May this frame be decoded?"""
         claimed = claimed_endpoint(frame)

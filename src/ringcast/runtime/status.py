@@ -12,6 +12,7 @@ from ringcast.model import Address
 from ringcast.runtime.absences import absences, merge_in_words, strangers, suspicions
 from ringcast.runtime.chronicle import Happened
 from ringcast.runtime.driver import Driver
+from ringcast.runtime.keys import KeyMarks
 from ringcast.runtime.words import (
     Waiting,
     heard_seconds,
@@ -21,6 +22,7 @@ from ringcast.runtime.words import (
     why_aside,
     why_not_ready,
 )
+from ringcast.security import REASONS
 
 _RUNS = {"view": "a view change", "merge": "a merge led by this member", "merge-request": "a merge led by another"}
 
@@ -125,6 +127,7 @@ class Status(TypedDict):
     retransmitted: int
     happened: Happened  # since this incarnation began
     transport: TransportMarks
+    keys: KeyMarks | None  # None: frames travel in clear
 
 
 def status_of(group: str, driver: Driver, waiting: list[Waiting]) -> Status:
@@ -160,6 +163,7 @@ def status_of(group: str, driver: Driver, waiting: list[Waiting]) -> Status:
         "retransmitted": node.group.repaired if has else 0,
         "happened": chronicle.happened.copy(),
         "transport": cast(TransportMarks, driver.transport.counters.as_dict()),
+        "keys": None if driver.keys is None else driver.keys.status(),
     }
 
 
@@ -189,6 +193,7 @@ def explain(group: str, driver: Driver, waiting: list[Waiting]) -> str:
     parts += [str(absence) for absence in absences(driver)]
     if driver.chronicle.reunion is not None:
         parts.append(merge_in_words(driver.chronicle.reunion, driver.now_ns()))
+    parts += _unopened(driver)
     stranger = strangers(driver)
     return "\n".join(parts if stranger is None else [*parts, stranger])
 
@@ -200,6 +205,12 @@ def _place(group: str, driver: Driver) -> str:
     names = ", ".join(member.name for member in node.view.members)
     since = (driver.now_ns() - driver.chronicle.since_ns) / 1e9
     return f"{node.me} at {node.me.endpoint} is in group {group}, view {node.view.id} for {since:.1f} s: {names}"
+
+
+def _unopened(driver: Driver) -> list[str]:
+    """What came and was not sealed as it should be."""
+    lost = driver.transport.counters.lost
+    return [f"{lost[why]} frames were dropped: {why}" for why in REASONS if why in lost]
 
 
 def _narrowed(driver: Driver) -> list[str]:

@@ -6,6 +6,7 @@ from ringcast.transport.inbox import Inbox
 from ringcast.transport.memory import MemoryHub, MemoryTransport
 from ringcast.transport.multicast import MulticastGroup, group_socket, prepare_sender
 from ringcast.transport.protocol import Frame, Guard, Guarded, OnFrames, OnWritable, Source, Transport
+from ringcast.transport.sealed import SealedTransport, sealed_transport
 from ringcast.transport.tcp import TcpTransport
 from ringcast.transport.tcp_limits import TcpLimits
 from ringcast.transport.udp import ON_ONE_HOST, WITHIN_PATH, Datagrams, UdpTransport
@@ -25,6 +26,7 @@ __all__ = [
     "MulticastGroup",
     "OnFrames",
     "OnWritable",
+    "SealedTransport",
     "Source",
     "TcpLimits",
     "TcpTransport",
@@ -34,5 +36,6 @@ __all__ = [
     "prepare_sender",
     "reason",
     "resolve",
+    "sealed_transport",
     "split_host_port",
 ]

@@ -72,9 +72,9 @@ class DatagramReader:
                 size, source = read(buffer)
                 counters.frames_in += 1
                 counters.bytes_in += size
-                frame = buffer[:size]
                 at = source[:2]
-                if guard(at, frame, at):
+                frame = guard(at, buffer[:size], at)
+                if frame is not None:
                     yield frame
         except OSError as error:
             self._note(error)
@@ -95,8 +95,9 @@ class DatagramReader:
                     yield from datagrams
                     continue
                 at = source[:2]
-                for frame in datagrams:
-                    if self.guard(at, frame, at):
+                for datagram in datagrams:
+                    frame = self.guard(at, datagram, at)
+                    if frame is not None:
                         yield frame
         except OSError as error:
             self._note(error)

@@ -19,8 +19,9 @@ Frame = bytes | memoryview
 Source = tuple[str, int]
 """Where a frame came from, as the network says: a numeric host and a port."""
 
-Guard = Callable[[Source, Frame, Source], bool]
-"""Asked for each frame that comes: its source, the frame, where an answer to it goes. False: it is not handed on."""
+Guard = Callable[[Source, Frame, Source], Frame | None]
+"""Asked for each frame that comes: its source, the frame, where an answer to it goes. Gives what is handed on: the
+frame, or what it contains (valid until the next call); None: nothing."""
 
 OnFrames = Callable[[Iterable[Frame]], None]
 OnWritable = Callable[[], None]

@@ -181,16 +181,20 @@ class Incoming:
         self._held = bytes(data[start + used :])
         return frames
 
-    def _admitted(self, frames: list[memoryview]) -> list[memoryview]:
-        """All of them, unless the sender is cut off."""
+    def _admitted(self, frames: list[memoryview]) -> Iterator[Frame]:
+        """All of them, unless the sender is cut off or the guard refuses one."""
         listener = self._listener
         if self.sender in listener.cut.blocked:
             listener.counters.lose(CUT_IN, len(frames))
-            return []
+            return
         listener.counters.frames_in += len(frames)
         listener.counters.bytes_in += sum(map(len, frames))
         guard, sender = listener.guard, self.sender
         if guard is None or sender is None:
-            return frames
+            yield from frames
+            return
         source: Source = (self._host, sender.port)
-        return [frame for frame in frames if guard(source, frame, sender)]
+        for frame in frames:
+            admitted = guard(source, frame, sender)
+            if admitted is not None:
+                yield admitted

@@ -1,0 +1,25 @@
+"""Keys and sealed frames: who does not hold the group's key can neither read, forge nor replay. Knows no network.
+
+`cryptography` does all that is cryptographic; nothing here is a primitive of our own. It is imported when the first
+key is used, so a group on loopback without a key does not pay for it.
+"""
+
+from ringcast.security.key_file import KEY_FILE_VARIABLE, KeySource, read_keyring, write_keyring
+from ringcast.security.keyring import Key, Keyring, new_key
+from ringcast.security.replay import ReplayWindow
+from ringcast.security.seal import OVERHEAD, REASONS, Seal, is_sealed
+
+__all__ = [
+    "KEY_FILE_VARIABLE",
+    "OVERHEAD",
+    "REASONS",
+    "Key",
+    "KeySource",
+    "Keyring",
+    "ReplayWindow",
+    "Seal",
+    "is_sealed",
+    "new_key",
+    "read_keyring",
+    "write_keyring",
+]

@@ -1,0 +1,277 @@
+"""Seals and opens frames: AES-256-GCM, one call per frame, under a key of this process's session.
+
+    "RS" | version 1 | 0 | group 4 | key name 4 | salt 16 | incarnation 8 | epoch 4
+    number 4 | the frame, encrypted | tag 16
+
+Everything before the frame is authenticated with it (additional data). The first line is the *session*:
+its key is derived by HKDF from the shared key with the salt, which is random, and with the session's bytes and the
+group's whole name; so no two processes, incarnations or epochs share a key, whatever the clock says, and the number
+alone is the nonce. An epoch ends after `EPOCH_FRAMES`, with a new incarnation, and with a new primary key.
+
+A frame is taken once: of each session the numbers that came are remembered, and of each process the two latest epochs.
+Nothing is remembered of a frame that is not genuine. A child of fork seals nothing: it would repeat numbers.
+Not an identity: whoever holds the key can seal in anybody's name.
+"""
+
+from __future__ import annotations
+
+import itertools
+import struct
+import threading
+from collections import OrderedDict
+from collections.abc import Callable
+from typing import TYPE_CHECKING
+from zlib import crc32
+
+from ringcast.errors import ConfigError, UsageError
+from ringcast.security.keyring import Key, Keyring
+from ringcast.security.replay import ReplayWindow
+
+if TYPE_CHECKING:
+    from cryptography.hazmat.primitives.ciphers.aead import AESGCM
+
+Frame = bytes | memoryview
+
+MAGIC = b"RS"
+VERSION = 1
+SALT_BYTES = 16
+EPOCH_FRAMES = 1 << 24  # of full size, far below what GCM stands under one key
+MOST_SESSIONS = 1_024  # of others, remembered; those used last stay
+
+_BEGIN = struct.Struct("<2sBBI4s")
+_REST = struct.Struct("<QI")
+_NUMBER = struct.Struct("<I")
+_GROUP_AT, _KEY_AT, _SALT_AT = 4, 8, 12
+SESSION_BYTES = _BEGIN.size + SALT_BYTES + _REST.size
+HEAD_BYTES = SESSION_BYTES + _NUMBER.size
+TAG_BYTES = 16
+OVERHEAD = HEAD_BYTES + TAG_BYTES
+_NONCE_START = bytes(8)
+_LARGEST = 65_536
+
+NOT_SEALED = "not encrypted, and this member takes only what is"
+TRUNCATED = "cut off before the end of its seal"
+OTHER_VERSION = "sealed by another version"
+OTHER_GROUP = "sealed for another group"
+UNKNOWN_KEY = "sealed with a key that is not in this member's keyring"
+RETIRED_KEY = "sealed with a key that was retired"
+NOT_GENUINE = "changed on the way, or forged"
+REPLAYED = "seen before"
+TOO_OLD = "too old to tell whether it was seen before"
+
+REASONS = (
+    *(NOT_SEALED, TRUNCATED, OTHER_VERSION, OTHER_GROUP, UNKNOWN_KEY, RETIRED_KEY),
+    *(NOT_GENUINE, REPLAYED, TOO_OLD),
+)
+
+
+class _Sending:
+    """The session that this process seals with. Replaced as a whole: two threads use it."""
+
+    __slots__ = ("cipher", "numbers", "session")
+
+    def __init__(self, cipher: AESGCM, session: bytes) -> None:
+        self.cipher = cipher
+        self.session = session
+        self.numbers = itertools.count(1)  # next() is one step, also for two threads
+
+
+class _Receiving:
+    """A session of another process."""
+
+    __slots__ = ("cipher", "seen_at", "window")
+
+    def __init__(self, cipher: AESGCM) -> None:
+        self.cipher = cipher
+        self.window = ReplayWindow()
+        self.seen_at = 0  # the highest number when it was last spared
+
+
+class Seal:
+    """One process's seal in one group. `random_bytes` gives the salt."""
+
+    overhead = OVERHEAD
+
+    def __init__(
+        self, group: str, keyring: Keyring, random_bytes: Callable[[int], bytes], incarnation: int = 0
+    ) -> None:
+        _need_cryptography()
+        self._name = group.encode()
+        self._group = crc32(self._name)
+        self._group_bytes = self._group.to_bytes(4, "little")
+        self._salt = random_bytes(SALT_BYTES)
+        self._incarnation = incarnation
+        self._epoch = 0
+        self._lock = threading.Lock()
+        self._sessions: OrderedDict[bytes, _Receiving] = OrderedDict()
+        self._epochs: dict[bytes, dict[int, bytes]] = {}  # by salt: the latest epoch and the one before, with sessions
+        self._buffer = memoryview(bytearray(_LARGEST))
+        self._keyring = keyring
+        self._keys = _by_name(keyring)
+        self._sending: _Sending | None = self._new_session()
+
+    def __repr__(self) -> str:
+        return f"Seal(key {self._keyring.primary.name}, epoch {self._epoch})"
+
+    @property
+    def keyring(self) -> Keyring:
+        return self._keyring
+
+    @property
+    def epoch(self) -> int:
+        return self._epoch
+
+    def set_incarnation(self, incarnation: int) -> None:
+        """From now on this incarnation speaks."""
+        with self._lock:
+            self._incarnation = incarnation
+            self._renew()
+
+    def use(self, keyring: Keyring) -> None:
+        """Another keyring: what it does not hold is no longer opened, and its primary key is sealed with."""
+        with self._lock:
+            is_other = keyring.primary != self._keyring.primary
+            self._keyring, self._keys = keyring, _by_name(keyring)
+            for session in [s for s in self._sessions if s[_KEY_AT:_SALT_AT] not in self._keys]:
+                self._forget(session)
+            if is_other:
+                self._renew()
+
+    def on_forked(self) -> None:
+        """In the child: it would repeat the numbers of its parent."""
+        self._sending = None
+        self._lock = threading.Lock()
+
+    # ---- sealing
+
+    def seal(self, frame: bytes) -> bytes:
+        sending = self._sending
+        if sending is None:
+            raise UsageError("this process was forked from the one that joined: it has no key of its own")
+        number = next(sending.numbers)
+        if number > EPOCH_FRAMES:
+            with self._lock:
+                if self._sending is sending:
+                    self._renew()
+            return self.seal(frame)
+        packed = _NUMBER.pack(number)
+        head = sending.session + packed
+        return head + sending.cipher.encrypt(_NONCE_START + packed, frame, head)
+
+    def _renew(self) -> None:
+        if self._sending is not None:
+            self._epoch += 1
+            self._sending = self._new_session()
+
+    def _new_session(self) -> _Sending:
+        key = self._keyring.primary
+        begin = _BEGIN.pack(MAGIC, VERSION, 0, self._group, bytes.fromhex(key.name))
+        session = begin + self._salt + _REST.pack(self._incarnation, self._epoch)
+        return _Sending(self._cipher(key, session), session)
+
+    def _cipher(self, key: Key, session: bytes) -> AESGCM:
+        from cryptography.hazmat.primitives.ciphers.aead import AESGCM
+        from cryptography.hazmat.primitives.hashes import SHA256
+        from cryptography.hazmat.primitives.kdf.hkdf import HKDF
+
+        salt = session[_SALT_AT : _SALT_AT + SALT_BYTES]
+        info = b"ringcast session 1\0" + session + self._name
+        return AESGCM(HKDF(SHA256(), 32, salt, info).derive(key.secret))
+
+    # ---- opening
+
+    def open(self, sealed: Frame) -> Frame | str:
+        """The frame, valid until the next call; or why it is none."""
+        size = len(sealed) - OVERHEAD
+        if size < 0:
+            return TRUNCATED if bytes(sealed[:2]) == MAGIC else NOT_SEALED
+        session = bytes(sealed[:SESSION_BYTES])
+        known = self._sessions.get(session)
+        receiving = self._stranger(session) if known is None else known
+        if isinstance(receiving, str):
+            return receiving
+        head = sealed[:HEAD_BYTES]
+        packed = head[SESSION_BYTES:]
+        (number,) = _NUMBER.unpack(packed)
+        window = receiving.window
+        if window.is_too_old(number):
+            return TOO_OLD
+        if window.has_come(number):
+            return REPLAYED
+        if size > _LARGEST:
+            return NOT_GENUINE
+        clear = self._buffer[:size]
+        try:
+            receiving.cipher.decrypt_into(_NONCE_START + packed, sealed[HEAD_BYTES:], head, clear)
+        except Exception:  # InvalidTag; whatever else it may be, nothing of this frame is used
+            return NOT_GENUINE
+        window.note(number)
+        if known is None:
+            self._remember(session, receiving)
+        return clear
+
+    def _stranger(self, session: bytes) -> _Receiving | str:
+        """A session that is not known yet; or why it is refused before anything is tried."""
+        if session[:2] != MAGIC:
+            return NOT_SEALED
+        if session[2] != VERSION or session[3] != 0:
+            return OTHER_VERSION
+        if session[_GROUP_AT:_KEY_AT] != self._group_bytes:
+            return OTHER_GROUP
+        name = session[_KEY_AT:_SALT_AT]
+        key = self._keys.get(name)
+        if key is None:
+            return RETIRED_KEY if name.hex() in self._keyring.retired else UNKNOWN_KEY
+        salt, epoch = _process_of(session)
+        if epoch < max(self._epochs.get(salt, (0,))) - 1:
+            return TOO_OLD
+        return _Receiving(self._cipher(key, session))
+
+    def _remember(self, session: bytes, receiving: _Receiving) -> None:
+        salt, epoch = _process_of(session)
+        epochs = self._epochs.setdefault(salt, {})
+        epochs[epoch] = session
+        for past in [past for past in epochs if past < max(epochs) - 1]:
+            self._sessions.pop(epochs.pop(past), None)
+        receiving.seen_at = receiving.window.highest
+        self._sessions[session] = receiving
+        while len(self._sessions) > MOST_SESSIONS:
+            self._forget_one()
+
+    def _forget_one(self) -> None:
+        """The oldest that has said nothing new since it was last looked at."""
+        while True:
+            session, receiving = next(iter(self._sessions.items()))
+            if receiving.seen_at == receiving.window.highest:
+                return self._forget(session)
+            receiving.seen_at = receiving.window.highest
+            self._sessions.move_to_end(session)
+
+    def _forget(self, session: bytes) -> None:
+        del self._sessions[session]
+        salt, epoch = _process_of(session)
+        epochs = self._epochs[salt]
+        del epochs[epoch]
+        if not epochs:
+            del self._epochs[salt]
+
+
+def _process_of(session: bytes) -> tuple[bytes, int]:
+    """Its salt and its epoch."""
+    at = _SALT_AT + SALT_BYTES
+    return session[_SALT_AT:at], _REST.unpack_from(session, at)[1]
+
+
+def _by_name(keyring: Keyring) -> dict[bytes, Key]:
+    return {bytes.fromhex(key.name): key for key in keyring.keys}
+
+
+def is_sealed(frame: Frame) -> bool:
+    return bytes(frame[:2]) == MAGIC
+
+
+def _need_cryptography() -> None:
+    try:
+        import cryptography  # noqa: F401
+    except ImportError:
+        raise ConfigError("a key needs the package cryptography: pip install 'cryptography>=47'") from None

@@ -1,0 +1,145 @@
+"""Sealed frames: opened once by whoever holds the key, refused with the reason by everybody else."""
+
+import itertools
+
+import pytest
+
+from ringcast.errors import UsageError
+from ringcast.security import OVERHEAD, Key, Keyring, Seal, replay, seal
+
+OLD, NEW = Key(b"o" * 32), Key(b"n" * 32)
+RING = Keyring((OLD,))
+_salts = itertools.count(1)
+
+
+def make(keyring: Keyring = RING, group: str = "g") -> Seal:
+    return Seal(group, keyring, lambda size: next(_salts).to_bytes(size, "big"), incarnation=7)
+
+
+def opened(by: Seal, frame: bytes) -> bytes | str:
+    clear = by.open(memoryview(frame))
+    return clear if isinstance(clear, str) else bytes(clear)
+
+
+@pytest.mark.parametrize("size", [0, 1, 1_340, 65_000])
+def test_a_frame_arrives_as_it_was(size: int) -> None:
+    frame = bytes(size)
+    sealed = make().seal(frame)
+    assert len(sealed) == size + OVERHEAD and opened(make(), sealed) == frame
+
+
+def test_the_same_frame_is_never_sealed_alike() -> None:
+    one, two = make(), make()
+    assert len({one.seal(b"same"), one.seal(b"same"), two.seal(b"same")}) == 3
+
+
+def test_a_frame_is_taken_once() -> None:
+    sender, receiver = make(), make()
+    first, second = sender.seal(b"1"), sender.seal(b"2")
+    assert [opened(receiver, frame) for frame in (second, first, first, second)] == [
+        *(b"2", b"1"),
+        *(seal.REPLAYED, seal.REPLAYED),
+    ]
+
+
+def test_what_is_older_than_the_window_is_refused() -> None:
+    sender, receiver = make(), make()
+    first = sender.seal(b"first")
+    assert sender._sending is not None
+    sender._sending.numbers = itertools.count(1 + replay.SIZE)
+    last = sender.seal(b"")
+    assert opened(receiver, last) == b"" and opened(receiver, first) == seal.TOO_OLD
+
+
+def test_every_changed_bit_is_refused_and_changes_nothing() -> None:
+    sender, receiver = make(), make()
+    sealed = sender.seal(b"payload")
+    for bit in range(8 * len(sealed)):
+        changed = bytearray(sealed)
+        changed[bit // 8] ^= 1 << bit % 8
+        assert opened(receiver, bytes(changed)) in seal.REASONS
+    assert not receiver._sessions and not receiver._epochs
+    assert opened(receiver, sealed) == b"payload"
+
+
+def test_every_length_but_its_own_is_refused() -> None:
+    sender, receiver = make(), make()
+    sealed = sender.seal(b"payload")
+    for size in range(len(sealed)):
+        assert opened(receiver, sealed[:size]) in seal.REASONS
+    assert opened(receiver, sealed + b"\0") == seal.NOT_GENUINE
+    assert opened(receiver, sealed) == b"payload"
+
+
+def test_each_refusal_has_its_reason() -> None:
+    receiver = make(Keyring((NEW,), (OLD.name,)))
+    assert opened(receiver, make(Keyring((Key(b"x" * 32),))).seal(b"a")) == seal.UNKNOWN_KEY
+    assert opened(receiver, make().seal(b"a")) == seal.RETIRED_KEY
+    assert opened(receiver, make(Keyring((NEW,)), "other").seal(b"a")) == seal.OTHER_GROUP
+    assert opened(receiver, b"RC" + bytes(100)) == seal.NOT_SEALED
+    assert opened(receiver, b"RC") == seal.NOT_SEALED
+    assert opened(receiver, b"RS" + bytes(10)) == seal.TRUNCATED
+    assert opened(receiver, b"RS\x02" + bytes(100)) == seal.OTHER_VERSION
+
+
+def test_the_groups_whole_name_counts_not_its_checksum(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(seal, "crc32", lambda name: 1)
+    assert opened(make(group="g"), make(group="other").seal(b"a")) == seal.NOT_GENUINE
+
+
+def test_the_key_changes_while_frames_are_on_their_way() -> None:
+    sender, receiver = make(), make()
+    before = sender.seal(b"before")
+    both = RING.with_added(NEW)
+    for one in (sender, receiver):
+        one.use(both)
+    sender.use(both.with_primary(NEW.name))
+    after = sender.seal(b"after")
+    assert opened(receiver, after) == b"after" and opened(receiver, before) == b"before"
+    last = make().seal(b"old")
+    receiver.use(both.with_primary(NEW.name).with_retired(OLD.name))
+    assert opened(receiver, last) == seal.RETIRED_KEY
+    assert opened(receiver, before) == seal.RETIRED_KEY
+
+
+def test_an_epoch_ends_before_its_numbers_do(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(seal, "EPOCH_FRAMES", 3)
+    sender, receiver = make(), make()
+    frames = [sender.seal(bytes([number])) for number in range(10)]
+    assert sender.epoch == 3 and [opened(receiver, frame) for frame in frames] == [bytes([n]) for n in range(10)]
+    assert opened(receiver, frames[0]) == seal.TOO_OLD, "two epochs ago"
+    assert opened(receiver, frames[8]) == seal.REPLAYED, "the epoch before"
+    assert len(receiver._sessions) == 2
+
+
+def test_a_new_incarnation_has_a_key_of_its_own() -> None:
+    sender = make()
+    before = sender.seal(b"a")
+    sender.set_incarnation(8)
+    assert before[: seal.SESSION_BYTES] != sender.seal(b"a")[: seal.SESSION_BYTES]
+
+
+def test_sessions_are_bounded_and_those_that_speak_are_kept(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(seal, "MOST_SESSIONS", 8)
+    receiver, lasting = make(), make()
+    first = lasting.seal(b"x")
+    assert opened(receiver, first) == b"x"
+    for _ in range(50):
+        assert opened(receiver, make().seal(b"y")) == b"y"
+        assert opened(receiver, lasting.seal(b"x")) == b"x"
+    assert len(receiver._sessions) == len(receiver._epochs) == 8
+    assert opened(receiver, first) == seal.REPLAYED
+
+
+def test_a_child_of_fork_seals_nothing() -> None:
+    sender = make()
+    sender.on_forked()
+    with pytest.raises(UsageError, match="forked"):
+        sender.seal(b"a")
+    sender.set_incarnation(9)
+    with pytest.raises(UsageError):
+        sender.seal(b"a")
+
+
+def test_a_seal_shows_no_secret() -> None:
+    assert repr(make()) == f"Seal(key {OLD.name}, epoch 0)"
