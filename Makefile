@@ -119,11 +119,12 @@ bench-recorder: setup ## What recording costs at full multicast speed
 page-cost: setup ## What watching a group of 16 at full load costs: CPU of the page and of the members
 	@$(PYTHON_IN_VENV) benchmarks/page_cost.py
 
-lint: setup ## ruff (rules and format) and mypy --strict
+lint: setup ## ruff (rules and format), mypy --strict, and what nothing uses
 	@$(PYTHON_IN_VENV) -m ruff check --quiet $(CHECKED)
 	@$(PYTHON_IN_VENV) -m ruff format --check --quiet $(CHECKED)
 	@$(PYTHON_IN_VENV) -m mypy --no-error-summary
 	@$(PYTHON_IN_VENV) -m mypy --no-error-summary tools
+	@$(PYTHON_IN_VENV) tools/dead_code.py
 
 format: setup ## Rewrite the sources the way `make lint` wants them
 	@$(PYTHON_IN_VENV) -m ruff check --fix --quiet $(CHECKED)

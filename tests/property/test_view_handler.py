@@ -10,7 +10,6 @@ from ringcast.core.membership import (
     Decision,
     Request,
     RequestKind,
-    Resumed,
     StartMerge,
     StartViewChange,
     ViewHandler,
@@ -70,10 +69,9 @@ class Run:
                     assert self.suspended == number, "G7: the end of another suspension"
                     self.suspended = None
                     assert detail is not None
+                    assert decision.other in (1, 2, 3, 4), "G7: one of the four causes"
                     cancelled = any(isinstance(d, CancelHeld) for d in decisions[at:])
                     assert cancelled == (not detail["has_view"]), "G7: held members must hear of the end"
-                case Resumed(_, cause):
-                    assert cause.case in (1, 2, 3, 4)
                 case StartViewChange(ticket, requests):
                     assert self.suspended == ticket and requests
                     assert len(requests) == 1 or not any(request.goes_alone for request in requests)

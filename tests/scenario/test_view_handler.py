@@ -12,7 +12,6 @@ from ringcast.core.membership import (
     RejectMerge,
     Request,
     RequestKind,
-    Resumed,
     Settled,
     StartMerge,
     StartViewChange,
@@ -137,10 +136,11 @@ def told(decision: Decision) -> list[str]:
             return [f"watch {leader.name}"]
         case UnwatchLeader(leader):
             return [f"unwatch {leader.name}"]
-        case Resumed(_, cause):
-            return [f"resumed #{cause.case} {cause}"]
         case CancelHeld(suspension, _):
             return [f"cancel to all who hold for {suspension.phase}"]
+        case Event(kind=Kind.RESUME, other=case, detail=detail):
+            assert detail is not None
+            return [f"resumed #{case} {detail['cause']}"]
         case Event(kind=Kind.SUSPEND, detail=detail):
             assert detail is not None
             return [f"suspended: {detail['cause']}"]

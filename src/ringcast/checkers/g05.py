@@ -68,7 +68,7 @@ class CutChecker:
 
     def _on_view(self, member: Address, index: int, event: Event, state: _Member) -> None:
         view = installed(event)
-        if state.stay is not None and view.synchrony:
+        if state.stay is not None:
             self._moves[state.stay.view.id, view.id].append((index, state.stay))
         state.stay = _Stay(member, view)
         state.stays.append(state.stay)
@@ -113,8 +113,6 @@ class CutChecker:
                 self._report.violated((stay.member, reference.member), index, f"in {before}, {pair}")
 
     def _check_sent_here(self, stay: _Stay, closed: Closed) -> None:
-        if not stay.view.synchrony:
-            return
         for sender, runs in stay.delivered.items():
             if sender not in closed:
                 self._report.lacks_recording_of(sender)

@@ -20,7 +20,6 @@ class Installed:
     subgroups: tuple[tuple[Address, ...], ...] = ()
     capacity: int = 0
     digest: Digest = field(default_factory=Digest)
-    synchrony: bool = True
     merge_id: str | None = None
     primary: bool | None = None  # None: recorded without the primary policy
     quorum: int = 0
@@ -52,7 +51,6 @@ def installed(event: Event) -> Installed:
         tuple(as_addresses(group) for group in detail.get("subgroups") or ()),
         int(detail.get("capacity") or 0),
         as_digest(detail.get("digest")),
-        bool(detail.get("synchrony", True)),
         None if merge_id is None else str(merge_id),
         None if detail.get("primary") is None else bool(detail["primary"]),
         int(detail.get("quorum") or 0),

@@ -55,7 +55,6 @@ from ringcast.core.membership import (
     Membership,
     RejectMerge,
     Release,
-    Resumed,
     Ring,
     Say,
     StartMerge,
@@ -140,7 +139,6 @@ class Society:
             Digested: self._through(self.merging.on_digested),
             WatchLeader: self._watch_leader,
             UnwatchLeader: self._unwatch_leader,
-            Resumed: self._nothing,
             Beat: self._pass_on,
             KeepMark: self._pass_on,
             Freed: self._pass_on,
@@ -353,9 +351,6 @@ class Society:
 
     def _pass_on(self, now_ns: int, step: Effect) -> list[Effect]:
         return [step]
-
-    def _nothing(self, now_ns: int, step: object) -> list[Effect]:
-        return []
 
     # ---- the view handler's decisions about a merge
 

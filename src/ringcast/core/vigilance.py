@@ -16,7 +16,6 @@ from ringcast.core.failure import (
     FailureDetector,
     HeartbeatTo,
     Readmission,
-    SlowPeer,
     Suspect,
     Unsuspect,
     Vouch,
@@ -115,8 +114,6 @@ class Vigilance:
                 return []
             case HeartbeatTo():
                 return self.pulse.beat_to(now_ns, finding.peers)
-            case SlowPeer():
-                return []
             case Event():
                 return [finding]
 

@@ -19,7 +19,7 @@ OTHER_GROUP = "another group's frame"
 _REASONS = {
     "silent": "nothing was heard from it for {silent:.1f} s",
     "no progress": "it was alive, but its event loop stood still for more than {stall:.0f} s",
-    "roll calls unanswered": "it was alive, but answered no roll call",
+    "reported from outside": "somebody outside the group reported it dead",
     "two members do not hear each other": "it and another member did not hear each other, and others heard both",
     "has another view": "it held another view for too long",
 }

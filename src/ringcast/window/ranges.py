@@ -80,20 +80,6 @@ class Ranges:
         self.count -= last - first + 1
         return first, last
 
-    def drop_upto(self, seqno: int) -> None:
-        whole = bisect_right(self._lasts, seqno)
-        self._remove(0, whole)
-        if self._firsts and self._firsts[0] <= seqno:
-            self.count -= seqno - self._firsts[0] + 1
-            self._firsts[0] = seqno + 1
-
-    def drop_above(self, seqno: int) -> None:
-        kept = bisect_right(self._firsts, seqno)
-        self._remove(kept, len(self._firsts))
-        if self._lasts and self._lasts[-1] > seqno:
-            self.count -= self._lasts[-1] - seqno
-            self._lasts[-1] = seqno
-
     def clear(self) -> None:
         self._remove(0, len(self._firsts))
 

@@ -13,7 +13,7 @@ class Reason(StrEnum):
 
     SILENT = "silent"  # cleared by anything heard from it
     STALLED = "no progress"  # its heartbeats come, its core loop stands still; cleared by progress
-    UNANSWERED = "roll calls unanswered"  # cleared by an answer to a roll call
+    REPORTED = "reported from outside"  # settled by the next view
     UNHEARD = "two members do not hear each other"  # cleared when they do again
 
 
@@ -62,19 +62,10 @@ class Unsuspect(NamedTuple):
     peer: Address
 
 
-class SlowPeer(NamedTuple):
-    """It lives, but its core loop does not turn (or turns again): for people to see, nothing is done about it yet."""
-
-    peer: Address
-    is_slow: bool
-
-
 class HeartbeatTo(NamedTuple):
     """From now on these expect our heartbeats."""
 
     peers: tuple[Address, ...]
 
 
-Decision = (
-    AskIfAlive | AskOthers | Vouch | Complain | AssureAlive | Suspect | Unsuspect | SlowPeer | HeartbeatTo | Event
-)
+Decision = AskIfAlive | AskOthers | Vouch | Complain | AssureAlive | Suspect | Unsuspect | HeartbeatTo | Event

@@ -1,4 +1,4 @@
-"""Who of the members is dead, by silence, standstill or unanswered roll calls; never by one sign alone.
+"""Who of the members is dead, by silence or standstill; never by one sign alone.
 
 Anything heard from a peer shows that it lives. Silence leads to a direct question, then to the question put to a few
 others whether they hear it, and only if nobody does to suspicion; two unanswered roll calls are that question put
@@ -24,7 +24,6 @@ from ringcast.core.failure.decisions import (
     Decision,
     HeartbeatTo,
     Reason,
-    SlowPeer,
     Suspect,
     Unsuspect,
     Vouch,
@@ -34,7 +33,6 @@ from ringcast.core.failure.vouching import Vouching
 from ringcast.core.failure.watching import watched, watchers
 from ringcast.model import Address, Config, Event, Kind, View
 
-MAX_UNANSWERED = 2
 HELPERS = 3  # are asked whether they hear a silent member
 
 Decisions = list[Decision]
@@ -67,10 +65,6 @@ class FailureDetector:
         health = self.health.get(peer)
         return health is not None and health.is_suspected
 
-    def last_heard_ns(self, peer: Address) -> int | None:
-        health = self.health.get(peer)
-        return None if health is None else health.heard_ns
-
     # ---- whom to watch
 
     def on_view(self, now_ns: int, view: View) -> Decisions:
@@ -79,8 +73,7 @@ class FailureDetector:
         kept = [m for m in dict.fromkeys([*view.members, *self._named]) if m != self.me]
         self.health = {m: self.health.get(m) or Health(now_ns, now_ns) for m in kept}
         for health in self.health.values():
-            health.unanswered = 0
-            if health.doubt is Reason.UNANSWERED:
+            if health.doubt is Reason.REPORTED:
                 health.trust()
         self.complaints.forget(now_ns, view)
         self._vouching.on_view(view)
@@ -146,19 +139,10 @@ class FailureDetector:
             return []
         out: Decisions = []
         if health.note_progress(now_ns, progress):
-            if health.is_slow:
-                health.is_slow = False
-                out.append(SlowPeer(peer, False))
+            health.is_slow = False
             if health.doubt is Reason.STALLED:
                 out += self._trust(now_ns, peer)
         return out + self.on_heard(now_ns, peer)
-
-    def on_roll_call_answered(self, now_ns: int, peer: Address) -> Decisions:
-        health = self.health.get(peer)
-        if health is None:
-            return []
-        health.unanswered = 0
-        return self._trust(now_ns, peer) if health.doubt is Reason.UNANSWERED else []
 
     def _trust(self, now_ns: int, peer: Address) -> Decisions:
         health = self.health[peer]
@@ -170,19 +154,10 @@ class FailureDetector:
 
     # ---- signs of death
 
-    def on_roll_call_unanswered(self, now_ns: int, peer: Address) -> Decisions:
-        health = self.health.get(peer)
-        if health is None or health.is_suspected:
-            return []
-        health.unanswered += 1
-        if health.unanswered < MAX_UNANSWERED:
-            return []
-        return self._suspect(now_ns, peer, Reason.UNANSWERED)
-
     def suspect(self, now_ns: int, peer: Address) -> Decisions:
-        """Somebody outside says that it is dead: as if it had left two roll calls unanswered. A view settles it."""
+        """Somebody outside says that it is dead. No packet clears that; a view settles it."""
         health = self.health.get(peer)
-        return [] if health is None or health.is_suspected else self._suspect(now_ns, peer, Reason.UNANSWERED)
+        return [] if health is None or health.is_suspected else self._suspect(now_ns, peer, Reason.REPORTED)
 
     def on_unreachable(self, now_ns: int, peer: Address) -> Decisions:
         """Control messages to this peer pile up unanswered: ask it."""
@@ -373,9 +348,7 @@ class FailureDetector:
         still_ns = now_ns - health.progressed_ns
         if still_ns >= self.config.stall_limit_ns:
             return self._question(now_ns, peer, Reason.STALLED)
-        if still_ns >= self.config.suspect_after_ns and not health.is_slow:
-            health.is_slow = True
-            return [SlowPeer(peer, True)]
+        health.is_slow = still_ns >= self.config.suspect_after_ns
         return []
 
     def _settle_complaints(self, now_ns: int) -> Decisions:

@@ -17,7 +17,6 @@ class Health:
     heard_ns: int
     progressed_ns: int
     progress: int | None = None  # none yet: it sends us no heartbeats
-    unanswered: int = 0  # roll calls in a row
     is_slow: bool = False
     doubt: Reason | None = None
     is_suspected: bool = False

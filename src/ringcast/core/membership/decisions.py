@@ -106,11 +106,6 @@ class UnwatchLeader(NamedTuple):
     leader: Address
 
 
-class Resumed(NamedTuple):
-    suspension: Suspension
-    cause: ResumeCause
-
-
 class CancelHeld(NamedTuple):
     """The suspension ended without a view: send a cancel to all who hold for it, end its roll call or merge (G7)."""
 
@@ -128,7 +123,6 @@ Decision = (
     | TellRollCall
     | WatchLeader
     | UnwatchLeader
-    | Resumed
     | CancelHeld
     | Event
 )

@@ -20,7 +20,6 @@ from ringcast.core.membership.decisions import (
     Decision,
     RejectMerge,
     ResumeCause,
-    Resumed,
     Settled,
     StartMerge,
     StartViewChange,
@@ -260,7 +259,7 @@ class ViewHandler:
             with_view = cause in (ResumeCause.VIEW_INSTALLED, ResumeCause.MERGE_VIEW)
         detail = {"cause": str(cause), "has_view": with_view}
         event = Event(Kind.RESUME, now_ns, peer=ended.leader, value=ended.number, other=cause.case, detail=detail)
-        out: Decisions = [event, Resumed(ended, cause)]
+        out: Decisions = [event]
         if ended.leader is not None:
             out.append(UnwatchLeader(ended.leader))
         if not with_view:

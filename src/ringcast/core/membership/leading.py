@@ -195,7 +195,7 @@ class Leading:
             return []
         self.change = None
         self._attempts = (change.roll_call.base.id, change.roll_call.id.attempt)
-        return change.roll_call.cancel(now_ns)
+        return change.roll_call.cancel(now_ns, change.why)
 
     def _fail(self, now_ns: int, change: ViewChange) -> Steps:
         """It cannot end in a view; the handler then cancels what is held."""
@@ -241,7 +241,10 @@ class Leading:
         return [*here, *change.roll_call.dismiss(now_ns), *change.spread(now_ns, message)]
 
     def on_failed(self, now_ns: int, failed: Failed) -> Steps:
-        return [] if self.change is None else self._fail(now_ns, self.change)
+        if self.change is None:
+            return []
+        self.change.why = failed.why
+        return self._fail(now_ns, self.change)
 
     # ---- the view
 

@@ -129,9 +129,10 @@ class RollCall:
         detail = {"purpose": purpose, "asked": asked, "going": list(self.going)}
         return [self._event(now_ns, step, **detail), *(Say(member, question) for member in asked)]
 
-    def cancel(self, now_ns: int, outcome: str = "cancelled") -> Steps:
+    def cancel(self, now_ns: int, why: str = "") -> Steps:
         """The end without a view: all who hold are told (G7)."""
-        return [self._event(now_ns, "end", outcome=outcome), *self._cancels(list(self._asked_ever))]
+        detail = {"outcome": "cancelled"} | ({"why": why} if why else {})
+        return [self._event(now_ns, "end", **detail), *self._cancels(list(self._asked_ever))]
 
     def dismiss(self, now_ns: int) -> Steps:
         """The end with a view: those who dropped out on the way hold for nothing."""

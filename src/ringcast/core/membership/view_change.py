@@ -44,6 +44,7 @@ class ViewChange:
         }
         roll_call.joiners = lambda: self.joiners
         self.complete: Complete | None = None
+        self.why = ""  # its roll call failed, and this is why
         self.spreading: Spreading | None = None
 
     @property

@@ -1,7 +1,7 @@
 """One group again after a partition, without hearsay and without repeating a message (seed 000)."""
 
 from ringcast.core.chance import Chance
-from ringcast.core.merge.consolidate import Aggregate, Told, consolidate, entry_after_merge, merge_view
+from ringcast.core.merge.consolidate import Aggregate, Told, consolidate, merge_view
 from ringcast.core.merge.decisions import (
     AnnounceTo,
     BringUp,
@@ -55,7 +55,6 @@ __all__ = [
     "Told",
     "choose_leader",
     "consolidate",
-    "entry_after_merge",
     "merge_view",
     "parties_of",
     "sanitised",

@@ -80,17 +80,3 @@ def merge_view(view_id: ViewId, aggregates: Sequence[Aggregate]) -> View:
         min(aggregate.window_bytes for aggregate in aggregates),
         None if mark is None else mark.of_view(seen),
     )
-
-
-def entry_after_merge(own: bool, local: Entry | None, digest: Entry, same_view: bool) -> Entry:
-    """Where a member's window for one sender goes on (G10): at `local` untouched, or reset to `digest`.
-
-    Our own entry is never overwritten, and a higher or equal local one is kept: what was delivered is not delivered
-    again, what is buffered beyond is not thrown away. Members that answered from the same view were never apart, so
-    between them nothing is reset either; retransmission gives what is in flight.
-    """
-    if local is None:
-        return digest
-    if own or same_view or local.delivered >= digest.delivered:
-        return local
-    return digest

@@ -7,7 +7,7 @@ Not here: whether a coordinator may accept at all (the view handler), how a roll
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass
 from enum import StrEnum
 
@@ -121,14 +121,12 @@ class MergeParticipant:
         told: Mapping[Address, Told],
         number: int,
         limits: tuple[int, int],
-        elsewhere: Collection[Address] = (),
         mark: Mark | None = None,
         blamed: tuple[Address, ...] = (),
     ) -> Decisions:
         """What our roll call gave, complete or not; the leader learns who is missing. `limits` = capacity, bytes.
 
-        An entry that somebody else said counts as missing (G8). Members `elsewhere` answered from another view: they
-        are no part of this subgroup, so nobody waits for them. Those `blamed` ended the roll call before the others
+        An entry that somebody else said counts as missing (G8). Those `blamed` ended the roll call before the others
         could answer: they alone are missing (Y15).
         """
         merge = self._in(merge_id, Part.CALLING)
@@ -137,7 +135,7 @@ class MergeParticipant:
         merge.part = Part.ANSWERED
         said = {m: told[m] for m in merge.members if m in told and told[m].origin == m}
         origins, entries = tuple(t.origin for t in said.values()), tuple(t.entry for t in said.values())
-        missing = tuple(member for member in merge.members if member not in said and member not in elsewhere)
+        missing = tuple(member for member in merge.members if member not in said)
         missing = tuple(member for member in blamed if member in merge.members) or missing
         digest = MergeDigest(merge_id, tuple(said), origins, entries, missing, number, *limits, mark)
         events = [digest_event(now_ns, merge_id, member, entry) for member, entry in said.items()]

@@ -19,6 +19,15 @@ from ringcast.core.multicast.view_events import view_events
 from ringcast.model import Address, Entry, Event, Kind, View
 
 
+def is_reset(ready: int, offset: int, *, was_apart: bool) -> bool:
+    """Does the window of one sender begin again at the digest's offset (G10), or go on where it is?
+
+    A higher or equal local position is kept: what was delivered is not delivered again, what is buffered beyond is not
+    thrown away. Between members that were never apart nothing is reset: retransmission gives what is in flight.
+    """
+    return was_apart and offset > ready
+
+
 class GroupStream(Multicast):
     """What this member multicasts and receives by multicast, as its views come and go."""
 
@@ -117,7 +126,7 @@ class GroupStream(Multicast):
                 continue
             offset = offsets.get(member, 0)
             stream = before.get(member)
-            if stream is None or (offset > stream.window.ready and self._was_apart(view, member)):
+            if stream is None or is_reset(stream.window.ready, offset, was_apart=self._was_apart(view, member)):
                 goes_on = stream is None and self._departed.goes_on(member, offset)
                 stream = self._window_for(member, offset)
                 if not goes_on:

@@ -94,9 +94,8 @@ def merged(runs: Runs) -> Runs:
 def _different(run: Run, delivered: Delivered, contents: Contents, out: Out) -> None:
     moves: defaultdict[object, list[Stay]] = defaultdict(list)
     for member in run:
-        views = {stay.view.id: stay.view for stay in member.stays if stay.view is not None}
         for stay in member.stays:
-            if stay.view is not None and stay.next is not None and views[stay.next].holds_synchrony:
+            if stay.view is not None and stay.next is not None:
                 moves[stay.view.id, stay.next].append(stay)
     for stays in moves.values():
         reference = stays[0]
@@ -150,7 +149,7 @@ def _elsewhere(
         known_upto[sender] = max(known_upto.get(sender, 0), runs[-1][1])
     for (member, start), by_sender in delivered.items():
         stay = run.members_by_key[member].stay_at(start)
-        if stay.view is None or not stay.view.holds_synchrony:
+        if stay.view is None:
             continue
         for sender, runs in by_sender.items():
             if sender not in run.members_by_key:

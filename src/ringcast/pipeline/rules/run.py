@@ -54,7 +54,6 @@ class Installed:
     subgroups: tuple[tuple[str, ...], ...]
     digest: Mapping[str, tuple[int, int, int]]
     capacity: int
-    holds_synchrony: bool
     merge_id: str | None
     observers: tuple[str, ...]
     content: str  # what must be equal wherever this id is installed
@@ -327,7 +326,6 @@ def installed(row: Control) -> Installed:
         subgroups,
         digest,  # type: ignore[arg-type]
         capacity,
-        bool(detail.get("synchrony", True)),
         None if merge_id is None else str(merge_id),
         observers,
         content,

@@ -9,7 +9,6 @@ from ringcast.core.failure import (
     FailureDetector,
     HeartbeatTo,
     Reason,
-    SlowPeer,
     Suspect,
     Unsuspect,
     Vouch,
@@ -121,7 +120,7 @@ def test_a_busy_loop_is_slow_not_dead_until_the_stall_limit() -> None:
     clock = Clock(A, A, B)
     clock.run(1 * SECOND, B)
     early = clock.run(29 * SECOND, stalled=(B,))
-    assert [d for _, d in early] == [SlowPeer(B, True)]
+    assert early == []
     assert clock.detector.slow == (B,)
     late = [d for _, d in clock.run(3 * SECOND, stalled=(B,))]
     assert late[:2] == [AskIfAlive(B), AskIfAlive(B)]
@@ -133,37 +132,21 @@ def test_progress_ends_slowness_and_a_stalled_suspicion() -> None:
     clock.run(33 * SECOND, stalled=(B,))
     assert clock.detector.suspects == (B,)
     assert clock.detector.on_heard(clock.now_ns, B) == []  # A packet does not show that the loop turns.
-    assert clock.detector.on_heartbeat(clock.now_ns, B, 1) == [SlowPeer(B, False), Unsuspect(B)]
+    assert clock.detector.on_heartbeat(clock.now_ns, B, 1) == [Unsuspect(B)]
     assert clock.detector.slow + clock.detector.suspects == ()
 
 
-# ---- roll calls
+# ---- reported from outside
 
 
-def test_two_unanswered_roll_calls_are_suspicion_although_it_is_heard() -> None:
+def test_who_is_reported_dead_is_suspected_although_it_is_heard_until_a_view() -> None:
     detector = FailureDetector(A, CONFIG)
     detector.on_view(0, view_of(A, B, C))
-    assert detector.on_roll_call_unanswered(1, B) == []
-    _, suspect = detector.on_roll_call_unanswered(2, B)
-    assert suspect == Suspect(B, Reason.UNANSWERED, (C,))
-    assert detector.on_heartbeat(3, B, 7) == []
-    assert detector.on_roll_call_answered(4, B) == [Unsuspect(B)]
-
-
-def test_an_answer_between_two_unanswered_roll_calls_starts_the_count_again() -> None:
-    detector = FailureDetector(A, CONFIG)
-    detector.on_view(0, view_of(A, B))
-    detector.on_roll_call_unanswered(1, B)
-    detector.on_roll_call_answered(2, B)
-    assert detector.on_roll_call_unanswered(3, B) == []
-
-
-def test_a_view_with_the_member_settles_its_unanswered_roll_calls() -> None:
-    detector = FailureDetector(A, CONFIG)
-    detector.on_view(0, view_of(A, B))
-    detector.on_roll_call_unanswered(1, B)
-    detector.on_roll_call_unanswered(2, B)
-    detector.on_view(3, view_of(A, B, number=2))
+    _, suspect = detector.suspect(1, B)
+    assert suspect == Suspect(B, Reason.REPORTED, (C,))
+    assert detector.on_heartbeat(2, B, 7) == []
+    assert detector.suspects == (B,)
+    detector.on_view(3, view_of(A, B, C, number=2))
     assert detector.suspects == ()
 
 
@@ -197,7 +180,7 @@ def test_strangers_and_talk_about_strangers_are_ignored() -> None:
     assert detector.on_told(1, X, [B]) == []
     assert detector.on_told(1, B, [X]) == []
     assert detector.on_heartbeat(1, X, 5) == []
-    assert detector.on_roll_call_unanswered(1, X) == []
+    assert detector.suspect(1, X) == []
 
 
 def test_of_two_that_do_not_hear_each_other_the_later_goes_if_it_lasts_y13() -> None:

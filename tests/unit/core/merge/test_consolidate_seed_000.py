@@ -2,8 +2,10 @@
 
 import pytest
 
-from ringcast.core.merge import Aggregate, consolidate, entry_after_merge, merge_view
-from ringcast.model import Address, Digest, Entry, ViewId
+from ringcast.core import Channel, Run
+from ringcast.core.merge import Aggregate, consolidate, merge_view
+from ringcast.core.multicast import GroupStream
+from ringcast.model import Address, Digest, Entry, View, ViewId, profile
 
 
 def member(name: str) -> Address:
@@ -36,45 +38,49 @@ def test_without_overlap_there_is_nothing_to_warn_of() -> None:
     assert consolidate([Digest({A: seqno(1)}), Digest({B: seqno(2)})])[1] == ()
 
 
+def merged(local: dict[Address, int], digest: dict[Address, int], *sides: tuple[Address, ...]) -> dict[Address, int]:
+    """How far A has delivered of each member (of its own: sent) behind a MergeView with this digest."""
+    before = View(ViewId(1, A), tuple(local))
+    stream = GroupStream(A, profile("test"), before, local, multicasts=False)
+    stream.on_view(1, View(ViewId(2, A), tuple(digest), subgroups=sides), digest)
+    return {member: stream.delivered(member) for member in digest}
+
+
 def test_seed_000_merging_of_local_digests_p20() -> None:
-    """Local `A:20 B:10` at A, with the digest `A:15 B:7 C:10 D:9` of {A,B} and {C,D}, gives `A:20 B:10 C:10 D:9`."""
-    local: dict[Address, Entry] = {A: seqno(20), B: seqno(10)}
-    digest = {A: seqno(15), B: seqno(7), C: seqno(10), D: seqno(9)}
-    together = (A, B)
-    after = {
-        m: entry_after_merge(m == A, local.get(m), entry, same_view=m in together).delivered
-        for m, entry in digest.items()
-    }
-    assert after == {A: 20, B: 10, C: 10, D: 9}
+    digest = {A: 15, B: 7, C: 10, D: 9}
+    assert merged({A: 20, B: 10}, digest, (A, B), (C, D)) == {A: 20, B: 10, C: 10, D: 9}
 
 
 def test_seed_000_bs_eight_to_ten_are_not_delivered_again_even_if_b_was_apart_p20() -> None:
-    assert entry_after_merge(False, seqno(10), seqno(7), same_view=False) == seqno(10)
+    assert merged({A: 20, B: 10}, {A: 20, B: 7}, (A,), (B,))[B] == 10
 
 
 def test_equality_keeps_what_is_buffered_beyond_p20() -> None:
     """Taken literally the seed resets on equality; buffered B12 would be thrown away."""
-    buffered = Entry(3, 10, 12)
-    assert entry_after_merge(False, buffered, seqno(10), same_view=False) is buffered
+    before, after = View(ViewId(1, A), (A, B)), View(ViewId(2, A), (A, B), subgroups=((A,), (B,)))
+    stream = GroupStream(A, profile("test"), before, {A: 0, B: 10}, multicasts=False)
+    stream.on_run(1, B, Run(Channel.GROUP, before.id, B, 12, 0, [b"B12"], 3))
+    stream.on_view(2, after, {A: 0, B: 10})
+    assert [*stream.incoming[B].window.beyond(8)] == [(12, 12)]
 
 
 @pytest.mark.parametrize("digest", [0, 7, 10, 11, 99])
 def test_our_own_entry_is_never_overwritten_g10(digest: int) -> None:
-    assert entry_after_merge(True, seqno(10), seqno(digest), same_view=False) == seqno(10)
+    assert merged({A: 10, B: 0}, {A: digest, B: 0}, (A,), (B,))[A] == 10
 
 
 @pytest.mark.parametrize(("local", "digest", "after"), [(9, 10, 10), (10, 10, 10), (11, 10, 11), (0, 10, 10)])
 def test_a_lower_entry_is_reset_and_a_higher_or_equal_one_kept_g10(local: int, digest: int, after: int) -> None:
-    assert entry_after_merge(False, seqno(local), seqno(digest), same_view=False) == seqno(after)
+    assert merged({A: 0, B: local}, {A: 0, B: digest}, (A,), (B,))[B] == after
 
 
 def test_between_members_of_the_same_view_nothing_is_reset_g10() -> None:
     """They were never apart: 8..10 are in flight and retransmission brings them; a reset would lose them."""
-    assert entry_after_merge(False, seqno(7), seqno(10), same_view=True) == seqno(7)
+    assert merged({A: 0, B: 7}, {A: 0, B: 10, C: 0}, (A, B), (C,))[B] == 7
 
 
 def test_a_sender_never_heard_of_starts_at_the_digest() -> None:
-    assert entry_after_merge(False, None, seqno(10), same_view=False) == seqno(10)
+    assert merged({A: 0}, {A: 0, B: 10}, (A,), (B,))[B] == 10
 
 
 # ---- the view

@@ -76,14 +76,6 @@ def test_hearsay_counts_as_missing_g8() -> None:
     assert (sent.message.members, sent.message.missing) == ((C,), (D,))
 
 
-def test_a_member_in_another_view_is_not_missing_but_a_party_of_its_own() -> None:
-    participant = accepted()
-    participant.on_merge_call(1, L, MergeCall(FIRST))
-    (sent,) = orders(participant.on_roll_call_ended(2, FIRST, {C: ENTRY[C]}, 7, (64, 1000), elsewhere=[D]))
-    assert isinstance(sent, Send) and isinstance(sent.message, MergeDigest)
-    assert (sent.message.members, sent.message.missing) == ((C,), ())
-
-
 def test_the_merge_view_is_spread_and_the_installed_view_ends_the_merge() -> None:
     participant = answered()
     digest = Digest(dict(zip(OUTCOME.members, OUTCOME.entries, strict=True)))

@@ -27,7 +27,6 @@ from ringcast.core.membership import (
     AcceptMerge,
     CancelHeld,
     RejectMerge,
-    Resumed,
     StartMerge,
     StartViewChange,
     ViewHandler,
@@ -118,6 +117,8 @@ class Peer:
         match order:
             case Event():
                 self.events.append(order)
+                if order.kind is Kind.RESUME and order.detail is not None:
+                    self.resumed.append(str(order.detail["cause"]))
             case AnnounceTo(endpoints):
                 view = self.view
                 for endpoint in endpoints:
@@ -151,8 +152,6 @@ class Peer:
             case CancelHeld(suspension, cause):
                 if suspension.merge_id is not None:
                     self.cancel(suspension.merge_id, str(cause))
-            case Resumed(suspension, cause):
-                self.resumed.append(str(cause))
             case SuspectDissenter(peer):
                 if self.view.coordinator in (self.me, peer):
                     self.obey(self.handler.on_suspect(now, peer))
@@ -210,22 +209,21 @@ class Peer:
         self.answers = answers
         base = self.view.id
 
-        elsewhere: list[Address] = []
-
-        def finish() -> None:
+        def finish(*blamed: Address) -> None:
             if self.answers is answers:
                 self.answers = None
                 number, limits = self.view.id.number, (64, 1000)
-                self.obey(
-                    self.participant.on_roll_call_ended(self.now_ns, merge_id, answers, number, limits, elsewhere)
+                ended = self.participant.on_roll_call_ended(
+                    self.now_ns, merge_id, answers, number, limits, blamed=blamed
                 )
+                self.obey(ended)
 
         def heard(who: Address, entry: Entry | None) -> None:
-            if entry is None:
-                elsewhere.append(who)
-            else:
-                answers[who] = Told(who, entry)
-            if len(answers) + len(elsewhere) == len(members):
+            if entry is None:  # It refuses: it is in another view.
+                finish(who)
+                return
+            answers[who] = Told(who, entry)
+            if len(answers) == len(members):
                 finish()
 
         def ask(other: "Peer") -> None:
