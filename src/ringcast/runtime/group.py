@@ -20,13 +20,14 @@ from ringcast.model import Address, Batch, GroupEvent, Message, Notice, Rejoin, 
 from ringcast.order import Order
 from ringcast.runtime.arguments import To, check_order, check_when_full, listed, recipients
 from ringcast.runtime.driver import Driver
+from ringcast.runtime.forms import Messages, accepting
 from ringcast.runtime.inspection import Inspection, socket_path
 from ringcast.runtime.keys import without_keys
 from ringcast.runtime.loop_guard import LoopGuard
 from ringcast.runtime.metrics import exposition
 from ringcast.runtime.ordered import BARRIER_SECONDS, Ordered
 from ringcast.runtime.readers import Readers
-from ringcast.runtime.reading import Batches, Messages, OpenRun, Reading
+from ringcast.runtime.reading import Batches, OpenRun, Reading
 from ringcast.runtime.receipts import Receipt
 from ringcast.runtime.reunion import MergeState
 from ringcast.runtime.sending import Sending, WhenFull
@@ -55,6 +56,7 @@ class Group:
         self._waits = Waits(driver.now_ns, lambda event: self._driver.note(event))
         readers = Readers()
         self._sending = Sending(lambda: self._driver, self._waits, readers, self._widen_own)
+        self._turn = self._sending.turn  # what `send` may do without asking (runtime/forms.py)
         self._ordered = Ordered(lambda: self._driver, self._waits, readers, self._widen_own)
         self._reading = Reading(lambda: self._driver, self._sending, self._ordered, readers)
         self._closing: RingcastError | None = None
@@ -113,6 +115,7 @@ class Group:
 
     # ---- sending
 
+    @accepting
     async def send(
         self,
         payload: bytes,
@@ -248,7 +251,7 @@ class Group:
         """
         self._home.check()
         self._reading.note_reader()
-        return Messages(self._reading)
+        return self._reading.by_message()
 
     def batches(self) -> Batches:
         """The same as runs of messages: the fast way to read."""

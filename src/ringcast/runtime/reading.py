@@ -14,13 +14,14 @@ from __future__ import annotations
 import asyncio
 from collections import deque
 from collections.abc import Callable, Iterator
-from itertools import islice, repeat
+from itertools import islice
 from operator import length_hint
 
 from ringcast.core import IN_THE_STATE, Channel, Deliver, Dequeue, Install, ProvideState, fate
 from ringcast.errors import RingcastError, UsageError
 from ringcast.model import Batch, Delivery, Event, Kind, Message, Notice, Rejoin, Undelivered, View, ViewChange
 from ringcast.runtime.driver import Driver
+from ringcast.runtime.forms import Messages, make_hand, messages_in, messages_of
 from ringcast.runtime.ordered import Ordered
 from ringcast.runtime.readers import Readers
 from ringcast.runtime.reunion import Stop
@@ -44,7 +45,7 @@ class OpenRun:
         self.delivered = delivered
         self.counted = 0  # payloads that were counted as taken
         self.payloads = iter(batch.payloads)
-        self.messages = map(Message, repeat(batch.sender), self.payloads, repeat(facts_of(batch)))
+        self.messages = messages_of(batch.sender, self.payloads, facts_of(batch))
 
     @property
     def handed(self) -> int:
@@ -61,7 +62,8 @@ class Reading:
     def __init__(self, driver: Callable[[], Driver], sending: Sending, ordered: Ordered, readers: Readers) -> None:
         self._readers = readers
         self.desk = StateDesk(driver, self._void)
-        self.messages = _NO_MESSAGES  # of the open run, while they need no question
+        self._hand = make_hand()
+        self._hand.messages = _NO_MESSAGES  # of the open run, while they need no question
         self._open: OpenRun | None = None
         self._past: deque[Batch | Notice] = deque()  # what an earlier incarnation left unread, and what is told first
         self._view: View | None = None  # of the last view that was handed over
@@ -117,6 +119,13 @@ class Reading:
         inbox.clear()
 
     # ---- handing over
+
+    def by_message(self) -> Messages:
+        """Everything that is delivered, message by message; another one goes on where this one is left."""
+        return messages_in(self._hand, self.next_event, self._leave)
+
+    async def _leave(self) -> None:
+        self.settle()
 
     async def next_event(self) -> Message | Notice:
         """The next message or notice; StopAsyncIteration after the end, or the error that ended the group."""
@@ -217,7 +226,7 @@ class Reading:
 
     def _go_on(self, run: OpenRun) -> None:
         """Its messages need no question until the next turn of the loop, which counts those that were handed over."""
-        self.messages = run.messages
+        self._hand.messages = run.messages
         if not self._is_settling:
             self._is_settling = True
             asyncio.get_running_loop().call_soon(self._settle_turn)
@@ -228,7 +237,7 @@ class Reading:
 
     def settle(self) -> None:
         """Count what was handed over of the open run."""
-        self.messages = _NO_MESSAGES
+        self._hand.messages = _NO_MESSAGES
         run = self._open
         if run is None:
             return
@@ -260,7 +269,7 @@ class Reading:
     def _void(self, delivered: Deliver) -> None:
         """The application will never be given this: it is in the state that is loaded."""
         if self._open is not None and self._open.delivered is delivered:
-            self._open, self.messages = None, _NO_MESSAGES
+            self._open, self._hand.messages = None, _NO_MESSAGES
         driver = self._driver_of()
         if driver.is_recorded and delivered.count:
             driver.note(fate(Kind.UNREAD, driver.now_ns(), delivered, IN_THE_STATE))
@@ -319,26 +328,6 @@ class Reading:
         finally:
             if self._reader is reader:
                 self._reader = None
-
-
-class Messages:
-    """Everything that is delivered, message by message. To leave it loses nothing; another one goes on there."""
-
-    __slots__ = ("_place",)
-
-    def __init__(self, place: Reading) -> None:
-        self._place = place
-
-    def __aiter__(self) -> Messages:
-        return self
-
-    async def __anext__(self) -> Message | Notice:
-        for message in self._place.messages:
-            return message
-        return await self._place.next_event()
-
-    async def aclose(self) -> None:
-        self._place.settle()
 
 
 class Batches:

@@ -18,6 +18,8 @@ from ringcast.core import Channel, Deliver, Node
 from ringcast.errors import NotMember, NotPrimary, PlaceLost, RingcastError, UsageError, WaitExpired, WindowFull
 from ringcast.model import Address, ViewId
 from ringcast.runtime.driver import Driver
+from ringcast.runtime.forks import ends_with_fork
+from ringcast.runtime.forms import ITEM_BYTES, make_turn
 from ringcast.runtime.lines import GROUP, Lines, Need
 from ringcast.runtime.readers import Readers
 from ringcast.runtime.waiting import Limit, Waits
@@ -26,7 +28,6 @@ from ringcast.window import largest, lengths_of, total
 
 WhenFull = Literal["wait", "raise"] | None
 
-ITEM_BYTES = 2  # a message's place in the length table of its packet
 FULL_FLOW_FRAMES = 4  # what one turn may collect when the turn before was full; else one frame
 TURN_MESSAGES = 2_048  # and never more than these, so that the loop gets its turn
 CHUNK = 4_096  # messages of a long list that are looked at together
@@ -44,18 +45,19 @@ class Sending:
             waits, lambda need: readers.watch(need, widen_own, self._waits_for_reader), readers.goes_first
         )
         self._flushing = Lines(waits, lambda need: readers.watch(need, widen_own, lambda _: False))
-        self._outbox: list[bytes] = []
-        self._slots = 0  # what may still be put into the outbox without asking the node again
-        self._slots_in_line = 0  # the same for those in line; while somebody is, nobody else has any
-        self._bytes = 0
-        self._largest = 0  # of a message that needs no question
-        self._turn_began = False
+        self.turn = make_turn()
+        self._slots_in_line = 0  # as the turn's, for those in line; while somebody is, nobody else has any
         self._is_turn_full = False
         self._turn_frames = 1  # what one turn may collect
         self._own_private = 0  # private messages to oneself that were not read yet; bounded like any stream
         self._looked_at: ViewId | None = None  # the view in which those who wait have looked last
         self._unknown: PlaceLost | None = None  # of messages of a lost place, which no flush has told yet
         self._closing: RingcastError | None = None
+        ends_with_fork(self)
+
+    def on_forked(self) -> None:
+        """In the child everything is asked, and refused."""
+        self.turn.slots = self._slots_in_line = 0
 
     @property
     def _driver(self) -> Driver:
@@ -68,7 +70,7 @@ class Sending:
     @property
     def is_empty(self) -> bool:
         """Everything that was accepted has left."""
-        return not self._outbox
+        return not self.turn.outbox
 
     def look(self) -> None:
         """Something was freed."""
@@ -89,7 +91,7 @@ class Sending:
             return
         self._lines.look()
         if self._slots_in_line > 1:
-            self._lines.look_behind(GROUP, self._slots_in_line, self._bytes)
+            self._lines.look_behind(GROUP, self._slots_in_line, self.turn.room_bytes)
 
     def on_own_read(self) -> None:
         """The application has read a private message to itself."""
@@ -105,20 +107,20 @@ class Sending:
         if self._flushing:
             self._flushing.expel(unknown)
             self._unknown = None
-        self._outbox.clear()
-        self._slots = self._slots_in_line = self._bytes = self._own_private = 0
+        self.turn.outbox.clear()
+        self.turn.slots = self._slots_in_line = self.turn.room_bytes = self._own_private = 0
 
     @property
     def _has_unacked(self) -> bool:
         node = self._node
-        if self._outbox or (node.has_group and node.group.outgoing.window.occupancy):
+        if self.turn.outbox or (node.has_group and node.group.outgoing.window.occupancy):
             return True
         return any(stream.window.occupancy for stream in node.peers.outgoing.values())
 
     def close(self, error: RingcastError) -> None:
         self._closing = error
-        self._outbox.clear()
-        self._slots = self._slots_in_line = self._bytes = 0
+        self.turn.outbox.clear()
+        self.turn.slots = self._slots_in_line = self.turn.room_bytes = 0
         self._lines.close(error)
         self._flushing.close(error)
 
@@ -126,15 +128,15 @@ class Sending:
 
     def put(self, payload: bytes) -> bool:
         """Accept a message into the turn's packet, if that needs no question and no waiting."""
-        size = len(payload)
-        if self._slots <= 0 or size > self._bytes or size > self._largest or type(payload) is not bytes:
+        size, turn = len(payload), self.turn
+        if turn.slots <= 0 or size > turn.room_bytes or size > turn.largest or type(payload) is not bytes:
             return False
-        self._slots -= 1
-        self._bytes -= size + ITEM_BYTES
-        self._outbox.append(payload)
-        if not self._turn_began:
+        turn.slots -= 1
+        turn.room_bytes -= size + ITEM_BYTES
+        turn.outbox.append(payload)
+        if not turn.began:
             self._begin_turn()
-        elif self._slots == 0 or self._bytes < size:
+        elif turn.slots == 0 or turn.room_bytes < size:
             self._fill_turn()
         return True
 
@@ -205,8 +207,8 @@ class Sending:
         node = self._node
         if self._is_turn_full or self._driver.is_busy:
             return False
-        if self._outbox:  # It may go with those that were accepted in this turn.
-            return self._slots_in_line > 0 and size <= self._bytes and size <= self._largest
+        if self.turn.outbox:  # It may go with those that were accepted in this turn.
+            return self._slots_in_line > 0 and size <= self.turn.room_bytes and size <= self.turn.largest
         if size <= node.largest_whole:
             return node.fit([size]) == 1
         if node.may_send_large(size):
@@ -216,12 +218,12 @@ class Sending:
 
     def _put_in_turn(self, payload: bytes) -> bool:
         """Put a message whose turn in line has come, before those that are still in line."""
-        if not self._outbox:
+        if not self.turn.outbox:
             self._refill()
-        self._slots, self._slots_in_line = self._slots + self._slots_in_line, 0
+        self.turn.slots, self._slots_in_line = self.turn.slots + self._slots_in_line, 0
         is_put = self.put(payload)
         if self._lines.holds(GROUP):
-            self._slots, self._slots_in_line = 0, self._slots + self._slots_in_line
+            self.turn.slots, self._slots_in_line = 0, self.turn.slots + self._slots_in_line
         return is_put
 
     def _send_now(self, payload: bytes) -> None:
@@ -318,7 +320,7 @@ class Sending:
         self.flush_outbox()
         await self._until_room(
             Need(
-                lambda: not self._outbox and self._may_send(size),
+                lambda: not self.turn.outbox and self._may_send(size),
                 (GROUP,),
                 lambda: not self._is_primary,
                 len(sizes),
@@ -351,7 +353,7 @@ class Sending:
         self.flush_outbox()
         for payload in payloads:
             is_large = type(payload) is bytes and node.largest_whole < len(payload) <= node.config.max_message_bytes
-            if not is_large or self._outbox or not self._may_send(len(payload)):
+            if not is_large or self.turn.outbox or not self._may_send(len(payload)):
                 break
             effects += node.send_large(now, payload)
             count += 1
@@ -364,14 +366,14 @@ class Sending:
 
     def _begin_turn(self) -> None:
         """The first message of a turn leaves at once; the others of the same turn go together at its end."""
-        self._turn_began = True
+        self.turn.began = True
         self.flush_outbox()
         asyncio.get_running_loop().call_soon(self._end_turn)
 
     def _end_turn(self) -> None:
-        self._turn_began = False
+        self.turn.began = False
         self._turn_frames = 1
-        if self._outbox:
+        if self.turn.outbox:
             self.flush_outbox()
             if self._lines:
                 self._look_in_lines()
@@ -387,7 +389,7 @@ class Sending:
     def _next_turn(self) -> None:
         """Behind a full turn: this one begins with it, so that its first message need not leave alone."""
         self._is_turn_full = False
-        self._turn_began = True
+        self.turn.began = True
         self._turn_frames = FULL_FLOW_FRAMES
         self.flush_outbox()
         if self._lines:
@@ -397,12 +399,12 @@ class Sending:
 
     def flush_outbox(self) -> None:
         """Send what may be sent; a roll call that began in this turn holds the rest until its view or its cancel."""
-        if self._outbox:
-            sizes = lengths_of(self._outbox)
+        if self.turn.outbox:
+            sizes = lengths_of(self.turn.outbox)
             count = self._node.fit(sizes)
-            payloads, self._outbox = self._outbox, []
+            payloads, self.turn.outbox = self.turn.outbox, []
             if count < len(payloads):
-                payloads, sizes, self._outbox = payloads[:count], sizes[:count], payloads[count:]
+                payloads, sizes, self.turn.outbox = payloads[:count], sizes[:count], payloads[count:]
             if count:
                 self._driver.execute(self._node.send(self._driver.now_ns(), payloads, sizes))
         self._refill()
@@ -410,19 +412,19 @@ class Sending:
     def _refill(self) -> None:
         """What may go through the outbox: a frame's worth or few, for those in line if there are any."""
         node = self._node
-        self._slots = self._slots_in_line = self._bytes = 0
-        if self._is_turn_full or self._outbox or self._driver.is_busy or self._closing is not None:
+        self.turn.slots = self._slots_in_line = self.turn.room_bytes = 0
+        if self._is_turn_full or self.turn.outbox or self._driver.is_busy or self._closing is not None:
             return
         if not node.has_group or not node.may_go_on:
             return
         window = node.group.outgoing.window
-        self._largest = node.largest_whole
-        self._bytes = min(self._turn_frames * node.largest_whole, window.max_bytes - window.bytes)
+        self.turn.largest = node.largest_whole
+        self.turn.room_bytes = min(self._turn_frames * node.largest_whole, window.max_bytes - window.bytes)
         slots = min(node.room(), TURN_MESSAGES)
         if self._lines.holds(GROUP):
             self._slots_in_line = slots
         else:
-            self._slots = slots
+            self.turn.slots = slots
 
     # ---- waiting
 
@@ -441,8 +443,8 @@ class Sending:
         if need.ready() and not any(map(self._lines.holds, need.to)):
             return
         is_raising = (when_full or self._node.config.when_full) == "raise" and self._node.has_group
-        if need.to[:1] == (GROUP,):
-            self._slots, self._slots_in_line = 0, self._slots + self._slots_in_line  # Nobody overtakes who waits.
+        if need.to[:1] == (GROUP,):  # Nobody overtakes who waits.
+            self.turn.slots, self._slots_in_line = 0, self.turn.slots + self._slots_in_line
         await self._lines.until(
             need,
             "send",
@@ -467,7 +469,8 @@ class Sending:
     async def until_left(self, limit: Limit) -> None:
         """Until everything that was accepted has left."""
         self.flush_outbox()
-        await self._flushing.until(Need(lambda: not self._outbox), "leave", limit, lambda: why_no_room(self._driver))
+        left = Need(lambda: not self.turn.outbox)
+        await self._flushing.until(left, "leave", limit, lambda: why_no_room(self._driver))
 
     async def flush(self, limit: Limit, is_queued: Callable[[], bool]) -> None:
         """Until everything sent so far has been acked by all who must have it. `is_queued`: so is what is ordered.
@@ -479,7 +482,7 @@ class Sending:
             raise error
         await self.until_place(limit)
         self.flush_outbox()
-        left = Need(lambda: not self._outbox and is_queued())
+        left = Need(lambda: not self.turn.outbox and is_queued())
         try:
             await self._flushing.until(left, "flush", limit, lambda: why_no_room(self._driver))
             acked = Need(self._all_acked())

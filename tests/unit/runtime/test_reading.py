@@ -14,7 +14,7 @@ from ringcast.checkers import judge
 from ringcast.core import Lost
 from ringcast.errors import GroupClosed, StateError, UsageError, WaitExpired
 from ringcast.model import TOTAL, Kind, Message, Order, Rejoin, ViewChange, profile
-from ringcast.runtime import Group, OpenRun, join
+from ringcast.runtime import Group, OpenRun, forms, join
 from ringcast.runtime.reading import Reading
 from ringcast.trace import read_run
 from ringcast.transport import MemoryHub, MemoryTransport
@@ -24,6 +24,13 @@ from unit.runtime.test_join import in_world as in_joining_world
 
 HUNDRED = [b"%d" % number for number in range(100)]
 WIDE: dict[str, Any] = {"capacity": 4096, "stream_capacity": 512, "self_delivery": False}  # nobody waits for the reader
+
+
+@pytest.fixture(autouse=True, params=[pytest.param("native", marks=pytest.mark.needs("native")), "python"])
+def simple_forms(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Everything here holds with the simple forms in C and without."""
+    if request.param == "python":
+        monkeypatch.setattr(forms, "native", None)
 
 
 async def left_by_break(group: Group) -> list[bytes]:

@@ -11,7 +11,7 @@ import pytest
 from ringcast import TOTAL
 from ringcast.errors import GroupClosed, NotMember, PlaceLost, RingcastError, UsageError, WaitExpired, WindowFull
 from ringcast.model import Batch, Kind, profile
-from ringcast.runtime import Group, open_fixed
+from ringcast.runtime import Group, forms, open_fixed
 from ringcast.sim import Link
 from ringcast.testing import World as VirtualWorld
 from ringcast.trace import read_run
@@ -22,6 +22,13 @@ from unit.runtime.test_join import exclude, three
 from unit.runtime.test_join import in_world as in_joining_world
 
 LARGE = 12_000  # in frames of 2,000 bytes: eight packets
+
+
+@pytest.fixture(autouse=True, params=[pytest.param("native", marks=pytest.mark.needs("native")), "python"])
+def simple_forms(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Everything here holds with the simple forms in C and without."""
+    if request.param == "python":
+        monkeypatch.setattr(forms, "native", None)
 
 
 @asynccontextmanager
