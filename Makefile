@@ -5,6 +5,7 @@ CHECKED := src tests tools setup.py $(wildcard benchmarks examples)
 
 .DEFAULT_GOAL := help
 .PHONY: help setup demo test long seeds order-seeds state-seeds world-seeds planted reading-seeds block-seeds bus-kills bus-records bus-model tsan agreement planted-histories planted-violations judged-by-spark cluster bench-pipeline bench-recorder page-cost fuzz attacks merge-costs pause-runs link-runs lint format native lock clean
+.PHONY: core wheels dist-check pythons docs
 
 help: ## List these targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-11s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -136,8 +137,21 @@ native: ## Compile the C parts again after a change
 COMPILE := .venv/bin/uv pip compile --quiet --universal --python-version 3.11 --fork-strategy fewest \
 	--generate-hashes --no-emit-index-url --custom-compile-command "make lock" $(if $(UPGRADE),--upgrade)
 
+core: ## Create .venv with what the core and its commands need, nothing else: seconds, no Spark
+	@python=$$(tools/find_python) && "$$python" tools/set_up.py core
+
+wheels: setup ## dist/: a manylinux wheel for each CPython here, a pure wheel and the source archive
+	@$(PYTHON_IN_VENV) tools/wheels.py
+
+dist-check: wheels ## Install each wheel into an empty environment: demo, a group of three, the bus where native
+	@$(PYTHON_IN_VENV) tools/dist_check.py
+
+pythons: setup ## Unit, scenario and integration tiers on each CPython here (TIERS="tests/unit" for others)
+	@$(PYTHON_IN_VENV) tools/pythons.py $(TIERS)
+
 lock: setup ## Write locks/ again from pyproject.toml (UPGRADE=1: with the newest versions)
 	@$(COMPILE) locks/build.in -o locks/build.txt
+	@$(COMPILE) pyproject.toml -o locks/core.txt
 	@$(COMPILE) --all-extras pyproject.toml -o locks/all.txt
 
 clean: ## Remove what builds and tests left behind; .venv stays

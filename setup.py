@@ -1,13 +1,16 @@
-"""The native build: the one part of packaging that pyproject.toml cannot say.
+"""What pyproject.toml cannot say of packaging: the native build, and the README with links that lead on from anywhere.
 
 Every `src/ringcast/native/_NAME.c` becomes the module `ringcast.native._NAME`, described by `_NAME.pyi` beside it.
 Other `.c` and `.h` files there are for inclusion and are never built alone; a change in any of them rebuilds.
 
 Each extension is optional: where it cannot be compiled the installation succeeds and that module is missing.
-With RINGCAST_NATIVE=required the build fails instead; `make native`, for use after a change, sets it.
+RINGCAST_NATIVE=required lets the build fail instead (`make native`, and the wheels of `make wheels`);
+RINGCAST_NATIVE=none leaves them out, and the wheel is a pure one, py3-none-any, and says so.
 """
 
 import os
+import re
+import tomllib
 from pathlib import Path
 
 from setuptools import Extension, setup
@@ -26,4 +29,20 @@ def extension(source: Path) -> Extension:
     )
 
 
-setup(ext_modules=[extension(source) for source in sorted(NATIVE.glob("_*.c"))])
+def readme() -> str:
+    """The README as a package index shows it: links to files of this tree lead to the repository."""
+    home = tomllib.loads(Path("pyproject.toml").read_text())["project"].get("urls", {}).get("Repository")
+    page = Path("README.md")
+    text = page.read_text() if page.exists() else ""
+    if home is None:
+        return text
+    absolute = re.sub(r"(!\[[^]]*\]\()(?!https?:|#)", rf"\g<1>{home}/raw/main/", text)
+    return re.sub(r"((?<!!)\[[^]]*\]\()(?!https?:|#)", rf"\g<1>{home}/blob/main/", absolute)
+
+
+wanted = [] if os.environ.get("RINGCAST_NATIVE") == "none" else sorted(NATIVE.glob("_*.c"))
+setup(
+    ext_modules=[extension(source) for source in wanted],
+    long_description=readme(),
+    long_description_content_type="text/markdown",
+)

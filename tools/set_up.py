@@ -6,6 +6,9 @@ Three steps, each remembered in .venv by the hash of what it was made from, so t
     ringcast   this package, editable, with its `ringcast` command
     native     the C extensions; without a compiler a notice, not a failure (`set_up.py native`: a failure)
 
+`set_up.py core` installs, instead of all packages, only those that the core and its commands need (locks/core.txt); a
+later `set_up.py` adds the others.
+
 Two runs at once take turns. Needs nothing but the standard library; what goes wrong is told in a sentence.
 """
 
@@ -30,6 +33,7 @@ NATIVE = ROOT / "src" / "ringcast" / "native"
 
 MADE_FROM = {
     "packages": ["locks/build.txt", "locks/all.txt"],
+    "core": ["locks/build.txt", "locks/core.txt"],
     "ringcast": ["pyproject.toml", "setup.py", "src/ringcast/_version.py"],
     "native": ["setup.py", "src/ringcast/native/*.c", "src/ringcast/native/*.h"],
 }
@@ -144,6 +148,12 @@ def install_packages() -> None:
         raise why_it_failed("Installing the pinned packages")
 
 
+def install_core() -> None:
+    print("Installing what the core needs into .venv; `make setup` adds Spark, the page and the tools.", flush=True)
+    if not pip("--require-hashes", "-r", "locks/build.txt") or not pip("--require-hashes", "-r", "locks/core.txt"):
+        raise why_it_failed("Installing the packages of the core")
+
+
 def install_ringcast() -> None:
     if not pip("--no-deps", "--no-build-isolation", "-e", "."):
         raise why_it_failed("Installing ringcast itself")
@@ -168,33 +178,42 @@ def build_native(*, required: bool) -> bool:
     return False
 
 
-def bring_up_to_date() -> None:
-    if venv_stands() and is_done("packages") and is_done("ringcast"):
+def steps_for(core: bool) -> tuple[str, ...]:
+    """Whoever has everything has the core, too."""
+    return ("core" if core and not is_done("packages") else "packages", "ringcast")
+
+
+def bring_up_to_date(steps: tuple[str, ...]) -> None:
+    if venv_stands() and all(is_done(step) for step in steps):
         return
     LOG.write_text("")
     make_venv()
     remember("root", str(ROOT))
-    for step, act in (("packages", install_packages), ("ringcast", install_ringcast)):
+    for step in steps:
         if not is_done(step):
             before = digest(step)  # of what is installed now, should a file change meanwhile
-            act()
+            INSTALL[step]()
             remember(step, before)
 
 
-def main(native_asked: bool) -> None:
-    if venv_stands() and all(is_done(step) for step in MADE_FROM) and not native_asked:
+def main(native_asked: bool, core: bool = False) -> None:
+    steps = steps_for(core)
+    if venv_stands() and all(is_done(step) for step in (*steps, "native")) and not native_asked:
         return
     with turn():
-        bring_up_to_date()
+        bring_up_to_date(steps)
         before = digest("native")
         if (native_asked or not is_done("native")) and build_native(required=native_asked):
             remember("native", before)
     print("Set-up is complete: .venv/bin/ringcast", flush=True)
 
 
+INSTALL = {"packages": install_packages, "core": install_core, "ringcast": install_ringcast}
+
+
 if __name__ == "__main__":
     try:
-        main(native_asked="native" in sys.argv[1:])
+        main(native_asked="native" in sys.argv[1:], core="core" in sys.argv[1:])
     except SetUpError as failure:
         sys.exit(str(failure))
     except KeyboardInterrupt:

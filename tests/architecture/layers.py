@@ -72,7 +72,6 @@ LIBRARY_ROOMS: dict[str, tuple[str, ...]] = {
     "hdrh": ("bench", "lab"),
     "dns": ("runtime",),
     "prometheus_client": ("runtime",),
-    "psutil": ("bench",),
     "pytest": ("pytest_plugin",),
     "uvloop": ("lab",),
     "zmq": ("bench",),

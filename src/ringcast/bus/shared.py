@@ -158,6 +158,7 @@ def require_native() -> None:
         from ringcast.native import _bus  # noqa: F401
     except ImportError as missing:
         raise NativeMissing(
-            "SharedBus needs ringcast's C part, which is not built here: get a compiler "
-            f"(apt-get install gcc python3-dev), then run `make native` ({missing})"
+            "SharedBus needs ringcast's C part, which this installation lacks: get a compiler (apt-get install gcc "
+            "python3-dev), then `pip install --force-reinstall --no-binary ringcast ringcast`, or `make native` in a "
+            f"checkout ({missing})"
         ) from None

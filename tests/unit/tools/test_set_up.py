@@ -40,13 +40,13 @@ class Stage:
         (self.root / name).parent.mkdir(parents=True, exist_ok=True)
         (self.root / name).write_text(text)
 
-    def set_up(self) -> list[str]:
+    def set_up(self, core: bool = False) -> list[str]:
         self.ran.clear()
-        self.tool.main(native_asked=False)
+        self.tool.main(native_asked=False, core=core)
         return [next(key for key in KEYS if key in line) for line in self.ran]
 
 
-KEYS = ("-m venv", "import sys, pip", "build.txt", "all.txt", "-e .", "native")
+KEYS = ("-m venv", "import sys, pip", "build.txt", "core.txt", "all.txt", "-e .", "native")
 
 
 @pytest.fixture
@@ -61,7 +61,8 @@ def stage(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Stage:
         monkeypatch.setattr(tool, name, tmp_path / getattr(tool, name).relative_to(TOOLS.parent))
     monkeypatch.setattr(tool, "run", stage.run)
     monkeypatch.setattr(tool, "build_native", stage.build_native)
-    for name in ("locks/build.txt", "locks/all.txt", "pyproject.toml", "setup.py", "src/ringcast/native/_probe.c"):
+    locks = ("locks/build.txt", "locks/core.txt", "locks/all.txt")
+    for name in (*locks, "pyproject.toml", "setup.py", "src/ringcast/native/_probe.c"):
         stage.write(name, "first")
     return stage
 
@@ -69,6 +70,13 @@ def stage(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Stage:
 def test_a_fresh_checkout_gets_everything_and_a_second_set_up_does_nothing(stage: Stage) -> None:
     assert stage.set_up() == ["-m venv", "build.txt", "all.txt", "-e .", "native"]
     assert stage.set_up() == []
+
+
+def test_the_core_alone_installs_only_its_lock_and_everything_adds_the_rest(stage: Stage) -> None:
+    assert stage.set_up(core=True) == ["-m venv", "build.txt", "core.txt", "-e .", "native"]
+    assert stage.set_up(core=True) == []
+    assert stage.set_up() == ["import sys, pip", "build.txt", "all.txt"]
+    assert stage.set_up(core=True) == [], "who has everything has the core"
 
 
 @pytest.mark.parametrize(

@@ -1,0 +1,91 @@
+"""Installs each wheel of dist/ into an empty environment and uses it there, as somebody who has nothing else would.
+
+For each: the version, `ringcast demo --quick`, a group of three in one program, and the shared-memory bus where the
+wheel is native; a pure wheel must say in one sentence that it has no bus. One line for each, exit code 1 if any failed.
+"""
+
+import subprocess
+import sys
+import tempfile
+from pathlib import Path
+
+import interpreters
+
+ROOT = Path(__file__).resolve().parent.parent
+DIST = ROOT / "dist"
+
+GROUP = """
+import asyncio
+import ringcast
+
+async def main():
+    first = await ringcast.join("three", name="a")
+    others = [await ringcast.join("three", name=name, seeds=first.me.endpoint) for name in "bc"]
+    for group in (first, *others):
+        await group.wait_for(3, timeout=60)
+    await first.send(b"hello")
+    for group in others:
+        while not isinstance(event := await group.receive(timeout=60), ringcast.Message):
+            pass
+        assert event.payload == b"hello"
+    for group in (*others, first):
+        await group.leave()
+
+asyncio.run(main())
+"""
+
+BUS = """
+import os
+from ringcast.bus import SharedBus
+
+with SharedBus.open(f"dist-check-{os.getpid()}") as bus, bus.attach("alice") as alice, bus.attach("bob") as bob:
+    alice.queue(b"hello", to=["bob"])
+    assert next(iter(bob)).payload == b"hello"
+"""
+
+NO_BUS = """
+from ringcast.bus import NativeMissing, SharedBus
+
+try:
+    SharedBus.open("dist-check")
+except NativeMissing as error:
+    assert "pip install" in str(error), error
+else:
+    raise SystemExit("a pure wheel has a bus?")
+"""
+
+
+def check(wheel: Path, python: Path) -> str | None:
+    """What is wrong, or None."""
+    with tempfile.TemporaryDirectory() as directory:
+        subprocess.run([python, "-m", "venv", f"{directory}/venv"], check=True)
+        inside = f"{directory}/venv/bin"
+        is_pure = wheel.name.endswith("-none-any.whl")
+        steps = [
+            [f"{inside}/pip", "install", "--quiet", "--disable-pip-version-check", str(wheel)],
+            [f"{inside}/ringcast", "--version"],
+            [f"{inside}/ringcast", "demo", "--quick", "--json"],
+            [f"{inside}/python", "-c", GROUP],
+            [f"{inside}/python", "-c", NO_BUS if is_pure else BUS],
+        ]
+        for step in steps:
+            done = subprocess.run(step, cwd=directory, capture_output=True, text=True, check=False)
+            if done.returncode != 0:
+                return f"{Path(step[0]).name} {step[1][:40]}: {(done.stderr or done.stdout).strip()[-500:]}"
+    return None
+
+
+def main() -> int:
+    found = interpreters.interpreters()
+    failed = False
+    for wheel in sorted(DIST.glob("*.whl")):
+        tag = wheel.name.split("-")[2]
+        version = f"{tag[2]}.{tag[3:]}" if tag.startswith("cp") else next(iter(found))
+        wrong = check(wheel, found[version])
+        failed = failed or wrong is not None
+        print(f"{wheel.name}: {'works' if wrong is None else 'FAILS: ' + wrong}", flush=True)
+    return int(failed)
+
+
+if __name__ == "__main__":
+    sys.exit(main())
