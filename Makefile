@@ -4,7 +4,7 @@ PYTHON_IN_VENV := .venv/bin/python
 CHECKED := src tests tools setup.py $(wildcard benchmarks examples)
 
 .DEFAULT_GOAL := help
-.PHONY: help setup demo test long seeds order-seeds state-seeds world-seeds planted reading-seeds block-seeds bus-kills bus-records bus-model tsan agreement planted-histories planted-violations judged-by-spark cluster bench-pipeline bench-recorder page-cost fuzz attacks merge-costs pause-runs link-runs lint format native lock clean
+.PHONY: help setup demo test long rotations seeds order-seeds state-seeds world-seeds planted reading-seeds block-seeds bus-kills bus-records bus-model tsan agreement planted-histories planted-violations judged-by-spark cluster bench-pipeline bench-recorder page-cost fuzz attacks merge-costs pause-runs link-runs lint format native lock clean
 .PHONY: core wheels dist-check pythons docs
 
 help: ## List these targets
@@ -30,6 +30,9 @@ test: lint ## Lint, then every tier of tests; ends with what did not run and why
 
 long: setup ## The stories with real processes at full length: more cuts, a state of 1 GB
 	@RINGCAST_LONG=1 $(PYTHON_IN_VENV) -m pytest -s tests/integration/membership tests/integration/merge tests/integration/test_demo.py tests/integration/test_contract.py
+
+rotations: setup ## Five real processes under load, their key changed ten times, over UDP and TCP, judged
+	@RINGCAST_ROTATIONS=10 $(PYTHON_IN_VENV) -m pytest -q -s tests/integration/test_key_rotation.py
 
 bus-kills: setup ## 1,000 runs that kill a random process of a bus at a random moment (about 4 minutes)
 	@$(PYTHON_IN_VENV) tests/integration/bus/kill_runs.py --runs 1000

@@ -32,7 +32,7 @@ MAY_IMPORT: dict[str, tuple[str, ...]] = {
     "bus": ("model", "order", "native", "trace"),
     "runtime": ("model", "window", "order", "core", "wire", "transport", "security", "native", "trace"),
     "sim": ("model", "window", "order", "core", "wire", "transport", "security", "trace", "checkers", "runtime"),
-    "lab": ("model", "order", "runtime", "bus", "transport", "trace"),
+    "lab": ("model", "order", "runtime", "bus", "transport", "security", "trace"),
 }
 MAY_IMPORT["testing"] = ("model", "trace", "checkers", "runtime", "sim")
 MAY_IMPORT["_lazy"] = ()

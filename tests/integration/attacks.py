@@ -3,11 +3,15 @@
 Each attack is made against all members while the last of them multicasts; afterwards every member must still be in the
 view it was in, and read what is sent then. Goodput is messages delivered per second beside those of an equal time
 without attack, in the same run. Ends with 1 if any attack changed anything.
+
+Then the same by one who knows everything but the key of a group that has one: in clear, sealed with another key, and
+with the frames that a member sent. There nothing of it may reach a node, and nothing is answered.
 """
 
 from __future__ import annotations
 
 import asyncio
+import os
 import socket
 import struct
 import sys
@@ -22,15 +26,17 @@ sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 
 from integration.strangers import Stranger, still_works, with_group
 from ringcast import Group
-from ringcast.core import Announce, Channel, Control, Hello, Loose, Run
+from ringcast.core import Announce, Channel, Control, Hello, Loose, Packet, Run
 from ringcast.model import Address, Batch, Entry, Message, View, ViewId
-from ringcast.transport import Endpoint
+from ringcast.security import Key, Keyring, Seal
+from ringcast.transport import Endpoint, SealedTransport
 from ringcast.wire import Codec, encode_control
 
 KINDS: tuple[type, ...] = typing.get_args(Control)
 SOON = 0.15
 FLOOD_SECONDS = 2.0
 GROUP = "strangers"
+KEY = Key(b"k" * 32)
 
 
 def sample(kind: typing.Any, about: Address, view: View, number: int = 7) -> typing.Any:
@@ -70,6 +76,10 @@ def on_stream(sender: Address, message: Control, epoch: int) -> Run:
 Row = tuple[str, str, bool]
 
 
+def sealed_with(key: Key, group: str = GROUP) -> Seal:
+    return Seal(group, Keyring((key,)), os.urandom)
+
+
 class Attacks:
     def __init__(self, groups: list[Group]) -> None:
         self.groups = groups
@@ -78,6 +88,7 @@ class Attacks:
         self.random = Random("attacks")
         self.rows: list[Row] = []
         self.epoch = 1 << 40
+        self.forms: list[Callable[[bytes], bytes]] = [bytes]  # in which a frame is sent
 
     async def note(self, name: str, outcome: str = "") -> None:
         await asyncio.sleep(SOON)
@@ -89,7 +100,8 @@ class Attacks:
 
     def to_all(self, frame: bytes) -> None:
         for member in self.view.members:
-            self.stranger.send_bytes(member, frame)
+            for form in self.forms:
+                self.stranger.send_bytes(member, form(frame))
 
     async def forged_by_a_stranger(self) -> None:
         for name in messages(self.view.members[0], self.view):
@@ -116,6 +128,14 @@ class Attacks:
             await self.note(f"{name} in a stranger's own name")
         stranger.close()
 
+    async def said_by_one_without_the_key(self) -> None:
+        codec = Codec(GROUP, self.stranger.address)
+        for name, message in messages(self.stranger.address, self.view).items():
+            self.epoch += 1
+            self.to_all(codec.encode(Loose(message)))
+            self.to_all(codec.encode(on_stream(self.stranger.address, message, self.epoch)))
+            await self.note(f"{name} in a stranger's own name")
+
     async def without_the_right(self) -> None:
         """By the last member, which leads nothing, as single datagrams from its own place; about the others."""
         *others, liar = self.groups
@@ -134,6 +154,9 @@ class Attacks:
             Codec(GROUP, member).encode(Run(Channel.GROUP, self.view.id, member, 1, 0, [b"forged"] * 9, 54))
             for member in self.view.members
         ]
+        await self._broken(stream)
+
+    async def _broken(self, stream: list[bytes]) -> None:
         for frame in stream:
             for _ in range(3):
                 self.to_all(frame)
@@ -165,13 +188,16 @@ class Attacks:
             Codec(GROUP, proved.address).encode(Loose(Announce(ViewId(n, proved.address), proved.address)))
             for n in range(64)
         ]
-        for name, frames in (("garbage", garbage), ("well-formed announcements", announces)):
+        await self._flood({"garbage": garbage, "well-formed announcements": announces})
+        proved.close()
+
+    async def _flood(self, floods: dict[str, list[bytes]]) -> None:
+        for name, frames in floods.items():
             before = await self.goodput(None)
             during = await self.goodput(frames)
             share = during / max(1.0, before)
             await self.note(f"flood of {name}", f"goodput {share:.0%} of {before:,.0f} messages/s without")
             self.rows[-1] = (*self.rows[-1][:2], self.rows[-1][2] and share >= 0.8)
-        proved.close()
 
     async def goodput(self, flood: list[bytes] | None) -> float:
         """Messages per second at the first member; with ten flooding frames for each message."""
@@ -232,10 +258,12 @@ async def slow_tcp(groups: list[Group]) -> list[Row]:
     return rows
 
 
-def collected(size: int, transport: str, body: Callable[[list[Group]], Awaitable[list[Row]]]) -> list[Row]:
+def collected(
+    size: int, transport: str, body: Callable[[list[Group]], Awaitable[list[Row]]], key: bytes | None = None
+) -> list[Row]:
     rows: list[Row] = []
 
-    @with_group(size, transport=transport)
+    @with_group(size, transport=transport, key=key)
     async def story(groups: list[Group]) -> None:
         rows.extend(await body(groups))
 
@@ -253,8 +281,69 @@ async def over_udp(groups: list[Group]) -> list[Row]:
     return attacks.rows
 
 
+async def with_a_key(groups: list[Group]) -> list[Row]:
+    """By one who knows everything but the key. Its frames name the right key where that helps it."""
+    attacks = Attacks(groups)
+    reached: list[Address] = []
+    for group in groups:
+        _note_senders(group, reached)
+    sent = _sent_by(groups[0])
+    attacks.forms = [bytes, sealed_with(Key(b"x" * 32)).seal, _in_the_name_of(KEY), sealed_with(KEY, "another").seal]
+    await attacks.forged_by_a_stranger()
+    await attacks.said_by_one_without_the_key()
+    attacks.forms = [bytes]
+    await attacks._broken(sent[:12])
+    forged = [_in_the_name_of(KEY)(attacks.random.randbytes(200)) for _ in range(64)]
+    await attacks._flood({"forged frames": forged, "replayed frames": sent[-64:]})
+    attacks.stranger.listen()
+    outside = [sender for sender in reached if sender not in attacks.view]
+    attacks.rows.append(("what reached a node of all that", f"{len(outside)} frames", not outside))
+    answered = attacks.stranger.received
+    attacks.rows.append(("what was answered to the stranger", f"{answered} bytes", not answered))
+    return [(f"{name} (with a key)", outcome, held) for name, outcome, held in attacks.rows]
+
+
+def _in_the_name_of(key: Key) -> Callable[[bytes], bytes]:
+    """Sealed with a key of one's own under the name of the right one: it is tried, and is not genuine."""
+    forger = sealed_with(Key(b"f" * 32))
+
+    def form(frame: bytes) -> bytes:
+        sealed = forger.seal(frame)
+        return sealed[:8] + bytes.fromhex(key.name) + sealed[12:]
+
+    return form
+
+
+def _note_senders(group: Group, reached: list[Address]) -> None:
+    node, on_packet = group._node, group._node.on_packet
+
+    def noted(now_ns: int, sender: Address, packet: Packet) -> typing.Any:
+        reached.append(sender)
+        return on_packet(now_ns, sender, packet)
+
+    node.on_packet = noted  # type: ignore[method-assign]
+
+
+def _sent_by(group: Group) -> list[bytes]:
+    """What this member sends from now on, as one who reads the network has it; the last ten thousand."""
+    transport = group._driver.transport
+    assert isinstance(transport, SealedTransport)
+    sent: list[bytes] = []
+    seal = transport.seal.seal
+
+    def kept(frame: bytes) -> bytes:
+        sealed = seal(frame)
+        sent.append(sealed)
+        del sent[:-10_000]
+        return sealed
+
+    transport.seal.seal = kept  # type: ignore[method-assign]
+    return sent
+
+
 def main() -> None:
     rows = collected(3, "udp", over_udp) + collected(3, "tcp", slow_tcp)
+    rows += collected(3, "udp", with_a_key, KEY.secret)
     for name, outcome, _ in rows:
         print(f"{name:<60} {outcome}")
     failed = [name for name, _, held in rows if not held]

@@ -34,6 +34,7 @@ class LatencyShape:
     closed_loop: bool = False
     in_order: bool = False
     loop: str = "asyncio"
+    key: str | None = None  # a key file: every frame is sealed
 
     def pings(self, private: bool) -> dict[str, Any]:
         how = {"rate": self.rate, "closed_loop": self.closed_loop}
@@ -95,6 +96,8 @@ async def _group(shape: LatencyShape, names: tuple[str, ...]) -> AsyncIterator[d
     async with Stage() as stage:
         for name in names:
             puppet = await stage.start(name, loop=shape.loop)
-            await puppet("open", group="latency", me=name, members=places, config={"self_delivery": False})
+            await puppet(
+                "open", group="latency", me=name, members=places, key=shape.key, config={"self_delivery": False}
+            )
         yield stage.puppets
         await stage.everybody("close")

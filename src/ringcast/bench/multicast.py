@@ -42,6 +42,7 @@ class Shape:
     frame_bytes: int = 64_000
     record: str | None = None
     loss_percent: int = 0
+    key: str | None = None  # a key file: every frame is sealed (batch and single form)
 
     def __post_init__(self) -> None:
         if not 2 <= self.members <= 64:
@@ -80,6 +81,7 @@ async def measure(shape: Shape, form: str, config: dict[str, Any] | None = None)
                 me=name,
                 members=members,
                 transport=shape.transport,
+                key=shape.key,
                 multicast=MULTICAST if shape.ip_multicast else None,
                 config={"self_delivery": own, "frame_bytes": shape.frame_bytes, **(config or {})},
                 record=shape.record,

@@ -104,7 +104,11 @@ class PuppetProcess:
             partition=order.get("partition", "all"),
             primary_mark=order.get("primary_mark"),
             quorum=order.get("quorum", 0),
+            key=order.get("key"),
         )
+
+    async def reload_keys(self, order: Answer) -> Answer:
+        return {"keys": self._group().reload_keys()}
 
     async def leave(self, order: Answer) -> Answer:
         await self._group().leave()

@@ -20,6 +20,7 @@ import struct
 import threading
 from collections import OrderedDict
 from collections.abc import Callable
+from functools import cache
 from typing import TYPE_CHECKING
 from zlib import crc32
 
@@ -65,6 +66,9 @@ REASONS = (
 )
 
 
+_NOTHING_CAME = ReplayWindow()
+
+
 class _Sending:
     """The session that this process seals with. Replaced as a whole: two threads use it."""
 
@@ -83,7 +87,7 @@ class _Receiving:
 
     def __init__(self, cipher: AESGCM) -> None:
         self.cipher = cipher
-        self.window = ReplayWindow()
+        self.window = _NOTHING_CAME
         self.seen_at = 0  # the highest number when it was last spared
 
 
@@ -95,7 +99,7 @@ class Seal:
     def __init__(
         self, group: str, keyring: Keyring, random_bytes: Callable[[int], bytes], incarnation: int = 0
     ) -> None:
-        _need_cryptography()
+        self._derive = _derivation()
         self._name = group.encode()
         self._group = crc32(self._name)
         self._group_bytes = self._group.to_bytes(4, "little")
@@ -170,13 +174,8 @@ class Seal:
         return _Sending(self._cipher(key, session), session)
 
     def _cipher(self, key: Key, session: bytes) -> AESGCM:
-        from cryptography.hazmat.primitives.ciphers.aead import AESGCM
-        from cryptography.hazmat.primitives.hashes import SHA256
-        from cryptography.hazmat.primitives.kdf.hkdf import HKDF
-
         salt = session[_SALT_AT : _SALT_AT + SALT_BYTES]
-        info = b"ringcast session 1\0" + session + self._name
-        return AESGCM(HKDF(SHA256(), 32, salt, info).derive(key.secret))
+        return self._derive(key.secret, salt, b"ringcast session 1\0" + session + self._name)
 
     # ---- opening
 
@@ -205,7 +204,9 @@ class Seal:
             receiving.cipher.decrypt_into(_NONCE_START + packed, sealed[HEAD_BYTES:], head, clear)
         except Exception:  # InvalidTag; whatever else it may be, nothing of this frame is used
             return NOT_GENUINE
-        window.note(number)
+        if known is None:
+            receiving.window = ReplayWindow()  # only now: whoever forges must not make us allocate
+        receiving.window.note(number)
         if known is None:
             self._remember(session, receiving)
         return clear
@@ -270,8 +271,13 @@ def is_sealed(frame: Frame) -> bool:
     return bytes(frame[:2]) == MAGIC
 
 
-def _need_cryptography() -> None:
+@cache
+def _derivation() -> Callable[[bytes, bytes, bytes], AESGCM]:
+    """A session's cipher from key, salt and what else it belongs to (HKDF-SHA256)."""
     try:
-        import cryptography  # noqa: F401
+        from cryptography.hazmat.primitives.ciphers.aead import AESGCM
+        from cryptography.hazmat.primitives.hashes import SHA256
+        from cryptography.hazmat.primitives.kdf.hkdf import HKDF
     except ImportError:
         raise ConfigError("a key needs the package cryptography: pip install 'cryptography>=47'") from None
+    return lambda secret, salt, info: AESGCM(HKDF(SHA256(), 32, salt, info).derive(secret))
