@@ -4,7 +4,7 @@ PYTHON_IN_VENV := .venv/bin/python
 CHECKED := src tests tools setup.py $(wildcard benchmarks examples)
 
 .DEFAULT_GOAL := help
-.PHONY: help setup demo test long rotations seeds order-seeds state-seeds world-seeds planted reading-seeds block-seeds bus-kills bus-records bus-model tsan agreement planted-histories planted-violations judged-by-spark cluster bench-pipeline bench-recorder page-cost fuzz attacks merge-costs pause-runs link-runs lint format native lock clean
+.PHONY: help setup demo test long rotations seeds order-seeds state-seeds world-seeds planted reading-seeds block-seeds bus-kills bus-records bus-model tsan agreement planted-histories planted-violations judged-by-spark cluster bench-pipeline bench-recorder page-cost fuzz fuzz-guided attacks merge-costs pause-runs link-runs lint format native lock clean
 .PHONY: core wheels dist-check pythons docs
 
 help: ## List these targets
@@ -58,6 +58,11 @@ block-seeds: setup ## 1,000 seeds of trouble for each building block: channels, 
 
 fuzz: setup ## 10 million changed inputs to the decoders and 1 million changed frames to nodes (DECODERS=, NODES=, SEED=)
 	@$(PYTHON_IN_VENV) tests/simulation/fuzzing/run.py --decoders $(or $(DECODERS),10000000) --nodes $(or $(NODES),1000000) --seed $(or $(SEED),0)
+
+fuzz-guided: setup ## Fuzzing led by coverage: RUNS inputs to each decoder (a million), the corpus kept if KEEP=1 (installs atheris)
+	@.venv/bin/uv pip install --quiet --python $(PYTHON_IN_VENV) --require-hashes -r locks/fuzz.txt
+	@for target in frame control tcp block segment; do $(PYTHON_IN_VENV) tests/simulation/fuzzing/guided.py $$target \
+		--runs $(or $(RUNS),1000000) --seed $(or $(SEED),1) $(if $(KEEP),--keep) || exit 1; done
 
 attacks: setup ## What strangers and lying members can do to a real group: a table of attacks and what came of each
 	@$(PYTHON_IN_VENV) tests/integration/attacks.py
@@ -156,6 +161,7 @@ lock: setup ## Write locks/ again from pyproject.toml (UPGRADE=1: with the newes
 	@$(COMPILE) locks/build.in -o locks/build.txt
 	@$(COMPILE) pyproject.toml -o locks/core.txt
 	@$(COMPILE) --all-extras pyproject.toml -o locks/all.txt
+	@$(COMPILE) locks/fuzz.in -o locks/fuzz.txt
 
 clean: ## Remove what builds and tests left behind; .venv stays
 	@rm -rf build dist out .cache .pytest_cache .mypy_cache .ruff_cache .hypothesis src/*.egg-info src/ringcast/native/*.so

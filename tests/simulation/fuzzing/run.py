@@ -16,17 +16,14 @@ from random import Random
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[2]))
 
-from ringcast.core import Drop, Run
-from ringcast.errors import PeerError
-from ringcast.model import Address
-from ringcast.transport import Endpoint
-from ringcast.transport.framing import decode_hello, encode_hello, split_frames, with_lengths
-from ringcast.wire import Codec, decode_control
 from simulation.fuzzing.lives import live
 from simulation.fuzzing.mutation import mutated
+from simulation.fuzzing.targets import control, frame, tcp
 
 EXTRA = 2  # changed frames for each real one
 PER_LIFE = 20_000
+HEAD = 30  # bytes of a frame before the items of a run
+TURNS = (lambda data: control(data[HEAD:]), tcp, frame, frame)
 
 
 def fuzz_nodes(first_seed: int, frames: int) -> dict[str, int]:
@@ -48,36 +45,14 @@ def fuzz_decoders(seed: int, inputs: int) -> dict[str, int]:
     corpus: list[bytes] = []
     live(seed, 0, 0, corpus)
     random = Random(f"decoders {seed}")
-    me = Address("A", 1, "mem:A")
-    codec = Codec("g", me)
     read = 0
     for number in range(inputs):
         data = mutated(random, random.choice(corpus), corpus)
         try:
-            read += _read(codec, data, number % 4)
+            read += TURNS[number % len(TURNS)](data)
         except Exception as fault:
             raise AssertionError(f"seed {seed}, input {number} {data.hex()}: {fault!r}") from fault
     return {"inputs": inputs, "read": read}
-
-
-def _read(codec: Codec, data: bytes, which: int) -> bool:
-    if which == 0:
-        return not isinstance(decode_control(data[30:]), Drop)
-    if which == 1:
-        stream = encode_hello(Endpoint("127.0.0.1", 7)) + b"".join(with_lengths([data])) + data
-        try:
-            hello = decode_hello(stream)
-            return hello is not None and len(split_frames(memoryview(stream)[hello[1] :], 65_536)[0]) > 0
-        except PeerError:
-            return False
-    decoded = codec.decode(data)
-    if isinstance(decoded, Drop):
-        return False
-    packet = decoded[1]
-    if isinstance(packet, Run):
-        for item in packet.items:
-            decode_control(item)
-    return True
 
 
 def main() -> None:
