@@ -12,30 +12,21 @@ import pytest
 
 from integration.strangers import Stranger, still_works, with_group
 from ringcast import Group
-from ringcast.core import (
-    Ack,
+from ringcast.core import Ack, Channel, Highest, Loose, Packet, Reset, Run, Unrepairable
+from ringcast.core.control import (
     Announce,
     Ask,
     AskView,
     Cancel,
-    Channel,
     Control,
     Heartbeat,
     Hello,
-    Highest,
     Join,
     Leave,
-    Loose,
-    Packet,
-    Reset,
     RollCallId,
-    Run,
     Suspicion,
-    Unrepairable,
 )
-from ringcast.core import (
-    Stranger as NotOfUs,
-)
+from ringcast.core.control import Stranger as NotOfUs
 from ringcast.model import Address, View, ViewId
 from ringcast.runtime.origins import OUTSIDER_PER_SECOND, TOO_MANY, UNPROVED
 from ringcast.wire import encode_control

@@ -9,13 +9,13 @@ from hypothesis import strategies as st
 
 from property.wire_frames import addresses, view_ids
 from ringcast.core import Drop
-from ringcast.core.control import Control, Relayed, RollCallId, Stranger
+from ringcast.core.control import DECLARED, Relayed, RollCallId, Stranger
 from ringcast.core.control.merge import Relayable
 from ringcast.model import Address, Entry, View, ViewId
 from ringcast.wire import decode_control, encode_control
 from ringcast.wire.limits import MAX_CAPACITY, MAX_WINDOW_BYTES
 
-TYPES = sorted(get_args(Control), key=lambda kind: str(kind.__name__))
+TYPES = sorted(DECLARED, key=lambda kind: str(kind.__name__))
 numbers = st.integers(0, 2**62)
 ranges = st.tuples(numbers, numbers)
 allocated = {"capacity": st.integers(0, MAX_CAPACITY), "window_bytes": st.integers(0, MAX_WINDOW_BYTES)}

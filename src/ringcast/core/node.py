@@ -11,8 +11,9 @@ from __future__ import annotations
 from collections import deque
 from collections.abc import Callable, Iterable, Mapping, Sequence
 
-from ringcast.core.admission import Carrier, Sender, State, takes_message, takes_packet
+from ringcast.core.admission import takes_message, takes_packet
 from ringcast.core.control import NOTHING_TO_SETTLE, Heartbeat, Settlement, Staged
+from ringcast.core.control.declaration import Carrier, Sender, State
 from ringcast.core.control_line import ControlLine, Decode, Encode
 from ringcast.core.effects import Deliver, Dequeue, Drop, Effect
 from ringcast.core.membership import Chance

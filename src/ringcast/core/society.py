@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable
 from typing import Any
 
-from ringcast.core.admission import Carrier, Sender, State, takes_message
+from ringcast.core.admission import takes_message
 from ringcast.core.body import Body
 from ringcast.core.control import (
     Announce,
@@ -26,6 +26,7 @@ from ringcast.core.control import (
     StateProgress,
     Stranger,
 )
+from ringcast.core.control.declaration import Carrier, Sender, State
 from ringcast.core.control_line import ControlLine
 from ringcast.core.custody import Custody, Told
 from ringcast.core.deadlines import earliest

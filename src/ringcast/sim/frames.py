@@ -14,7 +14,7 @@ from random import Random
 from types import TracebackType
 from typing import get_args
 
-from ringcast.core import Channel, Control, Drop, Packet, Run
+from ringcast.core import DECLARED, Channel, Drop, Packet, Run
 from ringcast.errors import UsageError
 from ringcast.sim.clock import Clock
 from ringcast.sim.network import RUN_KINDS, Network, kind_of
@@ -24,7 +24,7 @@ ANY = "*"
 MOST_HELD = 65_536  # frames; what comes beyond is lost, as in any queue
 
 _PACKETS = [kind.__name__.lower() for kind in get_args(Packet) if kind.__name__ not in ("Run", "Loose")]
-FRAME_KINDS = (*RUN_KINDS.values(), *_PACKETS, *sorted(kind.__name__.lower() for kind in get_args(Control)))
+FRAME_KINDS = (*RUN_KINDS.values(), *_PACKETS, *sorted(kind.__name__.lower() for kind in DECLARED))
 
 Names = str | Sequence[str]
 Release = Callable[[str, str, bytes], None]

@@ -1,7 +1,7 @@
 """Control messages <-> bytes: one byte for the type, then msgpack of the fields.
 
 `decode_control` gives a message or a Drop, for any bytes at all: types are checked by msgspec, and then every number,
-text and sequence is held against its bound. Numbers of types are part of the wire: never change one, only add.
+text and sequence is held against its bound. Each type and its number is declared in core/control.
 """
 
 from __future__ import annotations
@@ -11,49 +11,7 @@ from functools import lru_cache
 
 import msgspec
 
-from ringcast.core import (
-    LARGEST_CONTROL,
-    Announce,
-    Answer,
-    AreYouThere,
-    Ask,
-    AskAbout,
-    AskView,
-    Behind,
-    Busy,
-    Cancel,
-    CancelMerge,
-    Control,
-    Drop,
-    Elsewhere,
-    Fill,
-    Filled,
-    Heard,
-    Heartbeat,
-    Hello,
-    Join,
-    JoinRefused,
-    Leave,
-    MergeCall,
-    MergeDigest,
-    MergeReq,
-    MergeRsp,
-    MergeView,
-    NewView,
-    PrimaryElsewhere,
-    Refusal,
-    Relayed,
-    ReunionFailed,
-    Sighted,
-    Staged,
-    StateConfirmed,
-    StateProgress,
-    Stranger,
-    Suspicion,
-    ViewAck,
-    ViewAnswer,
-    ViewRefusal,
-)
+from ringcast.core import DECLARED, LARGEST_CONTROL, Control, Drop, MergeView, NewView, Relayed, ViewAnswer
 from ringcast.model import MAX_ENDPOINT, MAX_INCARNATION, MAX_NAME, Address, ViewId, check_name
 from ringcast.wire.limits import (
     MAX_CACHED,
@@ -65,49 +23,9 @@ from ringcast.wire.limits import (
     MAX_WORDS,
 )
 
-_NUMBERS: dict[int, type] = {
-    1: Hello,
-    2: Announce,
-    3: Heartbeat,
-    4: Join,
-    5: Leave,
-    6: Busy,
-    7: Elsewhere,
-    8: Suspicion,
-    9: Stranger,
-    10: AreYouThere,
-    11: StateConfirmed,
-    12: StateProgress,
-    13: ReunionFailed,
-    14: JoinRefused,
-    15: AskAbout,
-    16: Ask,
-    17: Answer,
-    18: Behind,
-    19: Refusal,
-    20: Fill,
-    21: Filled,
-    22: Cancel,
-    23: NewView,
-    24: ViewAck,
-    25: ViewRefusal,
-    26: Heard,
-    32: AskView,
-    33: ViewAnswer,
-    34: Sighted,
-    35: MergeReq,
-    36: MergeRsp,
-    37: MergeCall,
-    38: MergeDigest,
-    39: MergeView,
-    40: CancelMerge,
-    43: PrimaryElsewhere,
-    44: Relayed,
-    48: Staged,
-}
-_TYPES = {kind: bytes([number]) for number, kind in _NUMBERS.items()}
+_TYPES = {kind: bytes([declared.number]) for kind, declared in DECLARED.items()}
 _DECODERS: dict[int, msgspec.msgpack.Decoder[Control]] = {
-    number: msgspec.msgpack.Decoder(kind) for number, kind in _NUMBERS.items()
+    declared.number: msgspec.msgpack.Decoder(kind) for kind, declared in DECLARED.items()
 }
 _encoder = msgspec.msgpack.Encoder()
 

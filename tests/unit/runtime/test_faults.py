@@ -11,7 +11,8 @@ from typing import Any
 import pytest
 
 from ringcast import TOTAL, Group, Order, join
-from ringcast.core import Hello, Loose
+from ringcast.core import Loose
+from ringcast.core.control import Hello
 from ringcast.model import Message, Rejoin, profile
 from ringcast.runtime.driver import Driver
 from ringcast.transport import MemoryHub, MemoryTransport

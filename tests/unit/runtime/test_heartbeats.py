@@ -4,7 +4,8 @@ import asyncio
 import threading
 from collections.abc import Iterator
 
-from ringcast.core import Heartbeat, Loose
+from ringcast.core import Loose
+from ringcast.core.control import Heartbeat
 from ringcast.model import Address, ViewId
 from ringcast.runtime.heartbeats import Audience, Heartbeats
 from ringcast.transport import Endpoint, MemoryHub, MemoryTransport

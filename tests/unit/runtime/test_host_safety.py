@@ -15,7 +15,8 @@ import pytest
 
 import ringcast
 from ringcast.cli.output import printable
-from ringcast.core import Hello, Loose
+from ringcast.core import Loose
+from ringcast.core.control import Hello
 from ringcast.errors import TransportError, UsageError
 from ringcast.model import Address, profile
 from ringcast.runtime import inspection

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from ringcast.core import AreYouThere, Hello, Loose, Packet
+from ringcast.core import Loose, Packet
+from ringcast.core.control import AreYouThere, Hello
 from ringcast.model import SECOND, Address
 from ringcast.runtime import origins
 from ringcast.runtime.origins import Origins

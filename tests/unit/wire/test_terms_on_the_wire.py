@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from ringcast.core import Control, Join, JoinRefused, MergeId, MergeReq, MergeRsp
+from ringcast.core.control import Control, Join, JoinRefused, MergeId, MergeReq, MergeRsp
 from ringcast.model import Address, Terms, ViewId
 from ringcast.wire import decode_control, encode_control
 

@@ -2,7 +2,8 @@
 
 import pytest
 
-from ringcast.core import Answer, Ask, Drop, Join, Loose, NewView, RollCallId, Run
+from ringcast.core import Drop, Loose, Run
+from ringcast.core.control import Answer, Ask, Join, NewView, RollCallId
 from ringcast.core.packets import Channel
 from ringcast.model import Address, Entry, ViewId
 from ringcast.wire import Codec, decode_control, encode_control

@@ -1,10 +1,11 @@
 """What members say to each other about the group itself, as frozen values: views, roll calls, joins, merges.
 
 Reliable ones travel as bytes on the control stream between two incarnations; periodic ones (`Hello`, `Announce`,
-`Heartbeat`) and others that may be lost travel alone in a `Loose` packet. `wire` gives each its number and its bytes.
+`Heartbeat`) and others that may be lost travel alone in a `Loose` packet. Each is declared once (declaration.py).
 Sequences are aligned where they can be: `entries` with `members`, `cuts` with the members of the base view.
 """
 
+from ringcast.core.control.declaration import DECLARED, Control
 from ringcast.core.control.ids import (
     NO_STATE,
     NOTHING_TO_SETTLE,
@@ -69,48 +70,8 @@ from ringcast.core.control.roll_call import (
     ViewRefusal,
 )
 
-Control = (
-    Hello
-    | Announce
-    | Heartbeat
-    | AreYouThere
-    | AskAbout
-    | Heard
-    | Join
-    | JoinRefused
-    | Leave
-    | Busy
-    | Elsewhere
-    | StateConfirmed
-    | StateProgress
-    | ReunionFailed
-    | Suspicion
-    | Stranger
-    | Ask
-    | Answer
-    | Behind
-    | Refusal
-    | Fill
-    | Filled
-    | Cancel
-    | NewView
-    | ViewAck
-    | ViewRefusal
-    | Staged
-    | AskView
-    | ViewAnswer
-    | Sighted
-    | MergeReq
-    | MergeRsp
-    | MergeCall
-    | MergeDigest
-    | MergeView
-    | CancelMerge
-    | Relayed
-    | PrimaryElsewhere
-)
-
 __all__ = [
+    "DECLARED",
     "NOTHING_TO_SETTLE",
     "NO_STATE",
     "Announce",

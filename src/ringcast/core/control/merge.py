@@ -2,19 +2,19 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
+from ringcast.core.control.declaration import ALONE, ANYBODY, MEMBERS, NOBODY, ON_STREAM, Control, message
 from ringcast.core.control.ids import MergeId
 from ringcast.model import Address, Entry, Mark, Terms, View, ViewId
 
 
-@dataclass(frozen=True, slots=True)
-class AskView:
+# Answered only.
+@message(32, ALONE, looking=NOBODY, in_view=ANYBODY, promised=ANYBODY)
+class AskView(Control):
     """Tell me your real view: what I heard may be old, or a view on its way."""
 
 
-@dataclass(frozen=True, slots=True)
-class ViewAnswer:
+@message(33, ON_STREAM, looking=NOBODY, in_view=ANYBODY, promised=ANYBODY)
+class ViewAnswer(Control):
     id: ViewId
     members: tuple[Address, ...]
     observers: tuple[Address, ...]
@@ -35,8 +35,8 @@ class ViewAnswer:
         return View(self.id, self.members, self.observers, self.subgroups, *limits, self.mark)
 
 
-@dataclass(frozen=True, slots=True)
-class Sighted:
+@message(34, ON_STREAM, looking=NOBODY, in_view=MEMBERS, promised=MEMBERS)
+class Sighted(Control):
     """I heard this outsider, in this view; you lead, so look into it."""
 
     peer: Address
@@ -44,8 +44,8 @@ class Sighted:
     coordinator: Address | None
 
 
-@dataclass(frozen=True, slots=True)
-class MergeReq:
+@message(35, ON_STREAM, looking=NOBODY, in_view=ANYBODY, promised=ANYBODY)
+class MergeReq(Control):
     """Take part in this merge, for these members that share your view. Nothing is held yet."""
 
     merge_id: MergeId
@@ -54,8 +54,8 @@ class MergeReq:
     terms: Terms | None = None
 
 
-@dataclass(frozen=True, slots=True)
-class MergeRsp:
+@message(36, ON_STREAM, looking=NOBODY, in_view=ANYBODY, promised=ANYBODY)
+class MergeRsp(Control):
     """Accepted, or rejected (the seed's merge_rejected); sent at once.
 
     `terms`: rejected because these are ours. `coordinator`: ask that one, not me.
@@ -68,15 +68,15 @@ class MergeRsp:
     coordinator: Address | None = None
 
 
-@dataclass(frozen=True, slots=True)
-class MergeCall:
+@message(37, ON_STREAM, looking=NOBODY, in_view=ANYBODY, promised=ANYBODY)
+class MergeCall(Control):
     """Everybody accepted: hold the roll call among your members now (the seed's GET_DIGEST) and return its outcome."""
 
     merge_id: MergeId
 
 
-@dataclass(frozen=True, slots=True)
-class MergeDigest:
+@message(38, ON_STREAM, looking=NOBODY, in_view=ANYBODY, promised=ANYBODY)
+class MergeDigest(Control):
     """What a roll call gave: the entry of each member from that member itself (G8), and who is missing."""
 
     merge_id: MergeId
@@ -90,8 +90,8 @@ class MergeDigest:
     mark: Mark | None = None  # what they know of primary views
 
 
-@dataclass(frozen=True, slots=True)
-class MergeView:
+@message(39, ON_STREAM, looking=NOBODY, in_view=ANYBODY, promised=ANYBODY)
+class MergeView(Control):
     """The outcome, from the leader to each coordinator, which spreads it in its subgroup."""
 
     merge_id: MergeId
@@ -110,16 +110,16 @@ class MergeView:
         return View(self.id, self.members, self.observers, self.subgroups, *limits, self.mark)
 
 
-@dataclass(frozen=True, slots=True)
-class CancelMerge:
+@message(40, ON_STREAM, looking=NOBODY, in_view=ANYBODY, promised=ANYBODY)
+class CancelMerge(Control):
     """This merge is over without a view."""
 
     merge_id: MergeId
     why: str
 
 
-@dataclass(frozen=True, slots=True)
-class Relayed:
+@message(44, ON_STREAM, looking=NOBODY, in_view=ANYBODY, promised=ANYBODY)
+class Relayed(Control):
     """One message of a merge between two coordinators that do not hear each other, through a member that hears both."""
 
     origin: Address

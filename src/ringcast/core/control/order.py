@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
+from ringcast.core.control.declaration import ALONE, MEMBERS, NOBODY, Control, message
 from ringcast.model import ViewId
 
 
-@dataclass(frozen=True, slots=True)
-class Staged:
+@message(48, ALONE, looking=NOBODY, in_view=MEMBERS, promised=MEMBERS)
+class Staged(Control):
     """I hold these senders' (by rank in the view) ordered messages up to these numbers. Said again if it is lost."""
 
     view: ViewId

@@ -2,20 +2,30 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
+from ringcast.core.control.declaration import (
+    ALONE,
+    ANYBODY,
+    EITHER,
+    FOUND,
+    MEMBERS,
+    NOBODY,
+    ON_STREAM,
+    Control,
+    message,
+)
 from ringcast.model import Address, Mark, Terms, ViewId
 
 
-@dataclass(frozen=True, slots=True)
-class Hello:
+# Answered only.
+@message(1, ALONE, looking=ANYBODY, in_view=ANYBODY, promised=ANYBODY)
+class Hello(Control):
     """Who is there? Sent to endpoints of which no address is known yet."""
 
     observer: bool = False
 
 
-@dataclass(frozen=True, slots=True)
-class Announce:
+@message(2, ALONE, looking=ANYBODY, in_view=ANYBODY, promised=ANYBODY)
+class Announce(Control):
     """I am here: in this view, or still looking for one and knowing these who look too."""
 
     view: ViewId | None
@@ -24,21 +34,22 @@ class Announce:
     observer: bool = False
 
 
-@dataclass(frozen=True, slots=True)
-class Heartbeat:
+@message(3, ALONE, looking=NOBODY, in_view=ANYBODY, promised=ANYBODY)
+class Heartbeat(Control):
     """I am alive, in this view, and my core loop has come this far."""
 
     view: ViewId | None
     progress: int
 
 
-@dataclass(frozen=True, slots=True)
-class AreYouThere:
+# Answered only: also a merge leader is watched.
+@message(10, ALONE, looking=ANYBODY, in_view=ANYBODY, promised=ANYBODY)
+class AreYouThere(Control):
     """The direct question before a suspicion; answered with a heartbeat."""
 
 
-@dataclass(frozen=True, slots=True)
-class Join:
+@message(4, ON_STREAM, looking=ANYBODY, in_view=ANYBODY, promised=ANYBODY)
+class Join(Control):
     observer: bool
     with_state: bool
     capacity: int
@@ -47,73 +58,75 @@ class Join:
     mark: Mark | None = None  # what I know of primary views, and as whom I vote
 
 
-@dataclass(frozen=True, slots=True)
-class JoinRefused:
+@message(14, ON_STREAM, looking=FOUND, in_view=NOBODY, promised=NOBODY)
+class JoinRefused(Control):
     """You cannot be a member here, now or later: this is what we do not have in common."""
 
     why: str
 
 
-@dataclass(frozen=True, slots=True)
-class Leave:
+@message(
+    5, ON_STREAM, looking=NOBODY, in_view=ANYBODY, promised=ANYBODY
+)  # an outsider is given the view that it is not in
+class Leave(Control):
     pass
 
 
-@dataclass(frozen=True, slots=True)
-class Busy:
+@message(6, ON_STREAM, looking=FOUND, in_view=MEMBERS, promised=MEMBERS)
+class Busy(Control):
     """Your join or leave was not taken; ask again later."""
 
 
-@dataclass(frozen=True, slots=True)
-class Elsewhere:
+@message(7, ON_STREAM, looking=FOUND, in_view=MEMBERS, promised=MEMBERS)
+class Elsewhere(Control):
     """Your join or leave is for this member, not for me."""
 
     coordinator: Address
 
 
-@dataclass(frozen=True, slots=True)
-class StateConfirmed:
+@message(11, ON_STREAM, looking=NOBODY, in_view=MEMBERS, promised=ANYBODY)
+class StateConfirmed(Control):
     """I have loaded the state I joined for; or I gave up, and this is why."""
 
     error: str = ""
 
 
-@dataclass(frozen=True, slots=True)
-class StateProgress:
+@message(12, ON_STREAM, looking=NOBODY, in_view=MEMBERS, promised=ANYBODY)
+class StateProgress(Control):
     """The state I joined for is still coming."""
 
 
-@dataclass(frozen=True, slots=True)
-class ReunionFailed:
+@message(13, ON_STREAM, looking=ANYBODY, in_view=MEMBERS, promised=ANYBODY)
+class ReunionFailed(Control):
     """The states behind this MergeView do not become one, and this is why."""
 
     cut: ViewId
     why: str
 
 
-@dataclass(frozen=True, slots=True)
-class Suspicion:
+@message(8, EITHER, looking=NOBODY, in_view=MEMBERS, promised=MEMBERS)
+class Suspicion(Control):
     """I do not hear these, or suspect them for another reason: see for yourself."""
 
     members: tuple[Address, ...]
 
 
-@dataclass(frozen=True, slots=True)
-class AskAbout:
+@message(15, ALONE, looking=NOBODY, in_view=MEMBERS, promised=MEMBERS)
+class AskAbout(Control):
     """I do not hear this member: do you? Answered with `Heard`, if so."""
 
     peer: Address
 
 
-@dataclass(frozen=True, slots=True)
-class Heard:
+@message(26, ALONE, looking=NOBODY, in_view=MEMBERS, promised=MEMBERS)
+class Heard(Control):
     """I hear this member."""
 
     peer: Address
 
 
-@dataclass(frozen=True, slots=True)
-class Stranger:
+@message(9, ALONE, looking=NOBODY, in_view=MEMBERS, promised=MEMBERS)
+class Stranger(Control):
     """You speak as a member, but you are not in my view."""
 
     view: ViewId

@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
+from ringcast.core.control.declaration import MEMBERS, NOBODY, ON_STREAM, Control, message
 from ringcast.model import Electorate
 
 
-@dataclass(frozen=True, slots=True)
-class PrimaryElsewhere:
+@message(43, ON_STREAM, looking=NOBODY, in_view=MEMBERS, promised=MEMBERS)
+class PrimaryElsewhere(Control):
     """The primary side has gone on, in this view or a later one: if you are not in it, go there."""
 
     primary: Electorate

@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
+from ringcast.core.control.declaration import ANYBODY, FOUND, MEMBERS, NOBODY, ON_STREAM, Control, message
 from ringcast.core.control.ids import (
     NO_STATE,
     NOTHING_TO_SETTLE,
@@ -20,8 +19,10 @@ from ringcast.core.control.ids import (
 from ringcast.model import Address, Electorate, Entry, Mark, View, ViewId
 
 
-@dataclass(frozen=True, slots=True)
-class Ask:
+@message(
+    16, ON_STREAM, looking=ANYBODY, in_view=ANYBODY, promised=ANYBODY
+)  # an outsider is refused, or told that we are behind
+class Ask(Control):
     """Answer with your digest entry and hold your sends. `going` are away already, `leaving` answer a last time."""
 
     id: RollCallId
@@ -30,8 +31,8 @@ class Ask:
     merge_id: MergeId | None = None  # it is the roll call of this merge
 
 
-@dataclass(frozen=True, slots=True)
-class Answer:
+@message(17, ON_STREAM, looking=NOBODY, in_view=MEMBERS, promised=MEMBERS)
+class Answer(Control):
     """My own entry, what I hold of those going away, and what my windows allow."""
 
     id: RollCallId
@@ -45,16 +46,16 @@ class Answer:
     mark: Mark | None = None  # what I know of primary views
 
 
-@dataclass(frozen=True, slots=True)
-class Behind:
+@message(18, ON_STREAM, looking=NOBODY, in_view=MEMBERS, promised=MEMBERS)
+class Behind(Control):
     """I am not in your base view yet; give it to me first."""
 
     id: RollCallId
     view: ViewId
 
 
-@dataclass(frozen=True, slots=True)
-class Refusal:
+@message(19, ON_STREAM, looking=NOBODY, in_view=MEMBERS, promised=MEMBERS)
+class Refusal(Control):
     """No answer from me to this roll call. `gone` = I am in a later view, without you."""
 
     id: RollCallId
@@ -62,8 +63,9 @@ class Refusal:
     gone: bool = False
 
 
-@dataclass(frozen=True, slots=True)
-class Fill:
+# Only from the asker: the follower knows it.
+@message(20, ON_STREAM, looking=NOBODY, in_view=NOBODY, promised=MEMBERS)
+class Fill(Control):
     """The cut of every member of the base view; get what you miss, of those going away from the sources."""
 
     id: RollCallId
@@ -73,20 +75,21 @@ class Fill:
     primary: Electorate | None = None  # the view to come is this primary one: record it before you have filled up
 
 
-@dataclass(frozen=True, slots=True)
-class Filled:
+@message(21, ON_STREAM, looking=NOBODY, in_view=MEMBERS, promised=MEMBERS)
+class Filled(Control):
     id: RollCallId
 
 
-@dataclass(frozen=True, slots=True)
-class Cancel:
+@message(22, ON_STREAM, looking=NOBODY, in_view=MEMBERS, promised=MEMBERS)
+class Cancel(Control):
     """This roll call ended without a view: your promise is over."""
 
     id: RollCallId
 
 
-@dataclass(frozen=True, slots=True)
-class NewView:
+# Without a promise it is refused.
+@message(23, ON_STREAM, looking=FOUND, in_view=ANYBODY, promised=ANYBODY)
+class NewView(Control):
     """A view with its digest, the roll call it comes from, and the cut of the view before."""
 
     roll_call: RollCallId
@@ -115,12 +118,12 @@ class NewView:
         return View(self.id, self.members, self.observers, self.subgroups, *limits, self.mark)
 
 
-@dataclass(frozen=True, slots=True)
-class ViewAck:
+@message(24, ON_STREAM, looking=NOBODY, in_view=MEMBERS, promised=MEMBERS)
+class ViewAck(Control):
     view: ViewId
 
 
-@dataclass(frozen=True, slots=True)
-class ViewRefusal:
+@message(25, ON_STREAM, looking=NOBODY, in_view=MEMBERS, promised=MEMBERS)
+class ViewRefusal(Control):
     view: ViewId
     why: str

@@ -5,7 +5,7 @@ from __future__ import annotations
 from hypothesis import given
 from hypothesis import strategies as st
 
-from ringcast.core import Holding, Source
+from ringcast.core.control import Holding, Source
 from ringcast.core.membership.cut import agreed_cut
 from ringcast.model import Address
 

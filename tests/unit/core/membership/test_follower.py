@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field, replace
 
-from ringcast.core import (
+from ringcast.core.control import (
     Answer,
     Ask,
     Behind,

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from ringcast.core import Cancel
+from ringcast.core.control import Cancel
 from ringcast.model import MS, SECOND
 from unit.core.membership.world import Proc, World
 

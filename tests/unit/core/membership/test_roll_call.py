@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from ringcast.core import (
+from ringcast.core import Drop
+from ringcast.core.control import (
     Answer,
     Ask,
     Behind,
     Cancel,
-    Drop,
     Fill,
     Filled,
     Holding,

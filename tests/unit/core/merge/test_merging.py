@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from random import Random
 
-from ringcast.core import Drop, MergeReq, NewView, Relayed, RollCallId, Warn
-from ringcast.core.control import CancelMerge, MergeId, MergeRsp
+from ringcast.core import Drop, Warn
+from ringcast.core.control import CancelMerge, MergeId, MergeReq, MergeRsp, NewView, Relayed, RollCallId
 from ringcast.core.failure import Readmission
 from ringcast.core.membership import Membership, Say, StartMerge, Steps
 from ringcast.core.merge import Overlap, Party, RaiseMerge

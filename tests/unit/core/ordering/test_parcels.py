@@ -2,7 +2,7 @@
 
 from dataclasses import replace
 
-from ringcast.core import Settlement
+from ringcast.core.control import Settlement
 from ringcast.core.ordering.parcels import Parcels
 from unit.core.ordering.world import CONFIG, World, address
 

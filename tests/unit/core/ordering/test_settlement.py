@@ -1,6 +1,6 @@
 """Settling at a view change: crashed sender, crashed coordinator, both; joins; what is dropped is dropped by all."""
 
-from ringcast.core import Carried, Settlement, Survivor
+from ringcast.core.control import Carried, Settlement, Survivor
 from ringcast.core.ordering.batch import Batch
 from ringcast.core.ordering.parcels import Parcels
 from ringcast.core.ordering.sender_line import SenderLine

@@ -9,7 +9,8 @@ from __future__ import annotations
 from collections import deque
 from collections.abc import Iterable
 
-from ringcast.core import Dequeue, Drop, Finished, Settlement, Staged, Survivor, Unicast
+from ringcast.core import Dequeue, Drop, Finished, Unicast
+from ringcast.core.control import Settlement, Staged, Survivor
 from ringcast.core.ordering import Decision, Multicast, Ordering, Post
 from ringcast.model import Address, Event, View, ViewId, profile
 from ringcast.order import Stamp
