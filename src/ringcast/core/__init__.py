@@ -29,6 +29,7 @@ from ringcast.core.effects import (
     Unicast,
     Warn,
 )
+from ringcast.core.entrance import Entrance
 from ringcast.core.fates import IN_THE_STATE, WITHOUT_STATE, fate
 from ringcast.core.multicast import PeerStreams
 from ringcast.core.node import Node
@@ -63,6 +64,7 @@ __all__ = [
     "Dequeue",
     "Drop",
     "Effect",
+    "Entrance",
     "Envelope",
     "Excluded",
     "Finished",

@@ -11,6 +11,7 @@ from collections.abc import Callable
 
 from ringcast.core.control import Control, NewView, Reunion, ReunionFailed, Standing, StateConfirmed, StateProgress
 from ringcast.core.effects import Effect, GiveMerged, MergedOver, StateOver
+from ringcast.core.entrance import Entrance
 from ringcast.core.membership import Membership, Say, Steps
 from ringcast.core.packets import Run
 from ringcast.core.reunion_line import ReunionLine
@@ -30,14 +31,12 @@ class Custody:
         largest_whole: int,
         membership: Membership,
         members: Callable[[], tuple[Address, ...]],
-        *,
-        with_state: bool,
-        reunites: bool,
+        entrance: Entrance,
     ) -> None:
         self.me = me
-        self.reunion = ReunionLine(me, config, reunites, lambda: membership.is_promised)
+        self.reunion = ReunionLine(me, config, entrance.reunites, lambda: membership.is_promised)
         self.state = StateLine(me, config, largest_whole, self.reunion)
-        self.state.wants = with_state
+        self.state.wants = entrance.with_state
         membership.standing = self._standing
         self._membership = membership
         self._members = members

@@ -16,6 +16,7 @@ from ringcast.core.control import NOTHING_TO_SETTLE, Heartbeat, Settlement, Stag
 from ringcast.core.control.declaration import Carrier, Sender, State
 from ringcast.core.control_line import ControlLine, Decode, Encode
 from ringcast.core.effects import Deliver, Dequeue, Drop, Effect
+from ringcast.core.entrance import PLAIN, Entrance
 from ringcast.core.membership import Chance
 from ringcast.core.multicast import Forsaken, GroupStream, PeerStreams, largest_item, pieces_of, run_budget
 from ringcast.core.order_line import OrderLine
@@ -82,36 +83,14 @@ class Node:
         chance: Chance,
         encode: Encode,
         decode: Decode,
+        entrance: Entrance = PLAIN,
         *,
-        expect: int = 0,
-        observer: bool = False,
-        with_state: bool = False,
-        reunites: bool = False,
-        mark: Mark | None = None,
-        keeps_mark: bool = False,
         multicasts: bool = False,
-        beats: bool = True,
     ) -> Node:
-        """A process without a group. `beats`: it sends its heartbeats itself; else the driver does, as `Beat` says.
-
-        `with_state`: it joins with the others' state. `reunites`: its application merges states after a MergeView.
-        `mark`: of a partition's sides only the primary one goes on, and this is what it knows of primary views;
-        `keeps_mark`: the driver keeps what it learns of them, as `KeepMark` says.
-        """
+        """A process without a group, on its way into one."""
         node = cls(me, config, multicasts=multicasts)
         line = ControlLine(me, config, node._budget, encode, decode)
-        node.society = Society(
-            node,
-            chance,
-            line,
-            expect=expect,
-            observer=observer,
-            with_state=with_state,
-            reunites=reunites,
-            mark=mark,
-            keeps_mark=keeps_mark,
-            beats=beats,
-        )
+        node.society = Society(node, chance, line, entrance)
         return node
 
     # ---- life

@@ -44,6 +44,7 @@ from ringcast.core.effects import (
     Unicast,
     Warn,
 )
+from ringcast.core.entrance import Entrance
 from ringcast.core.failure import Readmission
 from ringcast.core.membership import (
     AcceptMerge,
@@ -68,7 +69,7 @@ from ringcast.core.merging import Merging
 from ringcast.core.multicast import OutsideBudget
 from ringcast.core.packets import Loose, Run
 from ringcast.core.vigilance import Vigilance
-from ringcast.model import Address, Event, Mark, View
+from ringcast.model import Address, Event, View
 
 _CLAIMS = (Heartbeat, Announce)  # messages in which a process names its view
 
@@ -76,46 +77,24 @@ _CLAIMS = (Heartbeat, Announce)  # messages in which a process names its view
 class Society:
     """One member's organs of membership, and how they move its streams."""
 
-    def __init__(
-        self,
-        body: Body,
-        chance: Chance,
-        line: ControlLine,
-        *,
-        expect: int,
-        observer: bool,
-        with_state: bool,
-        reunites: bool,
-        mark: Mark | None,
-        keeps_mark: bool,
-        beats: bool,
-    ) -> None:
+    def __init__(self, body: Body, chance: Chance, line: ControlLine, entrance: Entrance) -> None:
         self.me = body.me
         self.config = body.config
         self.line = line
-        self.membership = Membership(
-            self.me,
-            self.config,
-            chance,
-            expect=expect,
-            observer=observer,
-            with_state=with_state,
-            reunites=reunites,
-            mark=mark,
-            keeps_mark=keeps_mark,
-        )
+        self.membership = Membership(self.me, self.config, chance, entrance)
         self._early_ask: tuple[Address, Ask] | None = None  # of a roll call on a later view than ours
         self.readmission = Readmission(self.config.readmit_ns, self.config.readmit_max_ns)
         self.merging = Merging(self.me, self.config, chance, self.membership, self.readmission)
-        self.vigilance = Vigilance(self.me, self.config, self.membership, self.merging, self.readmission, beats=beats)
+        self.vigilance = Vigilance(
+            self.me, self.config, self.membership, self.merging, self.readmission, beats=entrance.beats
+        )
         self.custody = Custody(
             self.me,
             self.config,
             body.largest_whole,
             self.membership,
             lambda: () if self.view is None else self.view.members,
-            with_state=with_state,
-            reunites=reunites,
+            entrance,
         )
         self.state = self.custody.state
         self._outside = OutsideBudget(lambda peer: self.view is None or peer not in self.view)

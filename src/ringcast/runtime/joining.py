@@ -18,7 +18,7 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
-from ringcast.core import Node
+from ringcast.core import Entrance, Node
 from ringcast.errors import ConfigError, RingcastError, StateError, TransportError, UsageError, WaitExpired
 from ringcast.model import Address, Config, Mark, check_name, first_mark
 from ringcast.runtime import arguments
@@ -298,21 +298,17 @@ def make_driver(place: Place, expect: int) -> Driver:
     endpoint, host = str(place.transport.local), place.host
     me = Address(place.name or endpoint, host.incarnation(), endpoint)
     config = within_transport(place.config, place.transport)
-    node = Node.joining(
-        me,
-        config,
-        host.chance(me),
-        encode_control,
-        decode_control,
+    entrance = Entrance(
         expect=expect,
         observer=place.observer,
         with_state=place.set_state is not None,
         reunites=place.merge_state is not None,
         mark=_mark(place, me, expect),
         keeps_mark=place.marks is not None,
-        multicasts=place.transport.multicasts,
         beats=host.beats_itself,
     )
+    multicasts = place.transport.multicasts
+    node = Node.joining(me, config, host.chance(me), encode_control, decode_control, entrance, multicasts=multicasts)
     recorder = host.recorder(me, place.group, config, place.record)
     heartbeats = None if host.beats_itself else _heartbeats(place, node)
     driver = Driver(node, Codec(place.group, me), place.transport, recorder, heartbeats, host.now_ns)

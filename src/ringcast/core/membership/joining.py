@@ -19,6 +19,7 @@ from typing import NamedTuple
 
 from ringcast.core.chance import Chance
 from ringcast.core.control import Announce, Hello, Join, NewView, RollCallId
+from ringcast.core.entrance import PLAIN, Entrance
 from ringcast.core.membership.steps import Ring, Say, Steps, Tell
 from ringcast.model import Address, Config, Entry, Terms, ViewId
 
@@ -40,17 +41,15 @@ class Joiner:
         me: Address,
         config: Config,
         chance: Chance,
-        *,
-        expect: int = 0,
-        observer: bool = False,
-        with_state: bool = False,
+        entrance: Entrance = PLAIN,
         terms: Terms | None = None,
     ) -> None:
         self.me = me
         self.config = config
-        self.expect = expect
-        self.request = Join(observer, with_state, config.capacity, config.window_bytes, terms)
-        self._hello = Hello(observer)
+        self.expect = entrance.expect
+        limits = (config.capacity, config.window_bytes)
+        self.request = Join(entrance.observer, entrance.with_state, *limits, terms, entrance.mark)
+        self._hello = Hello(entrance.observer)
         self.target: Address | None = None  # whom we asked
         self._asked: deque[Address] = deque(maxlen=ASKED)  # the last ones, for a view may come from one of them
         self.tries = 0  # without any answer from it

@@ -36,6 +36,7 @@ from ringcast.core.control import (
 )
 from ringcast.core.deadlines import earliest
 from ringcast.core.effects import Drop, Excluded, Freed, Left, Refused, Warn
+from ringcast.core.entrance import PLAIN, Entrance
 from ringcast.core.membership.follower import Follower, Streams
 from ringcast.core.membership.joining import Joiner
 from ringcast.core.membership.leading import Leading
@@ -55,7 +56,7 @@ from ringcast.core.membership.steps import (
 )
 from ringcast.core.membership.suspicions import Suspicions
 from ringcast.core.numbers import ViewNumbers
-from ringcast.model import Address, Config, Event, Kind, Mark, Terms, View, ViewId
+from ringcast.model import Address, Config, Event, Kind, Terms, View, ViewId
 
 
 class Membership:
@@ -66,28 +67,20 @@ class Membership:
         me: Address,
         config: Config,
         chance: Chance,
-        *,
-        expect: int = 0,
-        observer: bool = False,
-        with_state: bool = False,
-        reunites: bool = False,
-        mark: Mark | None = None,
-        keeps_mark: bool = False,
+        entrance: Entrance = PLAIN,
     ) -> None:
         self.me = me
         self.config = config
         self.suspicions = Suspicions(me)
-        self.states = PendingStates(reunites)
+        self.states = PendingStates(entrance.reunites)
         self.numbers = ViewNumbers()
-        self.primacy = Primacy(me, mark, keeps_mark)
+        mark = entrance.mark
+        self.primacy = Primacy(me, mark, entrance.keeps_mark)
         quorum = 0 if mark is None else mark.quorum
-        self.terms = Terms.of(config, primary=mark is not None, reunites=reunites, quorum=quorum)
+        self.terms = Terms.of(config, primary=mark is not None, reunites=entrance.reunites, quorum=quorum)
         self._founding: NewView | None = None  # waits for its mark to be kept
         self.standing: Callable[[], Standing] = lambda: NO_STATE  # with the application's state
-        self.joiner: Joiner | None = Joiner(
-            me, config, chance, expect=expect, observer=observer, with_state=with_state, terms=self.terms
-        )
-        self.joiner.request = replace(self.joiner.request, mark=mark)
+        self.joiner: Joiner | None = Joiner(me, config, chance, entrance, self.terms)
         self.follower: Follower | None = None
         self.leading: Leading | None = None
         self.leaver: Leaver | None = None

@@ -20,6 +20,7 @@ from ringcast.core import (
     Deliver,
     Drop,
     Effect,
+    Entrance,
     Excluded,
     Install,
     Left,
@@ -43,7 +44,7 @@ class Proc:
         self.address = address
         self.name = address.name
         self.node = Node.joining(
-            address, config, Random(f"{world.seed}/{address}"), encode_control, decode_control, **join
+            address, config, Random(f"{world.seed}/{address}"), encode_control, decode_control, Entrance(**join)
         )
         self.codec = Codec("g", address)
         self.recorder = MemoryRecorder(Header.of(address, "g", config))

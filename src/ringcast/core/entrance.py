@@ -1,0 +1,21 @@
+"""How a process enters a group: what its application asked for, as one value from the driver down to each component."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from ringcast.model import Mark
+
+
+@dataclass(frozen=True, slots=True)
+class Entrance:
+    expect: int = 0  # found a group as soon as so many are known, otherwise wait longer for others
+    observer: bool = False  # in the view, but never coordinates, provides state or counts for a primary partition
+    with_state: bool = False  # it joins with the others' state
+    reunites: bool = False  # its application merges states after a MergeView
+    mark: Mark | None = None  # only the primary side of a partition goes on; this is what it knows of primary views
+    keeps_mark: bool = False  # the driver keeps what is learned of primary views, as `KeepMark` says
+    beats: bool = True  # it sends its heartbeats itself; else the driver does, as `Beat` says
+
+
+PLAIN = Entrance()  # no wishes
