@@ -6,6 +6,6 @@ from ringcast.sim import Cluster
 
 def assert_held(cluster: Cluster, *guarantees: str) -> None:
     """No violation anywhere, and these guarantees were really examined."""
-    cluster.close_all()
+    cluster.end_all()
     judgement = judge(cluster.recordings(), require=guarantees)
     assert judgement.verdict == "held", judgement.reasons

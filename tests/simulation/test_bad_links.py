@@ -112,13 +112,13 @@ def test_two_coordinators_that_do_not_hear_each_other_are_asked_through_others_y
         order = [member.name for member in group.members]
         first, second = order[:2]
         split = Fault("split", 0, sys.maxsize, (first, order[2]))
-        world.harness.faults.begin(split)
+        world.faults.begin(split)
         world.advance(10)
         assert sorted(len(app.group.members) for app in world.apps.values()) == [2, 2, 2, 2]
         world.fault("one-way", first, second)
         world.fault("one-way", second, first)
         healed_ns = world.clock.now_ns
-        world.harness.faults.end(split)
+        world.faults.end(split)
         world.advance(LASTS_SECONDS)
         assert sorted(len(app.group.members) for app in world.apps.values()) == [1, 3, 3, 3]
         assert max(map(len, views_of(world, healed_ns).values())) <= MOST_VIEWS

@@ -233,9 +233,9 @@ class Simulated:
     def _mend(self, one: str, other: str) -> None:
         pair = (min(one, other), max(one, other))
         if self._cuts.pop(pair, pair) is None:
-            for fault in [fault for fault in self.world.harness.faults.active if fault.kind == "one-way"]:
+            for fault in [fault for fault in self.world.faults.active if fault.kind == "one-way"]:
                 if fault.members in (pair, pair[::-1]):
-                    self.world.harness.faults.end(fault)
+                    self.world.faults.end(fault)
 
     def _go_back(self, seconds: float) -> None:
         until_ns = round(seconds * SECOND)

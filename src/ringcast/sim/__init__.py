@@ -6,7 +6,7 @@ A seed replays a run bit for bit. A public test kit: users test their applicatio
 from ringcast.sim.application import Application
 from ringcast.sim.batch import Asked, Sweeper, Task, run_all
 from ringcast.sim.clock import Clock, LocalClock
-from ringcast.sim.cluster import HARNESS, Cluster, names_of
+from ringcast.sim.cluster import Cluster
 from ringcast.sim.faults import KIND_CUTS, LINK_CHANGES, MEMBER_FAULTS, PARTITIONS, Fault, Faults, Paced
 from ringcast.sim.frames import FRAME_KINDS, Act, FrameRule, Names, copy, delay, drop, hold, reorder
 from ringcast.sim.kept import Kept
@@ -24,6 +24,7 @@ from ringcast.sim.story import in_words, tell
 from ringcast.sim.summary import Summary
 from ringcast.sim.verdict import Broke, Diverged, Unsettled, Violated, WorldFailed, differences, violations
 from ringcast.sim.workload import Load
+from ringcast.sim.world import HARNESS, SimulatedWorld, names_of
 
 __all__ = [
     "FRAME_KINDS",
@@ -60,6 +61,7 @@ __all__ = [
     "Passing",
     "Process",
     "Shrunk",
+    "SimulatedWorld",
     "Stage",
     "Summary",
     "Sweeper",

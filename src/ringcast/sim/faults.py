@@ -7,14 +7,16 @@ Each beginning and each end is recorded by the harness (FAULT, HEAL).
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
-from typing import Any, Protocol, runtime_checkable
+from typing import TYPE_CHECKING, Any, Protocol, runtime_checkable
 
 from ringcast.model import MS
-from ringcast.sim.clock import Clock
-from ringcast.sim.network import Link, Network
+from ringcast.sim.network import Link
 from ringcast.sim.process import Process
+
+if TYPE_CHECKING:
+    from ringcast.sim.world import SimulatedWorld
 
 Pairs = list[tuple[str, str]]
 
@@ -96,37 +98,11 @@ class Paced(Protocol):
     def read_every(self, pause_ns: int | None) -> None: ...
 
 
-class Place(Protocol):
-    """Where faults happen."""
-
-    clock: Clock
-    network: Network
-
-    @property
-    def names(self) -> list[str]: ...
-
-    def alive(self) -> Iterator[Process]: ...
-
-    def is_alive(self, name: str) -> bool: ...
-
-    def crash(self, name: str) -> None: ...
-
-    def kill(self, name: str) -> None: ...
-
-    def leave(self, name: str) -> None: ...
-
-    def start(self, name: str) -> Process: ...
-
-    def note_fault(self, fault: Fault) -> None: ...
-
-    def note_heal(self, fault: Fault | None, bound_ns: int = 0) -> None: ...
-
-
 class Faults:
     """Which faults hold now."""
 
-    def __init__(self, place: Place) -> None:
-        self._place = place
+    def __init__(self, world: SimulatedWorld) -> None:
+        self._world = world
         self.active: list[Fault] = []
         self.dead: dict[str, None] = {}  # an ordered set: names at which nobody starts any more
         self._leaving: list[Fault] = []  # leaves that were really asked for
@@ -136,8 +112,8 @@ class Faults:
 
     def plan(self, fault: Fault) -> None:
         """It will begin and end by itself."""
-        self._place.clock.at(fault.at_ns, self.begin, fault)
-        self._place.clock.at(fault.until_ns, self.end, fault)
+        self._world.clock.at(fault.at_ns, self.begin, fault)
+        self._world.clock.at(fault.until_ns, self.end, fault)
 
     def begin(self, fault: Fault) -> None:
         if self._is_over:
@@ -149,10 +125,10 @@ class Faults:
             self._end_process(fault)
             return
         self.active.append(fault)
-        self._place.note_fault(fault)
+        self._world.note_fault(fault)
         self.refresh()
         if fault.kind == "flap":
-            self._place.clock.after(int(fault.amount * MS), self._flap, fault)
+            self._world.clock.after(int(fault.amount * MS), self._flap, fault)
 
     def _flap(self, fault: Fault) -> None:
         if fault not in self.active:
@@ -162,26 +138,26 @@ class Faults:
         else:
             self._lulls.append(fault)
         self.refresh()
-        self._place.clock.after(int(fault.amount * MS), self._flap, fault)
+        self._world.clock.after(int(fault.amount * MS), self._flap, fault)
 
     def _die(self, fault: Fault) -> None:
         """Also where the process is down already: then nobody takes its place."""
         name = fault.members[0]
         if name not in self.dead:
             self.dead[name] = None
-            self._place.note_fault(fault)
-            self._place.kill(name)
+            self._world.note_fault(fault)
+            self._world.kill(name)
 
     def _end_process(self, fault: Fault) -> None:
         name = fault.members[0]
-        if not self._place.is_alive(name):
+        if not self._world.is_alive(name):
             return
         if fault.kind == "crash":
-            self._place.crash(name)
+            self._world.crash(name)
         else:
-            self._place.note_fault(fault)
+            self._world.note_fault(fault)
             self._leaving.append(fault)
-            self._place.leave(name)
+            self._world.leave(name)
 
     def end(self, fault: Fault) -> None:
         if fault.kind in LIFE_FAULTS:
@@ -189,7 +165,7 @@ class Faults:
         elif fault in self.active:
             self.active.remove(fault)
             self._lulls = [lull for lull in self._lulls if lull != fault]
-            self._place.note_heal(fault)
+            self._world.note_heal(fault)
             self.refresh()
 
     def _start_again(self, fault: Fault) -> None:
@@ -197,26 +173,26 @@ class Faults:
         name = fault.members[0]
         if self._is_over or name in self.dead:
             return
-        if not self._place.is_alive(name):
-            self._place.start(name)
+        if not self._world.is_alive(name):
+            self._world.start(name)
         elif fault in self._leaving:
-            self._place.clock.after(100 * MS, self._start_again, fault)
+            self._world.clock.after(100 * MS, self._start_again, fault)
 
     def end_all(self, bound_ns: int = 0) -> None:
         """From now on nothing is wrong any more; what was planned for later does not happen."""
         self.active.clear()
         self._is_over = True
-        self._place.note_heal(None, bound_ns)
+        self._world.note_heal(None, bound_ns)
         self.refresh()
 
     def refresh(self) -> None:
         """Make the world what the active faults say; also needed when a member is new."""
         self._refresh_paths()
-        for member in list(self._place.alive()):
+        for member in list(self._world.alive()):
             self._refresh_member(member)
 
     def _refresh_paths(self) -> None:
-        network, names = self._place.network, self._place.names
+        network, names = self._world.network, self._world.names
         network.mend_all()
         for fault in self.active:
             if fault in self._lulls:

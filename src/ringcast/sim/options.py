@@ -11,7 +11,6 @@ from random import Random
 
 from ringcast.model import MS, SECOND, Config, profile
 from ringcast.runtime import OnExclusion
-from ringcast.sim.cluster import names_of
 from ringcast.sim.deaths import DEATH, draw_deaths, presence, survivable
 from ringcast.sim.faults import LASTING_KINDS, LIFE_FAULTS, LINK_CHANGES, MEMBER_FAULTS, PARTITIONS, Fault
 from ringcast.sim.network import Link
@@ -19,6 +18,7 @@ from ringcast.sim.ordered_load import OrderedLoad, draw_ordered
 from ringcast.sim.renewals import draw_renewals
 from ringcast.sim.stateful import StateLoad, draw_state
 from ringcast.sim.workload import Load
+from ringcast.sim.world import names_of
 
 FEWEST_FAULTS = 5
 # total: always sends in the one order, to random subsets too; state: everybody joins with the others' state, and half

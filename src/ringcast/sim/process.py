@@ -15,7 +15,7 @@ from dataclasses import replace
 from inspect import iscoroutinefunction
 from pathlib import Path
 from random import Random
-from typing import Any, Literal, Protocol
+from typing import TYPE_CHECKING, Any, Literal, Protocol
 
 from ringcast.core import Node
 from ringcast.model import Address, Config, Event, Kind, Mark, View
@@ -26,16 +26,17 @@ from ringcast.runtime import (
     Group,
     Joining,
     MarkStore,
-    OnExclusion,
     Place,
     enter_fixed,
 )
 from ringcast.sim.clock import Clock, LocalClock
 from ringcast.sim.invariants import watch
 from ringcast.sim.loop import VirtualLoop
-from ringcast.sim.network import Network
 from ringcast.sim.transport import SimulatedTransport, WorldDiscovery
 from ringcast.trace import Header, MemoryRecorder, Recorder, RecordingOptions
+
+if TYPE_CHECKING:
+    from ringcast.sim.world import SimulatedWorld
 
 JOIN_SECONDS = 60.0
 SYNC_SECONDS = 0.004  # until what is written outlives the process
@@ -51,34 +52,6 @@ Partition = Literal["all", "primary"]
 MakeApp = Callable[[], Any] | Callable[[Group], Awaitable[None]]
 
 
-class Surroundings(Protocol):
-    """What a process needs from its world."""
-
-    group: str
-    seed: int | str
-    clock: Clock
-    network: Network
-    multicasts: bool
-    on_exclusion: OnExclusion
-    partitioning: Partition
-    observers: tuple[str, ...]
-    quorum: int
-    marks: dict[str, tuple[Address, Mark]] | None
-    recorders: list[MemoryRecorder]
-
-    @property
-    def names(self) -> list[str]: ...
-
-    def next_incarnation(self, name: str) -> int: ...
-
-    def config_of(self, name: str) -> Config: ...
-
-    def ended(self, process: Process, error: BaseException | None) -> None:
-        """Its main task is over, by itself."""
-
-    def complain(self, who: str, error: BaseException | None, words: str) -> None: ...
-
-
 class Process:
     """One process, from its start to its end. `app` is the user's object, `group` its Group once it is in."""
 
@@ -86,7 +59,7 @@ class Process:
     contains_faults = False
 
     def __init__(
-        self, world: Surroundings, name: str, make_app: MakeApp, expect: int, fixed: View | None = None
+        self, world: SimulatedWorld, name: str, make_app: MakeApp, expect: int, fixed: View | None = None
     ) -> None:
         """`fixed`: its place is in this view, which nobody changes."""
         self.name = name

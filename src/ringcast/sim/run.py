@@ -109,7 +109,7 @@ def run_world(options: Options, record: Path | None = None) -> tuple[Outcome, Cl
                 _judge_states(cluster, outcome, stateful)
         except Exception as error:  # an invariant of ours broke; the recordings up to here may say more
             outcome.sentences.append(f"check: {_in_words(error)}")
-        cluster.close_all()
+        cluster.end_all()
     _judge(cluster, outcome)
     if record is not None:
         cluster.write_recordings(record)

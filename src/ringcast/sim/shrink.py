@@ -10,12 +10,12 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
 
 from ringcast.model import SECOND, profile
-from ringcast.sim.cluster import names_of
 from ringcast.sim.deaths import survivable
 from ringcast.sim.network import Link
 from ringcast.sim.options import Options
 from ringcast.sim.run import Outcome, simulate
 from ringcast.sim.workload import Load
+from ringcast.sim.world import names_of
 
 MOST_RUNS = 200
 SHORTEST_NS = SECOND // 2

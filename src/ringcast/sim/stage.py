@@ -111,7 +111,7 @@ class Stage:
 
     def do_fault(self, kind: str, *words: str) -> Iterator[str]:
         amount = float(words[0]) if words and words[0][0] in "-.0123456789" else 0.0
-        members = tuple(word for word in words if word in self.cluster.members)
+        members = tuple(word for word in words if word in self.cluster.processes)
         self.cluster.faults.begin(Fault(kind, 0, _FOREVER_NS, members, amount))
         yield from self._story()
 
@@ -191,7 +191,7 @@ class Stage:
                 yield f"{name} is lost: {self.cluster.application(name).lost}"
 
     def do_judge(self) -> Iterator[str]:
-        self.cluster.close_all()
+        self.cluster.end_all()
         judgement = judge(self.cluster.recordings())
         held = [name for name, finding in judgement.findings.items() if finding.verdict == "held"]
         yield f"{judgement.verdict}: {' '.join(held)}"

@@ -9,12 +9,14 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Mapping
 from functools import partial
 from random import Random
-from typing import Protocol
+from typing import TYPE_CHECKING
 
 from ringcast.errors import UsageError
 from ringcast.model import SECOND
-from ringcast.sim import KIND_CUTS, LINK_CHANGES, MEMBER_FAULTS, PARTITIONS, Clock, Fault, Link, Paced
-from ringcast.testing.harness import Harness
+from ringcast.sim import KIND_CUTS, LINK_CHANGES, MEMBER_FAULTS, PARTITIONS, Fault, Link, Paced
+
+if TYPE_CHECKING:
+    from ringcast.testing.world import World
 
 Act = Callable[[], None]
 
@@ -27,22 +29,6 @@ AMOUNTS = {
 }
 CUTS = ("split", "split", "isolate", "one-way", "deaf", "mute")
 SHORTEST_NS = SECOND // 5
-
-
-class Troubled(Protocol):
-    clock: Clock
-    harness: Harness
-
-    @property
-    def names(self) -> list[str]: ...
-
-    def is_alive(self, name: str) -> bool: ...
-
-    def freeze(self, name: str) -> None: ...
-
-    def thaw(self, name: str) -> None: ...
-
-    def crash(self, name: str) -> None: ...
 
 
 LIFE_ACTS = {"crash": "crash", "death": "crash", "leave": "leave"}  # faults that are methods of the world
@@ -87,7 +73,7 @@ def check_fault(kind: str, members: tuple[str, ...], amount: float, apps: Mappin
             )
 
 
-def draw_trouble(world: Troubled, seed: str, seconds: float, count: int, crashes: bool) -> Iterator[tuple[int, Act]]:
+def draw_trouble(world: World, seed: str, seconds: float, count: int, crashes: bool) -> Iterator[tuple[int, Act]]:
     """(when, what) of `count` faults within the next `seconds`."""
     random = Random(seed)
     kinds = [*AMOUNTS, *CUTS, "freeze", *(["crash", "crash"] if crashes else [])]
@@ -98,7 +84,7 @@ def draw_trouble(world: Troubled, seed: str, seconds: float, count: int, crashes
         yield from _acts(world, random, random.choice(kinds), at_ns, until_ns)
 
 
-def _acts(world: Troubled, random: Random, kind: str, at_ns: int, until_ns: int) -> Iterator[tuple[int, Act]]:
+def _acts(world: World, random: Random, kind: str, at_ns: int, until_ns: int) -> Iterator[tuple[int, Act]]:
     names = random.sample(world.names, len(world.names))
     if kind in ("freeze", "crash"):
         yield at_ns, partial(_if_alive, world, names[0], world.freeze if kind == "freeze" else world.crash)
@@ -106,11 +92,11 @@ def _acts(world: Troubled, random: Random, kind: str, at_ns: int, until_ns: int)
             yield until_ns, partial(_if_alive, world, names[0], world.thaw)
         return
     fault = Fault(kind, at_ns, until_ns, _whom(random, kind, names), random.choice(AMOUNTS.get(kind, (0.0,))))
-    yield at_ns, partial(world.harness.faults.begin, fault)
-    yield until_ns, partial(world.harness.faults.end, fault)
+    yield at_ns, partial(world.faults.begin, fault)
+    yield until_ns, partial(world.faults.end, fault)
 
 
-def _if_alive(world: Troubled, name: str, act: Callable[[str], None]) -> None:
+def _if_alive(world: World, name: str, act: Callable[[str], None]) -> None:
     if world.is_alive(name):
         act(name)
 

@@ -15,21 +15,19 @@ from types import TracebackType
 from typing import Any, TypeVar
 
 from ringcast.errors import UsageError
-from ringcast.model import MS, SECOND, Address, Config, Mark, profile
+from ringcast.model import MS, SECOND, Address, Config, Kind, profile
 from ringcast.runtime import Driver, OnExclusion, what_is_unread
 from ringcast.sim import (
     Act,
-    Clock,
     Diverged,
     Fault,
     FrameRule,
     Link,
     MakeApp,
     Names,
-    Network,
     Partition,
-    Passing,
     Process,
+    SimulatedWorld,
     Unsettled,
     Violated,
     copy,
@@ -42,16 +40,14 @@ from ringcast.sim import (
     tell,
     violations,
 )
-from ringcast.testing.harness import Harness
 from ringcast.testing.trouble import LIFE_ACTS, check_fault, draw_trouble
-from ringcast.trace import MemoryRecorder, Recording, run_hash
 
 T = TypeVar("T")
 
 LOOK_NS = 5 * MS
 
 
-class World:
+class World(SimulatedWorld):
     """`app` makes the application object of one process (a class will do), or is an `async def app(group)`."""
 
     def __init__(
@@ -73,31 +69,25 @@ class World:
         """Starts a process for each member and waits until they are one group. `bound`: seconds in which, once nothing
         is wrong any more, every wait must end (G14). `observers` are names of members that join as observers. With
         `partition="primary"`: `primary_mark` gives each name a mark file, `quorum` is that of `ringcast.join`."""
-        self.seed: int | str = seed
-        self.group = group
-        self.config = profile(config) if isinstance(config, str) else config
-        self.multicasts = False
-        self.on_exclusion: OnExclusion = on_exclusion
-        self.partitioning: Partition = partition
-        self.observers = tuple(observers)
-        self.quorum = quorum
-        self.marks: dict[str, tuple[Address, Mark]] | None = {} if primary_mark else None
-        self.clock = Clock()
-        self.network = Network(self.clock, seed, link or Link(), group)
-        self.harness = Harness(self.clock, self.network, group, seed, lambda: self.names, self.running)
-        self.recorders: list[MemoryRecorder] = [self.harness.recorder]
-        self.processes: dict[str, Process] = {}
-        self._past: list[Process] = []
+        super().__init__(
+            seed,
+            profile(config) if isinstance(config, str) else config,
+            link,
+            group,
+            on_exclusion=on_exclusion,
+            partition=partition,
+            observers=observers,
+            primary_mark=primary_mark,
+            quorum=quorum,
+        )
         self._make_app = app
         self._bound_ns = int(bound * SECOND)
-        self._incarnations: dict[str, int] = {}
-        self._passing = Passing(self.clock)
         self._troubles = 0
         self._reorders = 0
-        self._names = names_of(members) if isinstance(members, int) else list(members)
-        self._expect = len(self._names)
-        for name in self._names:
-            self._begin(name, expect=self._expect)
+        names = names_of(members) if isinstance(members, int) else list(members)
+        self._expect = len(names)
+        for name in names:
+            self.begin(name, app, self._expect)
         try:
             self.agree()
         except BaseException:
@@ -107,22 +97,12 @@ class World:
     # ---- who is here
 
     @property
-    def names(self) -> list[str]:
-        return list(self._names)
-
-    @property
     def apps(self) -> dict[str, Any]:
         """The application objects of the processes that run."""
         return {process.name: process.app for process in self.running()}
 
-    def __getitem__(self, name: str) -> Process:
-        try:
-            return self.processes[name]
-        except KeyError:
-            raise UsageError(f"there is no {name!r} in this world of {', '.join(self._names)}") from None
-
     def running(self) -> list[Process]:
-        return [process for process in self.processes.values() if not process.is_over]
+        return list(self.alive())
 
     @property
     def now(self) -> float:
@@ -181,7 +161,7 @@ class World:
         if kind in LIFE_ACTS:
             getattr(self, LIFE_ACTS[kind])(members[0])
         else:
-            self.harness.faults.begin(Fault(kind, 0, sys.maxsize, members, amount))
+            self.faults.begin(Fault(kind, 0, sys.maxsize, members, amount))
 
     # ---- what happens to frames
 
@@ -262,7 +242,7 @@ class World:
         for name in named:
             self[name]
         rule = FrameRule(self.network, act, kind, sender, to, times)
-        self.harness.note(f"{what} {kind}", *named, amount=seconds or 0.0)
+        self._note(f"{what} {kind}", *named, amount=seconds or 0.0)
         if seconds is not None:
             self.clock.after(round(seconds * SECOND), rule.end)
         return rule
@@ -273,23 +253,20 @@ class World:
             process.thaw()
         for rule in list(self.network.rules):
             rule.end()
-        self.harness.heal(self._bound_ns)
+        for fault in list(self.faults.active):
+            self.faults.end(fault)
+        self.note_heal(None, self._bound_ns)
 
-    def crash(self, name: str) -> None:
-        """The process is gone at once, with its memory."""
-        self.harness.note("crash", name)
-        self[name].crash()
-
-    def start(self, name: str) -> None:
+    def start(self, name: str) -> Process:
         """A new process in the place of one that ended, or at a new name; it joins by itself while time passes."""
-        if name in self.processes and not self[name].is_over:
+        if self.is_alive(name):
             raise UsageError(f"{name} still runs")
-        self.harness.note("start", name)
-        self._begin(name, expect=self._expect if self.partitioning == "primary" else 0)
+        self._note("start", name)
+        return self.begin(name, self._make_app, self._expect if self.partitioning == "primary" else 0)
 
     def leave(self, name: str) -> None:
         """The process leaves in good order and ends."""
-        self.harness.note("leave", name)
+        self._note("leave", name)
         group = self[name].group
         if group is not None:
             self.do(name, group.leave())
@@ -298,7 +275,7 @@ class World:
 
     def freeze(self, name: str) -> None:
         """Nothing of it runs, like a process that was stopped; its socket keeps what fits its buffer."""
-        self.harness.note("freeze", name)
+        self._note("freeze", name)
         self[name].freeze()
 
     def thaw(self, name: str) -> None:
@@ -316,7 +293,7 @@ class World:
             if peer is None:
                 raise UsageError(f"{name} cannot suspect {suspect}: in its view are {group.view}")
             process.loop.call_soon(_suspect, driver, peer)
-        self.harness.note("suspect", name, *suspects)
+        self._note("suspect", name, *suspects)
         self.advance(0)
 
     def exclude(self, *names: str, limit: float = 30.0) -> None:
@@ -333,7 +310,7 @@ class World:
             self.clock.at(at_ns, act)
         self.advance(seconds)
         self.heal()
-        for name in self._names:
+        for name in self.names:
             if self[name].is_over:
                 self.start(name)
 
@@ -351,13 +328,6 @@ class World:
         """What happened so far: faults, views, suspicions, merges; a line each."""
         return list(tell(self.recordings()))
 
-    def recordings(self) -> list[Recording]:
-        return [recorder.recording() for recorder in self.recorders]
-
-    def trace_hash(self) -> str:
-        """The same for every replay of this run."""
-        return run_hash({recorder.header.member: recorder.events for recorder in self.recorders})
-
     # ---- the end
 
     def close(self) -> None:
@@ -365,19 +335,18 @@ class World:
         if self._passing.is_over:
             return
         try:
-            if not self.harness.faults.active and not self.network.rules:
-                self.harness.heal(self._bound_ns)
+            if not self.faults.active and not self.network.rules:
+                self.note_heal(None, self._bound_ns)
                 self._passing.until(self.clock.now_ns + self._bound_ns + 1)
         finally:
-            self._end_all()
+            self.end_all()
         found = violations(self.recordings())
         if found:
             raise Violated(self._words(*found[:10]))
 
     def abandon(self) -> None:
         """End without a verdict."""
-        if not self._passing.is_over:
-            self._end_all()
+        self.end_all()
 
     def __enter__(self) -> World:
         return self
@@ -394,56 +363,14 @@ class World:
         for sentence in violations(self.recordings())[:3]:
             error.add_note(sentence)
 
-    def _end_all(self) -> None:
-        """Every recording ends at this moment; what still runs is cancelled and may tidy up after itself."""
-        self._passing.is_over = True
-        for process in self.running():
-            process.end()
-        self._passing.until(self.clock.now_ns)
-        self.harness.recorder.close(self.clock.now_ns)
-        for process in [*self._past, *self.processes.values()]:
-            process.end()
-        self._passing.until(self.clock.now_ns + 60 * SECOND, self._is_silent)
-
-    def _is_silent(self) -> bool:
-        return not any(process.loop.unfinished() for process in [*self._past, *self.processes.values()])
-
-    # ---- what processes and faults need
-
-    def next_incarnation(self, name: str) -> int:
-        self._incarnations[name] = self._incarnations.get(name, 0) + 1
-        return self._incarnations[name]
-
-    def config_of(self, name: str) -> Config:
-        return self.config
-
-    def ended(self, process: Process, error: BaseException | None) -> None:
-        if error is not None:
-            self.complain(process.name, error, "its application ended with an error")
-
-    def complain(self, who: str, error: BaseException | None, words: str) -> None:
-        self._passing.complain(who, error, words)
-
-    def is_alive(self, name: str) -> bool:
-        return not self[name].is_over
-
     # ---- small things
 
-    def _begin(self, name: str, expect: int) -> None:
-        if name in self.processes:
-            self._past.append(self.processes[name])
-        elif name not in self._names:
-            self._names.append(name)
-        self.processes[name] = Process(self, name, self._make_app, expect)
-        self.harness.faults.refresh()
+    def _note(self, what: str, *members: str, amount: float = 0.0) -> None:
+        self.note(Kind.FAULT, {"what": what, "members": list(members), "amount": amount})
 
     def _share_a_view(self) -> bool:
         awake = [process for process in self.running() if not process.is_frozen]
-        groups = [process.group for process in awake if process.group is not None]
-        if not groups or len(groups) < len(awake):
-            return False
-        everybody = sorted(group.me for group in groups)
-        return all(group.view.id == groups[0].view.id and sorted(group.members) == everybody for group in groups)
+        return bool(awake) and all(process.group is not None for process in awake) and self.share_a_view(awake)
 
     def _is_view_without(self, others: Sequence[str], names: Sequence[str]) -> bool:
         groups = [group for group in (self[name].group for name in others) if group is not None]

@@ -133,7 +133,7 @@ def test_an_amount_that_makes_no_sense_is_refused_and_nothing_has_happened(
     with World(Log, 2) as world:
         with pytest.raises(UsageError, match=words):
             world.fault(kind, "A", amount=amount)
-        assert not world.harness.faults.active
+        assert not world.faults.active
 
 
 class Slow(Log):
