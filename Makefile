@@ -16,16 +16,20 @@ setup: ## Create or refresh .venv from the locks, with the native parts if there
 demo: setup ## Show what ringcast does, in words
 	@.venv/bin/ringcast demo
 
-# Pure tiers on all cores; then, one after the other, what starts processes, opens namespaces or holds a Spark session
-# and needs the cores itself (docs/decisions/0003). Both run even if the first fails; the last lines speak for both.
+# Tests with real processes mostly wait, one after the other; beside them, at a lower priority, the pure tiers compute on
+# all cores; then what holds a Spark session and needs the cores itself (docs/decisions/0190). All run even if one
+# fails; the last lines speak for all.
 PURE := tests/unit tests/property tests/architecture tests/scenario tests/simulation
-REAL := tests/conformance tests/integration tests/pipeline $(wildcard tests/browser)
+REAL := tests/conformance tests/integration $(wildcard tests/browser)
+SPARK := tests/pipeline
 
 test: lint ## Lint, then every tier of tests; ends with what did not run and why
 	@$(PYTHON_IN_VENV) tools/debian.py ip=iproute2 nft=nftables $(if $(wildcard tests/browser/test_*.py),chromium=chromium)
 	@rm -f build/not-run && mkdir -p build && export RINGCAST_NOT_RUN=$(CURDIR)/build/not-run && failed=0; \
-	$(PYTHON_IN_VENV) -m pytest -n auto --dist worksteal $(PURE) || failed=1; \
-	$(PYTHON_IN_VENV) -m pytest $(REAL) || failed=1; \
+	$(PYTHON_IN_VENV) -m pytest $(REAL) > build/real-tests.log 2>&1 & real=$$!; trap 'kill $$real 2> /dev/null' EXIT INT TERM; \
+	nice -n 10 $(PYTHON_IN_VENV) -m pytest -n auto --dist worksteal $(PURE) || failed=1; \
+	wait $$real || failed=1; trap - EXIT INT TERM; cat build/real-tests.log; \
+	$(PYTHON_IN_VENV) -m pytest $(SPARK) || failed=1; \
 	exit $$failed
 
 long: setup ## The stories with real processes at full length: more cuts, a state of 1 GB

@@ -61,11 +61,12 @@ def _with_earlier_runs(by_reason: dict[str, list[str]]) -> dict[str, list[str]]:
     name = os.environ.get("RINGCAST_NOT_RUN")
     if not name:
         return by_reason
-    file = Path(name)
-    together: dict[str, list[str]] = json.loads(file.read_text()) if file.is_file() else {}
-    for reason, tests in by_reason.items():
-        together.setdefault(reason, []).extend(tests)
-    file.write_text(json.dumps(together))
+    with Path(name).open("a") as file:  # One line each: runs beside each other do not overwrite each other's.
+        file.write(json.dumps(by_reason) + "\n")
+    together: dict[str, list[str]] = {}
+    for line in Path(name).read_text().splitlines():
+        for reason, tests in json.loads(line).items():
+            together.setdefault(reason, []).extend(tests)
     return together
 
 
