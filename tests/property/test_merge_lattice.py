@@ -5,7 +5,7 @@ from hypothesis import strategies as st
 
 from ringcast.core.merge import Aggregate, consolidate, merge_view, parties_of, sanitised
 from ringcast.core.multicast.group_stream import is_reset
-from ringcast.core.numbers import ViewNumbers
+from ringcast.core.view_numbers import ViewNumbers
 from ringcast.model import Address, Digest, Entry, View, ViewId
 
 MEMBERS = [Address(name, 0, f"{name}:1") for name in "ABCDE"]

@@ -155,6 +155,6 @@ def test_view_handling_resumes_by_a_cause_of_the_seed_when_the_leader_dies_and_t
 
 
 def _handler(cluster: Cluster, name: str) -> ViewHandler:
-    society = cluster[name].node.society
-    assert society is not None and society.membership.leading is not None
-    return society.membership.leading.handler
+    coordination = cluster[name].node.coordination
+    assert coordination is not None and coordination.membership.leading is not None
+    return coordination.membership.leading.handler

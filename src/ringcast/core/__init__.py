@@ -1,7 +1,7 @@
 """The pure state machines: multicast and membership; merge and ordering have their rooms beside them."""
 
 from ringcast.core.control import DECLARED, Control, Heartbeat, MergeView, NewView, Relayed, Staged, ViewAnswer
-from ringcast.core.control_line import LARGEST_CONTROL
+from ringcast.core.control_streams import LARGEST_CONTROL
 from ringcast.core.effects import (
     AwaitMerged,
     AwaitState,

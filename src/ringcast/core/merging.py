@@ -36,9 +36,9 @@ from ringcast.core.failure import Readmission
 from ringcast.core.membership import (
     AcceptMerge,
     CancelHeld,
-    Chance,
     Digested,
     Membership,
+    RandomSource,
     RejectMerge,
     Ring,
     Say,
@@ -77,13 +77,13 @@ class Merging:
     """This member's part in becoming one group again."""
 
     def __init__(
-        self, me: Address, config: Config, chance: Chance, membership: Membership, readmission: Readmission
+        self, me: Address, config: Config, random: RandomSource, membership: Membership, readmission: Readmission
     ) -> None:
         self.me = me
         self.detection = MergeDetector(
-            me, config, chance, is_suspected=membership.suspicions.__contains__, is_held=readmission.is_held
+            me, config, random, is_suspected=membership.suspicions.__contains__, is_held=readmission.is_held
         )
-        self.leader = MergeLeader(me, config, chance, membership.terms, membership.numbers)
+        self.leader = MergeLeader(me, config, random, membership.terms, membership.numbers)
         self.participant = MergeParticipant(me, config)
         self._membership = membership
         self._readmission = readmission

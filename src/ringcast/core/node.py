@@ -3,7 +3,7 @@
 Organs know nothing of each other; this file routes packets to them, keeps their one timer, and turns a send into runs.
 Pure: no IO, no clock, no randomness of its own. `deadline_ns` says when `on_time` wants to be called; any fact may make
 it earlier. A node is made with a fixed view, which nobody changes but `on_view`; or with `Node.joining`: then it finds
-or founds a group, and its `society` (membership, failure detection, merge) is at work.
+or founds a group, and its `coordination` (membership, failure detection, merge) is at work.
 """
 
 from __future__ import annotations
@@ -14,15 +14,15 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from ringcast.core.admission import takes_message, takes_packet
 from ringcast.core.control import NOTHING_TO_SETTLE, Heartbeat, Settlement, Staged
 from ringcast.core.control.declaration import Carrier, Sender, State
-from ringcast.core.control_line import ControlLine, Decode, Encode
+from ringcast.core.control_streams import ControlStreams, Decode, Encode
+from ringcast.core.coordination import Coordination
 from ringcast.core.effects import Deliver, Dequeue, Drop, Effect
 from ringcast.core.entrance import PLAIN, Entrance
-from ringcast.core.membership import Chance
-from ringcast.core.multicast import Forsaken, GroupStream, PeerStreams, largest_item, pieces_of, run_budget
-from ringcast.core.order_line import OrderLine
+from ringcast.core.membership import RandomSource
+from ringcast.core.multicast import GivingUp, GroupStream, PeerStreams, largest_item, pieces_of, run_budget
 from ringcast.core.ordering import Ordering
+from ringcast.core.ordering_streams import OrderingStreams
 from ringcast.core.packets import Ack, Channel, Highest, Loose, Packet, Request, Reset, Run, Unrepairable
-from ringcast.core.society import Society
 from ringcast.errors import ConfigError, UsageError
 from ringcast.model import Address, Config, Mark, View, ViewId
 
@@ -56,9 +56,9 @@ class Node:
                 f"frame_bytes {config.frame_bytes} leaves no room for messages beside the addresses; use more"
             )
         self.peers = PeerStreams(Channel.PEER, me, config, config.stream_capacity)
-        self._forsaken = Forsaken(self.peers, config.resumer_ns)
-        self.order = OrderLine(self, Ordering(me, config), self._budget)
-        self.society: Society | None = None
+        self._giving_up = GivingUp(self.peers, config.resumer_ns)
+        self.order = OrderingStreams(self, Ordering(me, config), self._budget)
+        self.coordination: Coordination | None = None
         self._group: GroupStream | None = None
         if view is not None:
             self._group = GroupStream(me, config, view, offsets or {}, multicasts=multicasts)
@@ -80,7 +80,7 @@ class Node:
         cls,
         me: Address,
         config: Config,
-        chance: Chance,
+        random: RandomSource,
         encode: Encode,
         decode: Decode,
         entrance: Entrance = PLAIN,
@@ -89,8 +89,8 @@ class Node:
     ) -> Node:
         """A process without a group, on its way into one."""
         node = cls(me, config, multicasts=multicasts)
-        line = ControlLine(me, config, node._budget, encode, decode)
-        node.society = Society(node, chance, line, entrance)
+        control = ControlStreams(me, config, node._budget, encode, decode)
+        node.coordination = Coordination(node, random, control, entrance)
         return node
 
     # ---- life
@@ -112,14 +112,14 @@ class Node:
     @property
     def mark(self) -> Mark | None:
         """What this member knows of primary views; None without that policy."""
-        return None if self.society is None else self.society.membership.primacy.mark
+        return None if self.coordination is None else self.coordination.membership.primacy.mark
 
     @property
     def may_go_on(self) -> bool:
         """False: this side is not primary, or only observers are left in it; nothing new is taken."""
         if self._group is None:
             return True
-        is_led = self.society is None or not self.society.membership.is_leaderless
+        is_led = self.coordination is None or not self.coordination.membership.is_leaderless
         return is_led and self._group.view.is_carried
 
     def record_contents(self, wanted: bool) -> None:
@@ -129,24 +129,24 @@ class Node:
             self._group.contents = wanted
 
     def begin(self, now_ns: int) -> list[Effect]:
-        return self.group.begin(now_ns) if self.society is None else self.society.begin(now_ns)
+        return self.group.begin(now_ns) if self.coordination is None else self.coordination.begin(now_ns)
 
     def on_discovered(self, now_ns: int, endpoints: Iterable[str], *, is_all: bool = False) -> list[Effect]:
         """Somebody may be found at these endpoints."""
-        return [] if self.society is None else self.society.on_discovered(now_ns, endpoints, is_all)
+        return [] if self.coordination is None else self.coordination.on_discovered(now_ns, endpoints, is_all)
 
     def on_undiscovered(self, why: str) -> None:
         """It could not be found out where others are: this process founds no group meanwhile."""
-        if self.society is not None and self.society.membership.joiner is not None:
-            self.society.membership.joiner.on_undiscovered(why)
+        if self.coordination is not None and self.coordination.membership.joiner is not None:
+            self.coordination.membership.joiner.on_undiscovered(why)
 
     def leave(self, now_ns: int) -> list[Effect]:
         """The application goes. `Left` follows, when all have what was sent, or at the limit."""
-        return [] if self.society is None else self.society.leave(now_ns)
+        return [] if self.coordination is None else self.coordination.leave(now_ns)
 
     def suspect(self, now_ns: int, member: Address) -> list[Effect]:
         """Somebody outside says that this member is dead."""
-        return [] if self.society is None else self.society.suspect(now_ns, member)
+        return [] if self.coordination is None else self.coordination.suspect(now_ns, member)
 
     def on_view(
         self,
@@ -173,7 +173,7 @@ class Node:
             sender, run = self._early.popleft()
             told += self._group.on_run(now_ns, sender, run)
         self.order.on_view(view)
-        return settled + self.order.sift(now_ns, told) + self._forsaken.on_view(now_ns, previous, view)
+        return settled + self.order.sift(now_ns, told) + self._giving_up.on_view(now_ns, previous, view)
 
     # ---- the application sends
 
@@ -259,8 +259,8 @@ class Node:
             return self.order.on_read(now_ns, delivery)
         if delivery.channel is Channel.GROUP:
             return self.group.on_taken(now_ns, delivery)
-        if delivery.channel is Channel.STATE and self.society is not None:
-            return self.society.state.streams.on_taken(now_ns, delivery)
+        if delivery.channel is Channel.STATE and self.coordination is not None:
+            return self.coordination.state.streams.on_taken(now_ns, delivery)
         return self.peers.on_taken(now_ns, delivery)
 
     def on_spooled(self, now_ns: int, delivery: Deliver) -> list[Effect]:
@@ -278,29 +278,29 @@ class Node:
 
     def may_give_state(self, joiner: Address, nbytes: int) -> bool:
         """Is there room for a chunk of this size? No, too, when the transfer is over."""
-        return self.society is not None and self.society.state.may_give(joiner, nbytes)
+        return self.coordination is not None and self.coordination.state.may_give(joiner, nbytes)
 
     def give_state(self, now_ns: int, joiner: Address, chunk: bytes) -> list[Effect]:
         self._wake_by(now_ns)
-        return [] if self.society is None else self.society.state.give(now_ns, joiner, chunk)
+        return [] if self.coordination is None else self.coordination.state.give(now_ns, joiner, chunk)
 
     def end_state(self, now_ns: int, joiner: Address, error: str | None = None) -> list[Effect]:
         self._wake_by(now_ns)
-        return [] if self.society is None else self.society.state.end(now_ns, joiner, error)
+        return [] if self.coordination is None else self.coordination.state.end(now_ns, joiner, error)
 
     def on_state_loaded(self, now_ns: int, error: str | None = None) -> list[Effect]:
         """The joiner's application has the state; with an error: it could not load it."""
-        return [] if self.society is None else self.society.on_state_loaded(now_ns, error)
+        return [] if self.coordination is None else self.coordination.on_state_loaded(now_ns, error)
 
     def on_states_merged(self, now_ns: int, error: str | None = None) -> list[Effect]:
         """The merger's application made one state of all sides (`GiveMerged` follows); with an error: it could not."""
         self._wake_by(now_ns)
-        return [] if self.society is None else self.society.on_states_merged(now_ns, error)
+        return [] if self.coordination is None else self.coordination.on_states_merged(now_ns, error)
 
     def on_mark_kept(self, now_ns: int, number: int) -> list[Effect]:
         """What `KeepMark` of this number ordered is done."""
         self._wake_by(now_ns)
-        return [] if self.society is None else self.society.on_mark_kept(now_ns, number)
+        return [] if self.coordination is None else self.coordination.on_mark_kept(now_ns, number)
 
     # ---- packets
 
@@ -313,7 +313,7 @@ class Node:
         if self.next_interval_ns is None and not (type(packet) is Loose and type(packet.message) is Heartbeat):
             self._wake_by(now_ns)  # A heartbeat leaves nothing to be acked or repeated.
         out = self.order.sift(now_ns, self._on[type(packet)](now_ns, sender, packet))
-        return out if self.society is None else self.society.after_packet(now_ns, sender, out)
+        return out if self.coordination is None else self.coordination.after_packet(now_ns, sender, out)
 
     def _takes(self, sender: Address, channel: Channel) -> bool:
         return takes_packet(channel, self._who_is(sender), self._state)
@@ -325,12 +325,12 @@ class Node:
     def _who_is(self, sender: Address) -> Sender:
         if self._group is not None:
             return Sender.MEMBER if sender in self._group.view else Sender.OUTSIDER
-        return Sender.OUTSIDER if self.society is None else self.society.who_is(sender)
+        return Sender.OUTSIDER if self.coordination is None else self.coordination.who_is(sender)
 
     @property
     def _state(self) -> State:
-        if self.society is not None:
-            return self.society.admission_state
+        if self.coordination is not None:
+            return self.coordination.admission_state
         return State.LOOKING if self._group is None else State.IN_VIEW
 
     def _on_run(self, now_ns: int, sender: Address, run: Run) -> list[Effect]:
@@ -340,9 +340,9 @@ class Node:
                 return []
             return self._group.on_run(now_ns, sender, run)
         if run.channel is _CONTROL:
-            return [] if self.society is None else self.society.on_run(now_ns, sender, run)
+            return [] if self.coordination is None else self.coordination.on_run(now_ns, sender, run)
         if run.channel is _STATE:
-            return [] if self.society is None else self.society.on_state_run(now_ns, sender, run)
+            return [] if self.coordination is None else self.coordination.on_state_run(now_ns, sender, run)
         return self.peers.on_run(now_ns, sender, run)
 
     def _on_ack(self, now_ns: int, sender: Address, ack: Ack) -> list[Effect]:
@@ -370,37 +370,37 @@ class Node:
     def _on_loose(self, now_ns: int, sender: Address, packet: Loose) -> list[Effect]:
         if type(packet.message) is Staged:
             return self.order.on_staged(now_ns, sender, packet.message)
-        return [] if self.society is None else self.society.on_message(now_ns, sender, packet.message)
+        return [] if self.coordination is None else self.coordination.on_message(now_ns, sender, packet.message)
 
     def _streams(self, packet: Packet) -> GroupStream | PeerStreams | None:
         if packet.channel is _GROUP:
             return self._group
         if packet.channel is _CONTROL:
-            return None if self.society is None else self.society.line.streams
+            return None if self.coordination is None else self.coordination.control.streams
         if packet.channel is _STATE:
-            return None if self.society is None else self.society.state.streams
+            return None if self.coordination is None else self.coordination.state.streams
         return self.peers
 
     # ---- time
 
     def deadline_ns(self) -> int | None:
         interval_ns = self.next_interval_ns
-        if self.society is None:
+        if self.coordination is None:
             return interval_ns
-        deadline_ns = self.society.deadline_ns()
+        deadline_ns = self.coordination.deadline_ns()
         if deadline_ns is None or (interval_ns is not None and interval_ns < deadline_ns):
             return interval_ns
         return deadline_ns
 
     def on_time(self, now_ns: int) -> list[Effect]:
         """Called at or after the deadline. Quiet when idle: without work there is no deadline."""
-        out = [] if self.society is None else self.society.on_time(now_ns)
+        out = [] if self.coordination is None else self.coordination.on_time(now_ns)
         if self.next_interval_ns is None or now_ns < self.next_interval_ns:
             return out
-        parts = [part for part in (self._group, self.peers, self.order, self.society) if part is not None]
+        parts = [part for part in (self._group, self.peers, self.order, self.coordination) if part is not None]
         for part in parts:
             out += part.on_interval(now_ns)
-        out += self._forsaken.on_interval(now_ns, None if self._group is None else self._group.view)
+        out += self._giving_up.on_interval(now_ns, None if self._group is None else self._group.view)
         idle = all(part.is_idle for part in parts)
         self.next_interval_ns = None if idle else now_ns + self.config.xmit_interval_ns
         return out
@@ -417,8 +417,8 @@ class Node:
             self._group.check()
         self.peers.check()
         self.order.ordering.check()
-        if self.society is not None:
-            self.society.check()
+        if self.coordination is not None:
+            self.coordination.check()
 
 
 def _what(packet: Packet) -> str:

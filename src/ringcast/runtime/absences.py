@@ -87,8 +87,8 @@ def _reason(driver: Driver, departure: Departure) -> str:
 
 
 def _return(driver: Driver, departure: Departure) -> str:
-    society = driver.node.society
-    held_ns = 0 if society is None else society.readmission.wait_ns(driver.now_ns(), departure.member)
+    coordination = driver.node.coordination
+    held_ns = 0 if coordination is None else coordination.readmission.wait_ns(driver.now_ns(), departure.member)
     if held_ns:
         return f"two members did not hear each other, so it is held back; it may come back in {held_ns / 1e9:.1f} s"
     heard = driver.heard.get(departure.member, 0)
@@ -101,8 +101,8 @@ def _return(driver: Driver, departure: Departure) -> str:
 
 def suspicions(driver: Driver) -> dict[Address, str]:
     """Members of the view that are suspected, with the reason: a view without them is on its way."""
-    society = driver.node.society
-    return {} if society is None else dict(society.membership.suspicions.members)
+    coordination = driver.node.coordination
+    return {} if coordination is None else dict(coordination.membership.suspicions.members)
 
 
 def strangers(driver: Driver) -> str | None:

@@ -472,7 +472,7 @@ class Group:
         await self._ordered.drain(half)
         left = self._left = asyncio.get_running_loop().create_future()
         self._driver.execute(self._node.leave(self._driver.now_ns()))
-        if self._node.society is None:
+        if self._node.coordination is None:
             return
         try:
             with self._waits.during("leave", limit.left(), lambda: why_not_left(self._driver)):

@@ -354,11 +354,11 @@ def _mark(place: Place, me: Address, expect: int) -> Mark | None:
 
 
 def _heartbeats(place: Place, node: Node) -> Heartbeats:
-    society = node.society
-    assert society is not None
+    coordination = node.coordination
+    assert coordination is not None
     codec = Codec(place.group, node.me)
     is_over = asyncio.get_running_loop().is_closed
-    return Heartbeats(codec, place.transport, lambda: society.progress, node.config.heartbeat_ns, is_over)
+    return Heartbeats(codec, place.transport, lambda: coordination.progress, node.config.heartbeat_ns, is_over)
 
 
 async def _load_state(place: Place, group: Group, began: float) -> None:

@@ -4,7 +4,7 @@ A `Stop` stands in the stream directly behind the MergeView. When the reader com
 read: a giver gives the state of its side, the merger collects them and calls `merge_state`, and everybody loads what
 came of it. Only then does the reader go on; messages wait in their windows, so senders are held back (back-pressure).
 If there will be no merged state, a `StatesApart` stands there instead, and everybody keeps the state of its side.
-Not the agreement on who does what and what counts: that is core/reunion_line.py.
+Not the agreement on who does what and what counts: that is core/state/merging.py.
 """
 
 from __future__ import annotations

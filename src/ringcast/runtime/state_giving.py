@@ -118,8 +118,8 @@ class _Gift:
         if not isinstance(chunk, bytes | bytearray | memoryview):
             raise UsageError(f"a chunk of the state must be bytes, got {type(chunk).__name__}")
         node = self._driver.node
-        assert node.society is not None
-        size = node.society.state.chunk_bytes
+        assert node.coordination is not None
+        size = node.coordination.state.chunk_bytes
         for at in range(0, len(chunk), size):
             part = bytes(chunk[at : at + size])
             await self._until_room(len(part))

@@ -5,7 +5,7 @@ messages. If the provider is gone half way, another one begins with a later cut:
 again from the beginning, and what was delivered before that cut is thrown away, for it is in the state.
 What arrives meanwhile goes into the joining spool and holds no sender back; it is handed over behind the state.
 If there will be no state, what arrives is thrown away until this member has gone: the error of its join says so.
-Invariant: a chunk is acked when it was read, so memory stays flat. Not the transfer: that is core/state_line.py.
+Invariant: a chunk is acked when it was read, so memory stays flat. Not the transfer: that is core/state/chunks.py.
 """
 
 from __future__ import annotations

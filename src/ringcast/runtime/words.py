@@ -57,8 +57,8 @@ def heard_seconds(driver: Driver, member: Address) -> float | None:
 
 def slow_members(driver: Driver) -> list[Address]:
     """Who lives, but whose event loop does not turn; as far as this member watches them."""
-    society = driver.node.society
-    return [] if society is None else list(society.vigilance.detector.slow)
+    coordination = driver.node.coordination
+    return [] if coordination is None else list(coordination.vigilance.detector.slow)
 
 
 # ---- reading
@@ -193,8 +193,8 @@ def _add_streams(driver: Driver, size: int, peers: Sequence[Address], because: l
 
 def why_held(driver: Driver) -> Why:
     """A roll call runs: sends are held, so that all agree on what was sent in the view that ends."""
-    society = driver.node.society
-    follower = None if society is None else society.membership.follower
+    coordination = driver.node.coordination
+    follower = None if coordination is None else coordination.membership.follower
     promise = None if follower is None else follower.promise
     asker = driver.node.me if promise is None else promise.asker
     leader = "this member" if asker == driver.node.me else str(asker)
@@ -208,8 +208,8 @@ def why_held(driver: Driver) -> Why:
 
 def roll_call_awaits(driver: Driver) -> list[Address]:
     """At the coordinator: who still owes an answer to the roll call that runs."""
-    society = driver.node.society
-    leading = None if society is None else society.membership.leading
+    coordination = driver.node.coordination
+    leading = None if coordination is None else coordination.membership.leading
     change = None if leading is None else leading.change
     return [] if change is None or change.spreading is not None else change.roll_call.awaited
 
@@ -219,8 +219,8 @@ def roll_call_awaits(driver: Driver) -> list[Address]:
 
 def why_not_joined(driver: Driver) -> Why:
     """On the way in: whom this member asks, and what it gets for an answer."""
-    society = driver.node.society
-    joiner = None if society is None else society.membership.joiner
+    coordination = driver.node.coordination
+    joiner = None if coordination is None else coordination.membership.joiner
     if joiner is None:
         return Why("the state of the others is being loaded", "set_state has returned")
     if joiner.target is not None:
@@ -252,8 +252,8 @@ def why_not_ready(driver: Driver) -> str:
 
 
 def why_not_left(driver: Driver) -> Why:
-    society = driver.node.society
-    leader = None if society is None else society.membership.leader
+    coordination = driver.node.coordination
+    leader = None if coordination is None else coordination.membership.leader
     limit = driver.node.config.leave_ns / 1e9
     because = f"{leader} was asked to let this member go and has not made the view without it yet"
     return Why(because, f"that view is there; in any case after {limit:.0f} s")
@@ -294,7 +294,7 @@ def _freed_by(driver: Driver, member: Address) -> str:
         return f"the event loop of {member} turns again, or it is excluded after {config.stall_limit_ns / 1e9:.0f} s"
     if _is_fresh(driver, member):
         return f"the application of {member} reads on, or it leaves"
-    if driver.node.society is None:
+    if driver.node.coordination is None:
         return f"{member} is heard again (from a fixed group nobody is excluded)"
     limit = (config.suspect_after_ns + config.verify_ns) / 1e9
     return f"{member} is heard again, or it is excluded after {limit:.1f} s of silence"
@@ -310,7 +310,7 @@ def _names(members: Sequence[Address]) -> str:
 
 def why_aside(node: Node) -> str:
     """Why this side may not go on: it is not primary, or has nobody who could coordinate."""
-    if node.society is None or not node.society.membership.is_leaderless:
+    if node.coordination is None or not node.coordination.membership.is_leaderless:
         return why_not_primary(node.view)
     suspects = [member for member in node.view.voters if member != node.me]
     gone = f"{_names(suspects)} cannot be reached" if suspects else "there is nobody else"

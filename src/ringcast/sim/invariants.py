@@ -186,10 +186,10 @@ def _check_received(node: Node, channel: Channel, peer: Address) -> None:
 
 
 def _streams(node: Node, channel: Channel) -> PeerStreams:
-    society = node.society
-    if channel is _PEER or society is None:
+    coordination = node.coordination
+    if channel is _PEER or coordination is None:
         return node.peers
-    return society.line.streams if channel is _CONTROL else society.state.streams
+    return coordination.control.streams if channel is _CONTROL else coordination.state.streams
 
 
 def _check_loose(node: Node, packet: Loose, effects: list[Effect]) -> bool:

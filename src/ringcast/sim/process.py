@@ -185,7 +185,8 @@ class Process:
         if driver is None or group is None or not driver.node.has_group or driver.inbox or group.waiting():
             return False
         node = driver.node
-        if group._desk.is_busy or (node.society is not None and node.society.custody.reunion.reunion is not None):
+        others = node.coordination
+        if group._desk.is_busy or (others is not None and others.exchange.reunion.reunion is not None):
             return False
         return node.group.is_idle and node.peers.is_idle and node.order.is_idle
 

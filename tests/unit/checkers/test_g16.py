@@ -5,7 +5,7 @@ from typing import Any
 import pytest
 
 from ringcast.checkers import Finding, judge
-from ringcast.core.multicast import Forsaken
+from ringcast.core.multicast import GivingUp
 from ringcast.model import Kind
 from ringcast.testing import Violated, World
 from ringcast.trace.story import Story, addresses
@@ -151,7 +151,7 @@ def test_who_is_cut_off_is_named_in_a_world() -> None:
 
 
 def test_a_stream_that_is_dropped_without_a_word_is_found_in_a_world(monkeypatch: pytest.MonkeyPatch) -> None:
-    right = Forsaken._end
-    monkeypatch.setattr(Forsaken, "_end", lambda self, now, peer: right(self, now, peer)[:0])
+    right = GivingUp._end
+    monkeypatch.setattr(GivingUp, "_end", lambda self, now, peer: right(self, now, peer)[:0])
     with pytest.raises(Violated, match="G16: C#1 had not acked"):
         say_to_one_that_is_cut_off()

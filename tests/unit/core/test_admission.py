@@ -123,11 +123,11 @@ def member(me: Address = B) -> Node:
     config = profile("test")
     node = Node.joining(me, config, Random("admission"), encode_control, decode_control)
     node.begin(NOW)
-    society = node.society
-    assert society is not None
+    coordination = node.coordination
+    assert coordination is not None
     entries = (Entry(0, 0, 0),) * 3
     told = NewView(RollCallId(ViewId(4, A), 0, 1), VIEW.id, VIEW.members, (), (), 64, 1 << 16, entries, (0, 0))
-    effects = society.on_message(NOW, A, told)
+    effects = coordination.on_message(NOW, A, told)
     assert any(isinstance(effect, Install) for effect in effects)
     return node
 
@@ -155,8 +155,8 @@ def test_an_outsiders_roll_call_is_refused_and_holds_nobody() -> None:
     node = member()
     on_stream(node, X, Ask(ROLL_CALL, (A, C), ()))
     assert node.room() > 0
-    assert node.society is not None and not node.society.vigilance.detector.suspects
-    assert not node.society.membership.suspicions.members
+    assert node.coordination is not None and not node.coordination.vigilance.detector.suspects
+    assert not node.coordination.membership.suspicions.members
 
 
 def test_a_leave_in_a_single_datagram_evicts_nobody() -> None:
@@ -210,9 +210,9 @@ def test_a_cut_is_taken_from_the_asker_only() -> None:
     on_stream(node, A, Ask(ROLL_CALL, (), ()))
     assert node.room() == 0
     on_stream(node, C, Fill(ROLL_CALL, (0, 0, 0), ()))
-    society = node.society
-    assert society is not None and society.membership.follower is not None
-    promise = society.membership.follower.promise
+    coordination = node.coordination
+    assert coordination is not None and coordination.membership.follower is not None
+    promise = coordination.membership.follower.promise
     assert promise is not None and promise.asker == A and not promise.is_filling
 
 

@@ -1,6 +1,6 @@
 """No view id is given twice, whatever was put out before (G4)."""
 
-from ringcast.core.numbers import ViewNumbers
+from ringcast.core.view_numbers import ViewNumbers
 from ringcast.model import Address, ViewId
 
 A = Address("A", 1, "mem:A")

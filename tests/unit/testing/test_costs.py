@@ -7,14 +7,14 @@ from typing import Any
 import pytest
 
 from ringcast.core import Loose, Node
-from ringcast.core.society import Society
+from ringcast.core.coordination import Coordination
 from ringcast.testing import World
 from unit.testing.stores import Log
 
 
 def test_data_does_not_make_a_member_look_for_its_deadlines_again(monkeypatch: pytest.MonkeyPatch) -> None:
     counted: Counter[str] = Counter()
-    on_packet, on_time, deadline_ns = Node.on_packet, Node.on_time, Society.deadline_ns
+    on_packet, on_time, deadline_ns = Node.on_packet, Node.on_time, Coordination.deadline_ns
 
     def counted_packet(node: Node, now_ns: int, sender: Any, packet: Any) -> Any:
         counted["control" if isinstance(packet, Loose) else "data"] += 1
@@ -24,9 +24,9 @@ def test_data_does_not_make_a_member_look_for_its_deadlines_again(monkeypatch: p
         counted["time"] += 1
         return on_time(node, now_ns)
 
-    def counted_deadline(society: Society) -> int | None:
-        counted["searches"] += society._is_moved or society.vigilance.detector.is_moved
-        return deadline_ns(society)
+    def counted_deadline(coordination: Coordination) -> int | None:
+        counted["searches"] += coordination._is_moved or coordination.vigilance.detector.is_moved
+        return deadline_ns(coordination)
 
     async def talk(app: Log) -> None:
         for _ in range(100):
@@ -37,7 +37,7 @@ def test_data_does_not_make_a_member_look_for_its_deadlines_again(monkeypatch: p
         world.settle()
         monkeypatch.setattr(Node, "on_packet", counted_packet)
         monkeypatch.setattr(Node, "on_time", counted_time)
-        monkeypatch.setattr(Society, "deadline_ns", counted_deadline)
+        monkeypatch.setattr(Coordination, "deadline_ns", counted_deadline)
         world.do("A", talk(world.apps["A"]))
         assert counted["data"] > 200
         assert counted["searches"] <= counted["control"] + counted["time"]
@@ -49,14 +49,14 @@ def test_a_deadline_that_is_kept_too_late_is_found_by_the_check() -> None:
         world.settle()
         driver = world["A"].place.entry.driver
         assert driver is not None
-        society = driver.node.society
-        assert society is not None
+        coordination = driver.node.coordination
+        assert coordination is not None
         driver.node.deadline_ns()
-        society.check()
-        society.membership._raise_ns = 1
+        coordination.check()
+        coordination.membership._raise_ns = 1
         with pytest.raises(AssertionError):
-            society.check()
-        society.membership._raise_ns = None
+            coordination.check()
+        coordination.membership._raise_ns = None
 
 
 def test_an_idle_member_wakes_once_per_heartbeat_for_itself_and_once_per_announcement() -> None:
@@ -65,9 +65,9 @@ def test_an_idle_member_wakes_once_per_heartbeat_for_itself_and_once_per_announc
         world.advance(2)
         config, seconds = world.config, 10
         drivers = [world[name].place.entry.driver for name in world.names]
-        before = [driver.node.society.progress for driver in drivers if driver is not None and driver.node.society]
+        before = [part.progress for driver in drivers if driver is not None and (part := driver.node.coordination)]
         world.advance(seconds)
-        after = [driver.node.society.progress for driver in drivers if driver is not None and driver.node.society]
+        after = [part.progress for driver in drivers if driver is not None and (part := driver.node.coordination)]
         heartbeats = seconds * 10**9 / config.heartbeat_ns
         announcements = seconds * 10**9 / (0.75 * config.announce_ns)
         for turns in (b - a for a, b in zip(before, after, strict=True)):

@@ -1,12 +1,10 @@
 """Who is in the group: the view handler (seed 004) and the roll call that changes a view."""
 
-from ringcast.core.chance import Chance
 from ringcast.core.membership.decisions import (
     AcceptMerge,
     CancelHeld,
     Decision,
     RejectMerge,
-    ResumeCause,
     Settled,
     StartMerge,
     StartViewChange,
@@ -17,22 +15,24 @@ from ringcast.core.membership.decisions import (
     WatchLeader,
 )
 from ringcast.core.membership.handler import ViewHandler
+from ringcast.core.membership.handler_table import Phase
 from ringcast.core.membership.membership import Membership
 from ringcast.core.membership.requests import Request, RequestKind
-from ringcast.core.membership.rules import Phase
+from ringcast.core.membership.resumer import ResumeCause
 from ringcast.core.membership.steps import Adopt, Digested, FillTo, Hold, Release, Ring, Say, Step, Steps, Tell
+from ringcast.core.random_source import RandomSource
 
 __all__ = [
     "AcceptMerge",
     "Adopt",
     "CancelHeld",
-    "Chance",
     "Decision",
     "Digested",
     "FillTo",
     "Hold",
     "Membership",
     "Phase",
+    "RandomSource",
     "RejectMerge",
     "Release",
     "Request",

@@ -6,38 +6,13 @@ Trace events stand in the same list. Not messages: who is told what, and how it 
 from __future__ import annotations
 
 from dataclasses import dataclass
-from enum import StrEnum
 from typing import NamedTuple
 
 from ringcast.core.control import MergeId
+from ringcast.core.membership.handler_table import Phase
 from ringcast.core.membership.requests import Request
-from ringcast.core.membership.rules import Phase
+from ringcast.core.membership.resumer import ResumeCause
 from ringcast.model import Address, Event
-
-
-class ResumeCause(StrEnum):
-    """Why a suspension ended; `case` is the number in seed 004."""
-
-    VIEW_INSTALLED = "view-installed"
-    VIEW_FAILED = "view-failed"
-    MERGE_ENDED = "merge-ended"
-    MERGE_VIEW = "merge-view"
-    LEADER_GONE = "leader-gone"
-    RESUMER = "resumer"
-
-    @property
-    def case(self) -> int:
-        return _CASES[self]
-
-
-_CASES = {
-    ResumeCause.VIEW_INSTALLED: 1,
-    ResumeCause.VIEW_FAILED: 1,
-    ResumeCause.MERGE_ENDED: 2,
-    ResumeCause.MERGE_VIEW: 3,
-    ResumeCause.LEADER_GONE: 3,
-    ResumeCause.RESUMER: 4,
-}
 
 
 @dataclass(frozen=True, slots=True)

@@ -30,7 +30,7 @@ from ringcast.core.control import (
     ViewRefusal,
 )
 from ringcast.core.membership.steps import Adopt, FillTo, Hold, Release, Say, Steps
-from ringcast.core.numbers import ViewNumbers
+from ringcast.core.view_numbers import ViewNumbers
 from ringcast.model import Address, Config, Entry, Event, Kind, View
 
 

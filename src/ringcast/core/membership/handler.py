@@ -6,7 +6,7 @@ Resumer and ends with one of the seed's four causes, named in the trace; one tha
 to all who hold (G7). What is discarded never matters: askers are told BUSY at once, suspicion is raised again until
 a view, merges are detected periodically.
 
-The answers stand in rules.py, as a table. Not here: how a view or a merge is made (the roll call, the merge leader),
+The answers stand in handler_table.py. Not here: how a view or a merge is made (the roll call, the merge leader),
 who is suspected (the failure detector), and how an asker waits before it asks again.
 """
 
@@ -19,7 +19,6 @@ from ringcast.core.membership.decisions import (
     CancelHeld,
     Decision,
     RejectMerge,
-    ResumeCause,
     Settled,
     StartMerge,
     StartViewChange,
@@ -29,11 +28,11 @@ from ringcast.core.membership.decisions import (
     UnwatchLeader,
     WatchLeader,
 )
+from ringcast.core.membership.handler_table import RULES, MergeEvent, Phase, Rule
 from ringcast.core.membership.merge_turn import MergeTurn
 from ringcast.core.membership.requests import Request, RequestKind, RequestQueue
-from ringcast.core.membership.resumer import Resumer
-from ringcast.core.membership.rules import RULES, MergeEvent, Phase, Rule
-from ringcast.core.membership.transfers import Transfers
+from ringcast.core.membership.resumer import ResumeCause, Resumer
+from ringcast.core.state.transfers import Transfers
 from ringcast.model import Address, Config, Event, Kind, View
 
 Decisions = list[Decision]

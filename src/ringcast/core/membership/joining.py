@@ -17,10 +17,10 @@ from collections.abc import Iterable
 from itertools import accumulate, islice
 from typing import NamedTuple
 
-from ringcast.core.chance import Chance
 from ringcast.core.control import Announce, Hello, Join, NewView, RollCallId
 from ringcast.core.entrance import PLAIN, Entrance
 from ringcast.core.membership.steps import Ring, Say, Steps, Tell
+from ringcast.core.random_source import RandomSource
 from ringcast.model import Address, Config, Entry, Terms, ViewId
 
 TRIES = 2  # without an answer, before another coordinator is asked
@@ -40,7 +40,7 @@ class Joiner:
         self,
         me: Address,
         config: Config,
-        chance: Chance,
+        random: RandomSource,
         entrance: Entrance = PLAIN,
         terms: Terms | None = None,
     ) -> None:
@@ -54,7 +54,7 @@ class Joiner:
         self._asked: deque[Address] = deque(maxlen=ASKED)  # the last ones, for a view may come from one of them
         self.tries = 0  # without any answer from it
         self.busy = 0  # how often it told us to come back
-        self._chance = chance
+        self._random = random
         self._endpoints: dict[str, None] = {}
         self._heard: dict[Address, Heard] = {}
         self._look_ns: int | None = None
@@ -185,7 +185,7 @@ class Joiner:
         return process in self._asked or process in self._heard or process in self._coordinators()
 
     def _pause(self, pause_ns: int) -> int:
-        return int(pause_ns * (0.5 + self._chance.random()))
+        return int(pause_ns * (0.5 + self._random.random()))
 
     # ---- founding
 

@@ -37,12 +37,12 @@ from ringcast.core.membership.decisions import (
 )
 from ringcast.core.membership.follower import Follower
 from ringcast.core.membership.handler import ViewHandler
-from ringcast.core.membership.pending_states import PendingStates
 from ringcast.core.membership.requests import Request, RequestKind
 from ringcast.core.membership.roll_call import RollCall
 from ringcast.core.membership.steps import Complete, Failed, Say, Steps
 from ringcast.core.membership.suspicions import Suspicions
 from ringcast.core.membership.view_change import ViewChange
+from ringcast.core.state.pending import PendingStates
 from ringcast.model import Address, Config, Digest, Event, Kind, View, ViewId
 
 

@@ -6,19 +6,19 @@ A member that leads asks itself; the request takes the same way. Not the hand-ov
 
 from __future__ import annotations
 
-from ringcast.core.chance import Chance
 from ringcast.core.control import Leave
 from ringcast.core.membership.steps import Say, Steps
+from ringcast.core.random_source import RandomSource
 from ringcast.model import Address, Config
 
 
 class Leaver:
     """One member on its way out."""
 
-    def __init__(self, now_ns: int, config: Config, chance: Chance) -> None:
+    def __init__(self, now_ns: int, config: Config, random: RandomSource) -> None:
         self.config = config
         self.limit_ns = now_ns + config.leave_ns
-        self._chance = chance
+        self._random = random
         self._ask_ns = now_ns
 
     def ask(self, now_ns: int, leader: Address | None) -> Steps:
@@ -29,7 +29,7 @@ class Leaver:
         self._ask_ns = now_ns + self._pause(self.config.busy_pause_ns)
 
     def _pause(self, pause_ns: int) -> int:
-        return int(pause_ns * (0.5 + self._chance.random()))
+        return int(pause_ns * (0.5 + self._random.random()))
 
     def is_due(self, now_ns: int) -> bool:
         return now_ns >= self._ask_ns

@@ -13,7 +13,6 @@ from __future__ import annotations
 from collections.abc import Callable, Collection, Iterable
 from dataclasses import replace
 
-from ringcast.core.chance import Chance
 from ringcast.core.control import (
     NO_STATE,
     Announce,
@@ -41,7 +40,6 @@ from ringcast.core.membership.follower import Follower, Streams
 from ringcast.core.membership.joining import Joiner
 from ringcast.core.membership.leading import Leading
 from ringcast.core.membership.leaving import Leaver
-from ringcast.core.membership.pending_states import PendingStates
 from ringcast.core.membership.primacy import Primacy
 from ringcast.core.membership.steps import (
     Adopt,
@@ -55,7 +53,9 @@ from ringcast.core.membership.steps import (
     Tell,
 )
 from ringcast.core.membership.suspicions import Suspicions
-from ringcast.core.numbers import ViewNumbers
+from ringcast.core.random_source import RandomSource
+from ringcast.core.state.pending import PendingStates
+from ringcast.core.view_numbers import ViewNumbers
 from ringcast.model import Address, Config, Event, Kind, Terms, View, ViewId
 
 
@@ -66,7 +66,7 @@ class Membership:
         self,
         me: Address,
         config: Config,
-        chance: Chance,
+        random: RandomSource,
         entrance: Entrance = PLAIN,
     ) -> None:
         self.me = me
@@ -80,7 +80,7 @@ class Membership:
         self.terms = Terms.of(config, primary=mark is not None, reunites=entrance.reunites, quorum=quorum)
         self._founding: NewView | None = None  # waits for its mark to be kept
         self.standing: Callable[[], Standing] = lambda: NO_STATE  # with the application's state
-        self.joiner: Joiner | None = Joiner(me, config, chance, entrance, self.terms)
+        self.joiner: Joiner | None = Joiner(me, config, random, entrance, self.terms)
         self.follower: Follower | None = None
         self.leading: Leading | None = None
         self.leaver: Leaver | None = None
@@ -90,7 +90,7 @@ class Membership:
         self._gone_to: ViewId | None = None  # a later view without us that a member of ours is in
         self._raise_ns: int | None = None  # suspicion is level-triggered: raised again until a view
         self._primary_ns: int | None = None  # when we ask ourselves again for a primary view
-        self._chance = chance
+        self._random = random
         self._routes: dict[type, Callable[..., Steps]] = {
             Hello: self._on_hello,
             Announce: self._on_announce,
@@ -221,7 +221,7 @@ class Membership:
         if self.view is None or len(self.view.members) == 1:
             return self.end(clean=True)
         if self.leaver is None:
-            self.leaver = Leaver(now_ns, self.config, self._chance)
+            self.leaver = Leaver(now_ns, self.config, self._random)
         return self.leaver.ask(now_ns, self.leader)
 
     def _on_leave(self, now_ns: int, sender: Address, leave: Leave) -> Steps:

@@ -2,7 +2,7 @@
 
 Invariants: no request stands twice in the queue (same kind, same member); it never holds more than its capacity;
 a batch is the longest front part of the queue that may share one view, so order is kept and a coordinator's own
-leave goes alone. Not a decision: whether a request may enter at all is the handler's table (rules.py).
+leave goes alone. Not a decision: whether a request may enter at all is the handler's table (handler_table.py).
 """
 
 from __future__ import annotations

@@ -6,6 +6,33 @@ it comes only where a message that should have ended the suspension never came. 
 
 from __future__ import annotations
 
+from enum import StrEnum
+
+
+class ResumeCause(StrEnum):
+    """Why a suspension ended; `case` is the number in seed 004."""
+
+    VIEW_INSTALLED = "view-installed"
+    VIEW_FAILED = "view-failed"
+    MERGE_ENDED = "merge-ended"
+    MERGE_VIEW = "merge-view"
+    LEADER_GONE = "leader-gone"
+    RESUMER = "resumer"
+
+    @property
+    def case(self) -> int:
+        return _CASES[self]
+
+
+_CASES = {
+    ResumeCause.VIEW_INSTALLED: 1,
+    ResumeCause.VIEW_FAILED: 1,
+    ResumeCause.MERGE_ENDED: 2,
+    ResumeCause.MERGE_VIEW: 3,
+    ResumeCause.LEADER_GONE: 3,
+    ResumeCause.RESUMER: 4,
+}
+
 
 class Resumer:
     def __init__(self, limit_ns: int) -> None:

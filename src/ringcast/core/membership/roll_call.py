@@ -35,7 +35,7 @@ from ringcast.core.control import (
 from ringcast.core.effects import Drop
 from ringcast.core.membership.cut import agreed_cut
 from ringcast.core.membership.steps import Complete, Digested, Failed, Say, Steps, Suspect
-from ringcast.core.numbers import ViewNumbers
+from ringcast.core.view_numbers import ViewNumbers
 from ringcast.model import Address, Config, Electorate, Entry, Event, Kind, Mark, View, ViewId, combined
 
 STRIKES = 2  # silent attempts before a member is suspected

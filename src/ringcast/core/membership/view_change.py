@@ -10,12 +10,12 @@ leader. Not the handler: it says what to process and is told how it ended.
 from __future__ import annotations
 
 from ringcast.core.control import Join, MergeId, NewView
-from ringcast.core.membership.pending_states import PendingStates
 from ringcast.core.membership.requests import Request
-from ringcast.core.membership.reunions import reunion_of
 from ringcast.core.membership.roll_call import RollCall
 from ringcast.core.membership.spreading import Spreading
 from ringcast.core.membership.steps import Complete, Steps
+from ringcast.core.state.merge_roles import reunion_of
+from ringcast.core.state.pending import PendingStates
 from ringcast.model import Address, Config, Digest, Entry, Mark, View
 
 

@@ -1,6 +1,5 @@
 """One group again after a partition, without hearsay and without repeating a message (seed 000)."""
 
-from ringcast.core.chance import Chance
 from ringcast.core.merge.consolidate import Aggregate, Told, consolidate, merge_view
 from ringcast.core.merge.decisions import (
     AnnounceTo,
@@ -23,15 +22,16 @@ from ringcast.core.merge.decisions import (
     Taking,
 )
 from ringcast.core.merge.detection import MergeDetector
+from ringcast.core.merge.election import choose_leader
 from ringcast.core.merge.leader import MergeLeader
 from ringcast.core.merge.participant import MergeParticipant
-from ringcast.core.merge.parties import Party, choose_leader, parties_of, sanitised
+from ringcast.core.merge.parties import Party, parties_of, sanitised
+from ringcast.core.random_source import RandomSource
 
 __all__ = [
     "Aggregate",
     "AnnounceTo",
     "BringUp",
-    "Chance",
     "Detection",
     "GoToPrimary",
     "HoldRollCall",
@@ -47,6 +47,7 @@ __all__ = [
     "Party",
     "Propose",
     "RaiseMerge",
+    "RandomSource",
     "ReadView",
     "Send",
     "SpreadView",

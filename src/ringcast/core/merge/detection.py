@@ -17,7 +17,6 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable
 
-from ringcast.core.chance import Chance
 from ringcast.core.control import Sighted
 from ringcast.core.deadlines import earliest
 from ringcast.core.merge.decisions import (
@@ -31,11 +30,13 @@ from ringcast.core.merge.decisions import (
     Send,
     SuspectDissenter,
 )
+from ringcast.core.merge.election import choose_leader
 from ringcast.core.merge.outsiders import Outsiders
-from ringcast.core.merge.parties import Party, choose_leader, parties_of
+from ringcast.core.merge.parties import Party, parties_of
 from ringcast.core.merge.primary import primary_elsewhere
 from ringcast.core.merge.rereading import Rereading
 from ringcast.core.merge.sightings import Dissent, Lag, Sighting, Sightings
+from ringcast.core.random_source import RandomSource
 from ringcast.model import Address, Config, View, ViewId
 
 ASKED_PER_VIEW = 2
@@ -49,7 +50,7 @@ class MergeDetector:
         self,
         me: Address,
         config: Config,
-        chance: Chance,
+        random: RandomSource,
         *,
         is_suspected: Callable[[Address], bool] = lambda member: False,
         is_held: Callable[[int, Address], bool] = lambda now_ns, member: False,
@@ -61,7 +62,7 @@ class MergeDetector:
         self._is_held = is_held
         self.outsiders = Outsiders(config.known_peers)
         self.sightings = Sightings(config.known_peers)
-        self._chance = chance
+        self._random = random
         self._view: View | None = None
         self._inside: dict[str, None] = {}  # endpoints of our view
         self._agreed: dict[Address, None] = {}  # members that have announced our view
@@ -91,7 +92,7 @@ class MergeDetector:
         self._passed_on.clear()
         self._check_ns = now_ns + self.config.merge_gather_ns if len(self.sightings) else None
         if self._announce_ns is None:
-            self._announce_ns = now_ns + int(self.config.announce_ns * self._chance.random())
+            self._announce_ns = now_ns + int(self.config.announce_ns * self._random.random())
 
     def on_found(self, endpoints: Iterable[str]) -> None:
         """Discovery knows of these places."""
@@ -321,7 +322,7 @@ class MergeDetector:
         out: Decisions = []
         if self._announce_ns is not None and now_ns >= self._announce_ns:
             # Random steps, so that members do not keep in step and meet the same gap for ever.
-            self._announce_ns = now_ns + int(self.config.announce_ns * (0.75 + 0.5 * self._chance.random()))
+            self._announce_ns = now_ns + int(self.config.announce_ns * (0.75 + 0.5 * self._random.random()))
             out.append(AnnounceTo(self.outsiders.next_in_turn(self.config.announce_peers, self._inside)))
         if self._rereading is not None and now_ns >= self._rereading.deadline_ns:
             out += self._conclude(now_ns)

@@ -13,14 +13,14 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 from enum import StrEnum
 
-from ringcast.core.chance import Chance
 from ringcast.core.control import CancelMerge, MergeCall, MergeDigest, MergeId, MergeReq, MergeRsp, MergeView
 from ringcast.core.merge.consolidate import Aggregate, Told, consolidate, digest_event, merge_view
 from ringcast.core.merge.decisions import Leading, MergeEnded, Overlap, Propose, Send
 from ringcast.core.merge.parties import Party
 from ringcast.core.merge.patience import Patience
 from ringcast.core.merge.pause import Pause
-from ringcast.core.numbers import ViewNumbers
+from ringcast.core.random_source import RandomSource
+from ringcast.core.view_numbers import ViewNumbers
 from ringcast.model import Address, Config, Digest, Event, Kind, Terms, View, ViewId
 
 Decisions = list[Leading]
@@ -50,14 +50,14 @@ class MergeLeader:
         self,
         me: Address,
         config: Config,
-        chance: Chance,
+        random: RandomSource,
         terms: Terms | None = None,
         numbers: ViewNumbers | None = None,
     ) -> None:
         self.me = me
         self.config = config
         self.attempt: Attempt | None = None
-        self.pause = Pause(config.merge_pause_ns, config.merge_pause_max_ns, chance)
+        self.pause = Pause(config.merge_pause_ns, config.merge_pause_max_ns, random)
         self.patience = Patience(config.merge_patience)
         self._proposed: tuple[MergeId, list[Party]] | None = None
         self._terms = terms

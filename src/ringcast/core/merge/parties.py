@@ -1,4 +1,4 @@
-"""Who takes part in a merge, and who leads it: pure functions of the views that members really have.
+"""Who takes part in a merge: pure functions of the views that members really have.
 
 A party is the members that share a view, asked through one of them. A member stands in one party only: from every view
 those are taken out whose own view is another (`A: ABC, B: BC, C: BC` shrinks A's to A). Members of whom no view is
@@ -33,18 +33,6 @@ def sanitised(views: Views) -> dict[Address, tuple[Address, ...]]:
         holder: tuple(m for m in view.members if m not in views or views[m].id == view.id)
         for holder, view in views.items()
     }
-
-
-def coordinators(views: Views) -> list[Address]:
-    """The actual ones: first in their own view."""
-    return [holder for holder, view in views.items() if view.coordinator == holder]
-
-
-def choose_leader(views: Views) -> Address:
-    """Lowest of the actual coordinators; if there is none (cyclic views), of the creators that speak for a party."""
-    spokesmen = [party.coordinator for party in parties_of(views)]
-    creators = [view.id.creator for view in views.values() if view.id.creator in spokesmen]
-    return min(coordinators(views) or creators or spokesmen)
 
 
 def parties_of(

@@ -1,6 +1,6 @@
 """Reliable multicast and reliable streams on fixed ring windows (seed 003)."""
 
-from ringcast.core.multicast.forsaken import Forsaken
+from ringcast.core.multicast.giving_up import GivingUp
 from ringcast.core.multicast.group_stream import GroupStream
 from ringcast.core.multicast.outside import OutsideBudget
 from ringcast.core.multicast.packing import FIXED_BYTES, ITEM_BYTES, largest_item, pieces_of, run_budget
@@ -9,7 +9,7 @@ from ringcast.core.multicast.peer_streams import PeerStreams
 __all__ = [
     "FIXED_BYTES",
     "ITEM_BYTES",
-    "Forsaken",
+    "GivingUp",
     "GroupStream",
     "OutsideBudget",
     "PeerStreams",

@@ -8,13 +8,13 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from ringcast.core.ordering.sender_line import SenderLine
+from ringcast.core.ordering.sender_queue import SenderQueue
 
 Upto = list[tuple[int, int]]
 
 
 class Acks:
-    def __init__(self, lines: Sequence[SenderLine] = ()) -> None:
+    def __init__(self, lines: Sequence[SenderQueue] = ()) -> None:
         self._lines = lines
         self._told = [line.staged for line in lines]
 

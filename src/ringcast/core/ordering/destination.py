@@ -14,7 +14,7 @@ from ringcast.core.ordering.backlog import Backlog
 from ringcast.core.ordering.batch import Batch, ranks_of
 from ringcast.core.ordering.envelope import Parcel, Stub, Whole
 from ringcast.core.ordering.parcels import Parcels
-from ringcast.core.ordering.sender_line import SenderLine
+from ringcast.core.ordering.sender_queue import SenderQueue
 from ringcast.core.packets import Channel
 from ringcast.model import Address, Event, Kind, View
 from ringcast.order import Stamp
@@ -25,7 +25,7 @@ class Destination:
         self.me = me
         self.backlog = Backlog()
         self.parcels = Parcels(capacity)
-        self.lines: list[SenderLine] = []
+        self.lines: list[SenderQueue] = []
         self.rank = 0
         self._view: View | None = None
         self._ordinal = 0
@@ -39,7 +39,7 @@ class Destination:
     def has_view(self) -> bool:
         return self._view is not None
 
-    def line(self, member: Address) -> SenderLine:
+    def line(self, member: Address) -> SenderQueue:
         return self.lines[self.view.rank(member)]
 
     # ---- what comes
@@ -105,7 +105,7 @@ class Destination:
         known[self.me] = own_known
         self._view = view
         self.rank = view.rank(self.me)
-        self.lines = [SenderLine(1 << self.rank, known.get(member, 0)) for member in view.members]
+        self.lines = [SenderQueue(1 << self.rank, known.get(member, 0)) for member in view.members]
         self.parcels.retain(lambda sender: known.get(sender, 0) if sender in view else None)
 
     def check(self) -> None:

@@ -11,7 +11,7 @@ from collections.abc import Iterable, Sequence
 
 from ringcast.core.ordering.batch import Batch, ranks_of
 from ringcast.core.ordering.envelope import MOST_RUNS, Announcement, Ticks
-from ringcast.core.ordering.sender_line import SenderLine
+from ringcast.core.ordering.sender_queue import SenderQueue
 
 
 class Sequencer:
@@ -36,7 +36,7 @@ class Sequencer:
                 news = True
         return news
 
-    def next(self, lines: Sequence[SenderLine]) -> Announcement | None:
+    def next(self, lines: Sequence[SenderQueue]) -> Announcement | None:
         """What may be announced now; it counts from the moment this returns."""
         runs: list[Ticks] = []
         count = len(lines)
@@ -54,7 +54,7 @@ class Sequencer:
         self.seq += announcement.ticks
         return announcement
 
-    def _ready(self, rank: int, line: SenderLine) -> Ticks | None:
+    def _ready(self, rank: int, line: SenderQueue) -> Ticks | None:
         ticks = last = 0
         for batch in line.held:
             if not self._is_staged(rank, batch):
@@ -76,7 +76,7 @@ class Sequencer:
             floor = self._floors[sender] = min(acked[sender] for acked in self._acked)
         return floor
 
-    def awaited(self, lines: Sequence[SenderLine]) -> list[int]:
+    def awaited(self, lines: Sequence[SenderQueue]) -> list[int]:
         """Whose ack is missing for the first batch of some sender."""
         missing: dict[int, None] = {}
         for rank, line in enumerate(lines):

@@ -22,7 +22,7 @@ from typing import NamedTuple
 from ringcast.core.control import Carried, Settlement
 from ringcast.core.ordering.batch import Batch, mask_of, ranks_of
 from ringcast.core.ordering.parcels import Parcels
-from ringcast.core.ordering.sender_line import SenderLine
+from ringcast.core.ordering.sender_queue import SenderQueue
 from ringcast.model import Address, View
 
 MOST_RANGES = 1_024  # of one sender in one report; what does not fit counts as not held, by everybody alike
@@ -30,7 +30,7 @@ MOST_RANGES = 1_024  # of one sender in one report; what does not fit counts as 
 Ranges = Sequence[tuple[int, int]]
 
 
-def report(view: View, lines: Sequence[SenderLine], parcels: Parcels, going: Sequence[Address]) -> tuple[Carried, ...]:
+def report(view: View, lines: Sequence[SenderQueue], parcels: Parcels, going: Sequence[Address]) -> tuple[Carried, ...]:
     """Whose payloads this member holds, of those that are going away; numbers as inclusive ranges."""
     out = []
     for member in going:
@@ -41,7 +41,7 @@ def report(view: View, lines: Sequence[SenderLine], parcels: Parcels, going: Seq
     return tuple(out)
 
 
-def _held(line: SenderLine) -> list[tuple[int, int]]:
+def _held(line: SenderQueue) -> list[tuple[int, int]]:
     return [(b.first, b.last) for b in line.unannounced() if b.apart and b.payloads is not None]
 
 
@@ -78,7 +78,7 @@ class Plan:
     forwards: list[Forward] = field(default_factory=list)
 
 
-def plan(view: View, lines: Sequence[SenderLine], settlement: Settlement) -> Plan:
+def plan(view: View, lines: Sequence[SenderQueue], settlement: Settlement) -> Plan:
     """The same at everybody who filled up to the same cut and was given the same reports."""
     going = settlement.going
     survivors = [survivor for survivor in settlement.survivors if survivor.member in view]
@@ -116,7 +116,7 @@ def _covers(ranges: Ranges, batch: Batch) -> bool:
     return any(first <= batch.first and batch.last <= last for first, last in ranges)
 
 
-def alone(lines: Sequence[SenderLine]) -> Plan:
+def alone(lines: Sequence[SenderQueue]) -> Plan:
     """Nobody was asked: what this member holds is placed; of each sender everything from the first it lacks on goes."""
     result = Plan()
     for rank, line in enumerate(lines):

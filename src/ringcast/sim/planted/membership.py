@@ -43,10 +43,10 @@ MEMBERSHIP = (
     Planted(
         "a view waits behind a full window",
         "G14",
-        "ringcast.core.society:Society._adopt",
+        "ringcast.core.coordination:Coordination._adopt",
         "message: NewView = step.message",
         """
-        if self._body.has_group and not self._body.group.outgoing.window.may_add(1, 0):
+        if self._node.has_group and not self._node.group.outgoing.window.may_add(1, 0):
             return []
         message: NewView = step.message
         """,

@@ -93,7 +93,7 @@ MULTICAST = (
     Planted(
         "a stream to a dead process is never given up",
         "liveness",
-        f"{_CORE}.forsaken:Forsaken._end",
+        f"{_CORE}.giving_up:GivingUp._end",
         "self._streams.outgoing.pop(peer, None)",
         "self._streams.outgoing.get(peer)",
         seeds=30,

@@ -26,7 +26,7 @@ ORDERING = (
     Planted(
         "what is announced together is read from the last to the first",
         "G11",
-        f"{_ORDERING}.sender_line:SenderLine.announce",
+        f"{_ORDERING}.sender_queue:SenderQueue.announce",
         "placed.append(self.held.popleft())",
         "placed.insert(0, self.held.popleft())",
         seeds=20,

@@ -10,7 +10,7 @@ STATE = (
     Planted(
         "the state is cut behind the first messages of the view",
         "state",
-        f"{_CORE}.society:Society._adopt",
+        f"{_CORE}.coordination:Coordination._adopt",
         "out[behind_view:behind_view] = states",
         "out += states",
         seeds=20,
@@ -19,7 +19,7 @@ STATE = (
     Planted(
         "a joiner reads its view before its state",
         "state",
-        f"{_CORE}.state_line:StateLine._begin",
+        f"{_CORE}.state.chunks:StateChunks._begin",
         "return [AwaitState(transfer.provider, transfer.view)]",
         "return [StateOver(self.me, None)]",
         seeds=5,

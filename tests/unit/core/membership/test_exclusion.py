@@ -41,7 +41,7 @@ def test_a_join_that_is_older_than_its_sender_s_membership_brings_nobody_back() 
     world.run_for(SECOND // 10)
     config = world["C"].node.config
     late = Join(False, False, config.capacity, config.window_bytes)
-    world["A"].settle(world["A"].node.society.on_message(world.now, world["C"].address, late))
+    world["A"].settle(world["A"].node.coordination.on_message(world.now, world["C"].address, late))
     before = world["A"].view
     world.run_for(1 * SECOND)
     assert world["A"].view == before
@@ -60,7 +60,7 @@ def test_a_joiner_that_was_in_a_view_and_never_knew_it_may_ask_again() -> None:
     proc = world.start("C", seeds="AB")
     world.run_for(SECOND // 10)
     join = Join(False, False, proc.node.config.capacity, proc.node.config.window_bytes)
-    world["A"].settle(world["A"].node.society.on_message(world.now, proc.address, join))
+    world["A"].settle(world["A"].node.coordination.on_message(world.now, proc.address, join))
     assert world.run_until(lambda: proc.address in world["A"].view)
     assert world.is_soon_one("AB")
     deaf_c.clear()

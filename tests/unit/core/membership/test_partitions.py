@@ -68,16 +68,16 @@ def test_a_join_directly_behind_a_merge_excludes_nobody_who_has_not_got_the_merg
 @pytest.mark.parametrize("is_cancelled", [False, True])
 def test_a_roll_call_that_is_cancelled_before_its_view_comes_is_not_answered(is_cancelled: bool) -> None:
     world, late = joining_behind_a_merge(100)
-    society, leader = late.node.society, world["A"]
-    assert society is not None and leader.node.society is not None
-    leading = leader.node.society.membership.leading
+    coordination, leader = late.node.coordination, world["A"]
+    assert coordination is not None and leader.node.coordination is not None
+    leading = leader.node.coordination.membership.leading
     assert leading is not None
     world.run_for(60 * MS)
     assert leading.change is not None and not late.node.view.is_merge
     if is_cancelled:
-        late.settle(society.on_message(world.now, leader.address, Cancel(leading.change.roll_call.id)))
+        late.settle(coordination.on_message(world.now, leader.address, Cancel(leading.change.roll_call.id)))
     assert world.run_until(lambda: late.node.view.is_merge)
-    assert society.membership.is_promised is not is_cancelled
+    assert coordination.membership.is_promised is not is_cancelled
     assert world.is_soon_one("ABCDJ")
 
 

@@ -5,7 +5,7 @@ import pytest
 from ringcast.core.control import Answer, Holding, MergeDigest, MergeId, MergeRsp
 from ringcast.core.membership.roll_call import RollCall
 from ringcast.core.merge import MergeLeader, Party
-from ringcast.core.numbers import ViewNumbers
+from ringcast.core.view_numbers import ViewNumbers
 from ringcast.model import Address, Entry, Kind, View, ViewId, profile
 from unit.core.membership.world import Proc, World
 
@@ -23,7 +23,7 @@ def freeze_when_spreading(world: World, name: str) -> None:
     """This process stops when it has put out a view that not everybody has shown yet."""
 
     def stop(proc: Proc, packet: object) -> None:
-        leading = None if proc.node.society is None else proc.node.society.membership.leading
+        leading = None if proc.node.coordination is None else proc.node.coordination.membership.leading
         if proc.name == name and leading is not None and leading.change is not None:
             proc.frozen = proc.frozen or leading.change.spreading is not None
 

@@ -15,7 +15,7 @@ from ringcast.core.membership.decisions import (
     TellBusy,
     TellRollCall,
 )
-from ringcast.core.membership.rules import RULES, MergeEvent
+from ringcast.core.membership.handler_table import RULES, MergeEvent
 from ringcast.model import MS, Address, Config, Event, Kind, View, ViewId, first_mark
 
 

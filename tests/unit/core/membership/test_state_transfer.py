@@ -7,8 +7,8 @@ import pytest
 from ringcast.core import Channel
 from ringcast.core.control import Busy, NewView, RollCallId, Transfer
 from ringcast.core.membership import Say
-from ringcast.core.membership.pending_states import PendingStates
 from ringcast.core.multicast import PeerStreams
+from ringcast.core.state.pending import PendingStates
 from ringcast.model import MS, SECOND, Address, Entry, ViewId
 from unit.core.membership.world import Proc, World
 
@@ -74,7 +74,7 @@ def test_a_failing_provider_is_an_error_on_both_sides_and_the_group_is_unharmed_
     assert world["J"].state_over == [("J", "cannot read the disk")]
     assert world["B"].state_over == [("J", "cannot read the disk")]
     world.run_for(100 * MS)
-    assert all(not world[name].node.society.membership.states.transfers for name in "ABJ")  # type: ignore[union-attr]
+    assert all(not world[name].node.coordination.membership.states.transfers for name in "ABJ")  # type: ignore[union-attr]
 
 
 def test_a_joiner_that_cannot_load_tells_its_provider_t03() -> None:
@@ -111,7 +111,7 @@ def test_a_long_transfer_blocks_no_view_and_lets_no_merge_begin() -> None:
     assert world.run_until(lambda: bool(world["B"].giving))
     world.start("K")
     assert world.is_soon_one("ABJK")
-    handler = world["A"].node.society.membership.leading.handler  # type: ignore[union-attr]
+    handler = world["A"].node.coordination.membership.leading.handler  # type: ignore[union-attr]
     assert world.run_until(lambda: handler.phase == "transferring state", 100 * MS)
     assert len(world["J"].got) < 400
     assert world.run_until(lambda: len(world["J"].got) == 400)
@@ -135,9 +135,9 @@ def test_a_joiner_left_alone_half_way_is_not_told_that_it_has_the_state() -> Non
 
 def lacking(world: World, name: str) -> list[str]:
     """Who has no state yet, as this member believes."""
-    society = world[name].node.society
-    assert society is not None
-    return [joiner.name for joiner in society.membership.states.transfers]
+    coordination = world[name].node.coordination
+    assert coordination is not None
+    return [joiner.name for joiner in coordination.membership.states.transfers]
 
 
 def test_who_hears_that_a_joiner_has_its_state_before_it_has_the_view_believes_it() -> None:
@@ -160,10 +160,10 @@ def test_a_member_that_is_named_a_joiner_again_says_again_that_it_has_the_state(
     world.start("J", with_state=True)
     assert world.run_until(lambda: ("J", None) in world["J"].state_over)
     world.run_for(5 * MS)
-    society = world["A"].node.society
-    assert society is not None and world["J"].view is not None
+    coordination = world["A"].node.coordination
+    assert coordination is not None and world["J"].view is not None
     stale = Transfer(world["J"].address, world["B"].address, world["J"].view.id)
-    society.membership.states.transfers[world["J"].address] = stale
+    coordination.membership.states.transfers[world["J"].address] = stale
     world.start("K", with_state=True)
     assert world.is_soon_one("ABJK")
     world.run_for(50 * MS)
@@ -187,9 +187,9 @@ class Traffic:
 
 
 def state_streams(world: World, name: str) -> PeerStreams:
-    society = world[name].node.society
-    assert society is not None
-    return society.state.streams
+    coordination = world[name].node.coordination
+    assert coordination is not None
+    return coordination.state.streams
 
 
 def test_after_the_view_without_a_joiner_its_provider_keeps_and_sends_nothing_of_the_state() -> None:
@@ -235,13 +235,13 @@ def test_a_control_message_to_a_process_that_was_never_a_member_is_given_up() ->
     """One rule for every channel: what moves nothing for the limit, to somebody outside the view."""
     world = World()
     world.group("A")
-    society = world["A"].node.society
-    assert society is not None
+    coordination = world["A"].node.coordination
+    assert coordination is not None
     stranger = Address("S", 1, "mem:S")
-    world["A"].settle(society.carry_out(world.now, [Say(stranger, Busy())]))
-    assert stranger in society.line.streams.outgoing
+    world["A"].settle(coordination.carry_out(world.now, [Say(stranger, Busy())]))
+    assert stranger in coordination.line.streams.outgoing
     world.run_for(2 * world["A"].node.config.resumer_ns)
-    assert stranger not in society.line.streams.outgoing
+    assert stranger not in coordination.line.streams.outgoing
     assert world["A"].drops["gave up a stream to a process outside the view"] == 1
 
 

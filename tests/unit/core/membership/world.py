@@ -74,8 +74,8 @@ class Proc:
 
     @property
     def suspects(self) -> list[Address]:
-        assert self.node.society is not None
-        return list(self.node.society.membership.suspicions.members)
+        assert self.node.coordination is not None
+        return list(self.node.coordination.membership.suspicions.members)
 
     def messages(self, origin: str) -> list[bytes]:
         return [payload for sender, payload in self.got if sender == origin]

@@ -58,9 +58,9 @@ def test_asymmetric_overlapping_and_cyclic_views_heal(scenario: str, views: str,
 
 @pytest.mark.parametrize("seed", range(5))
 def test_one_merge_view_for_random_partitions_of_ten_m17(seed: int) -> None:
-    chance = Random(seed)
+    random = Random(seed)
     names = list("ABCDEFGHIJ")
-    sides = [chance.randrange(4) for _ in names]
+    sides = [random.randrange(4) for _ in names]
     groups = [group for side in range(4) if (group := [n for n, s in zip(names, sides, strict=True) if s == side])]
     world = World(" ".join(f"{','.join(group)}:{''.join(group)}/7" for group in groups), seed)
     world.run_until_one(3)

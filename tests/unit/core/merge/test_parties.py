@@ -3,7 +3,7 @@
 import pytest
 
 from ringcast.core.merge import choose_leader, parties_of, sanitised
-from ringcast.core.merge.parties import coordinators
+from ringcast.core.merge.election import coordinators
 from ringcast.model import Address, View, ViewId
 
 

@@ -8,7 +8,7 @@ import pytest
 
 from ringcast.core.ordering.batch import Batch
 from ringcast.core.ordering.in_flight import InFlight, Unfinished
-from ringcast.core.ordering.sender_line import SenderLine
+from ringcast.core.ordering.sender_queue import SenderQueue
 from ringcast.window import AckMap, Ranges, SendWindow
 
 
@@ -66,14 +66,14 @@ def in_flight(size: int) -> tuple[InFlight, Callable[[int], object]]:
     return held, lambda number: held.add(2, 10)
 
 
-def held_line(size: int) -> tuple[SenderLine, Callable[[int], object]]:
-    line = SenderLine(1)
+def held_line(size: int) -> tuple[SenderQueue, Callable[[int], object]]:
+    line = SenderQueue(1)
     line.held = CountedDeque()
     return line, lambda number: line.add(Batch(number, 1, 1, [b"x"]))
 
 
-def lacking_line(size: int) -> tuple[SenderLine, Callable[[int], object]]:
-    line = SenderLine(1)
+def lacking_line(size: int) -> tuple[SenderQueue, Callable[[int], object]]:
+    line = SenderQueue(1)
     line.lacking = CountedDeque()
     return line, lambda number: line.add(Batch(number, 1, 1, None))
 

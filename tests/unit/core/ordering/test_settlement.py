@@ -3,7 +3,7 @@
 from ringcast.core.control import Carried, Settlement, Survivor
 from ringcast.core.ordering.batch import Batch
 from ringcast.core.ordering.parcels import Parcels
-from ringcast.core.ordering.sender_line import SenderLine
+from ringcast.core.ordering.sender_queue import SenderQueue
 from ringcast.core.ordering.settlement import MOST_RANGES, plan, report
 from ringcast.model import Kind, View, ViewId
 from ringcast.order import Stamp
@@ -156,7 +156,7 @@ def test_a_member_that_goes_on_alone_settles_with_itself() -> None:
 
 
 def test_ranges_of_a_report_are_joined_and_bounded() -> None:
-    lines = [SenderLine(1) for _ in VIEW.members]
+    lines = [SenderQueue(1) for _ in VIEW.members]
     parcels = Parcels(10_000)
     for first in (1, 2, 3, 7):
         parcels.keep(D, first, [b"x"])
@@ -169,7 +169,7 @@ def test_ranges_of_a_report_are_joined_and_bounded() -> None:
 
 
 def test_a_plan_names_who_forwards_to_whom() -> None:
-    lines = [SenderLine(1) for _ in VIEW.members]
+    lines = [SenderQueue(1) for _ in VIEW.members]
     lines[3].add(Batch(1, 1, 0b0111, None, apart=True))
     survivors = (Survivor(A, ()), Survivor(B, (Carried(D, ((1, 1),)),)), Survivor(C, (Carried(D, ((1, 9),)),)))
     settled = plan(VIEW, lines, Settlement((D,), survivors))

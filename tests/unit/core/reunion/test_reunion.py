@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from ringcast.core.control import Reunion, Side
-from ringcast.core.membership.reunions import reunion_after, reunion_of
+from ringcast.core.state.merge_roles import reunion_after, reunion_of
 from ringcast.model import MS, SECOND, Address, Kind, View, ViewId
 from simulation.test_reunion import apart, has_reunited, numbered
 from unit.core.reunion.world import ReunionWorld, Reuniting
@@ -73,7 +73,7 @@ def test_a_hook_that_fails_leaves_everybody_with_its_own_state_and_a_reason() ->
     world.send("D", b"after")
     assert world.run_until(lambda: all(world[name].messages("D")[-1:] == [b"after"] for name in "ABCDE"))
     assert all(world.state(name) == sorted([*before[name], ("D", b"after")]) for name in "ABCDE")
-    handler = world["A"].node.society.membership.leading.handler  # type: ignore[union-attr]
+    handler = world["A"].node.coordination.membership.leading.handler  # type: ignore[union-attr]
     assert world.run_until(lambda: handler.phase == "idle", 1 * SECOND)
     steps = [event.detail["step"] for event in world["C"].recorder.events if event.kind is Kind.REUNION]  # type: ignore[index]
     assert steps == ["begin", "apart"]
@@ -83,7 +83,7 @@ def test_a_hook_that_fails_leaves_everybody_with_its_own_state_and_a_reason() ->
 def test_a_member_whose_application_merges_nothing_lets_nobody_wait(who: str) -> None:
     """A would merge, D would give, B would only get."""
     world = apart(2)
-    line = world[who].node.society.custody.reunion  # type: ignore[union-attr]
+    line = world[who].node.coordination.exchange.reunion  # type: ignore[union-attr]
     line.takes_part = False
     world.heal()
     others = "ABCDE".replace(who, "")

@@ -1,7 +1,7 @@
 """Control messages to and from peers: reliable, in order per peer, and never behind data.
 
 Messages are values here and bytes on the streams; the codec is injected. A full ring to a peer never blocks the core:
-it becomes a suspicion of that peer. Streams of processes outside the view are given up (multicast/forsaken.py).
+it becomes a suspicion of that peer. Streams of processes outside the view are given up (multicast/giving_up.py).
 """
 
 from __future__ import annotations
@@ -10,7 +10,7 @@ from collections.abc import Callable
 
 from ringcast.core.control import Control
 from ringcast.core.effects import Deliver, Drop, Effect
-from ringcast.core.multicast import Forsaken, PeerStreams, largest_item, pieces_of
+from ringcast.core.multicast import GivingUp, PeerStreams, largest_item, pieces_of
 from ringcast.core.packets import Channel, Run
 from ringcast.model import Address, Config, View
 
@@ -20,12 +20,12 @@ Encode = Callable[[Control], bytes]
 Decode = Callable[[bytes], Control | Drop]
 
 
-class ControlLine:
+class ControlStreams:
     """This member's control streams, with the codec that gives them meaning."""
 
     def __init__(self, me: Address, config: Config, budget: int, encode: Encode, decode: Decode) -> None:
         self.streams = PeerStreams(Channel.CONTROL, me, config, config.control_capacity, LARGEST_CONTROL)
-        self._forsaken = Forsaken(self.streams, config.resumer_ns)
+        self._giving_up = GivingUp(self.streams, config.resumer_ns)
         self._budget = budget
         self._encode = encode
         self._decode = decode
@@ -56,7 +56,7 @@ class ControlLine:
         return out, messages
 
     def on_view(self, now_ns: int, previous: View | None, view: View) -> list[Effect]:
-        return self._forsaken.on_view(now_ns, previous, view)
+        return self._giving_up.on_view(now_ns, previous, view)
 
     def on_interval(self, now_ns: int, view: View | None) -> list[Effect]:
-        return self._forsaken.on_interval(now_ns, view) + self.streams.on_interval(now_ns)
+        return self._giving_up.on_interval(now_ns, view) + self.streams.on_interval(now_ns)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Protocol
 
 
-class Chance(Protocol):
+class RandomSource(Protocol):
     """`random.Random` is one."""
 
     def random(self) -> float:

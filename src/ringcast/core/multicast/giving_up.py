@@ -21,7 +21,7 @@ from ringcast.core.packets import Channel
 from ringcast.model import Address, Event, Kind, Undelivered, View
 
 
-class Standing(NamedTuple):
+class Progress(NamedTuple):
     """How far a stream had come, and since when it has come no further."""
 
     epoch: object
@@ -32,13 +32,13 @@ class Standing(NamedTuple):
 Way = tuple[Address, bool]  # the peer, and whether the stream goes to it
 
 
-class Forsaken:
+class GivingUp:
     """Watches the streams of one channel."""
 
     def __init__(self, streams: PeerStreams, limit_ns: int) -> None:
         self._streams = streams
         self._limit_ns = limit_ns
-        self._standing: dict[Way, Standing] = {}
+        self._progress: dict[Way, Progress] = {}
 
     def on_view(self, now_ns: int, previous: View | None, view: View) -> list[Effect]:
         """Whom this view removed needs and gives nothing more; a later send to it begins a new stream."""
@@ -66,7 +66,7 @@ class Forsaken:
 
     def on_interval(self, now_ns: int, view: View | None) -> list[Effect]:
         if self._streams.is_idle:
-            self._standing.clear()
+            self._progress.clear()
             return []
         outside = [
             ((peer, is_to), stream)
@@ -74,19 +74,19 @@ class Forsaken:
             for peer, stream in streams.items()
             if not stream.is_idle and (view is None or peer not in view)
         ]
-        self._standing = {way: self._look(now_ns, way, stream) for way, stream in outside}
+        self._progress = {way: self._look(now_ns, way, stream) for way, stream in outside}
         out: list[Effect] = []
         for way, stream in outside:
-            if now_ns - self._standing[way].since_ns >= self._limit_ns:
+            if now_ns - self._progress[way].since_ns >= self._limit_ns:
                 out += self._give_up(now_ns, way[0], stream)
         return out
 
-    def _look(self, now_ns: int, way: Way, stream: Outgoing | Incoming) -> Standing:
+    def _look(self, now_ns: int, way: Way, stream: Outgoing | Incoming) -> Progress:
         mark = stream.window.low if isinstance(stream, Outgoing) else stream.window.ready
-        before = self._standing.get(way)
+        before = self._progress.get(way)
         if before is not None and (before.epoch, before.mark) == (stream.tag, mark):
             return before
-        return Standing(stream.tag, mark, now_ns)
+        return Progress(stream.tag, mark, now_ns)
 
     def _give_up(self, now_ns: int, peer: Address, stream: Outgoing | Incoming) -> list[Effect]:
         if isinstance(stream, Outgoing):

@@ -1,6 +1,6 @@
-"""The application's state as this member's society sees it: whom to tell how far it has come, whom to give it.
+"""The application's state as this member's coordination sees it: whom to tell how far it has come, whom to give it.
 
-Brings together the way of the chunks (state_line.py) and the reunion of states after a merge (reunion_line.py), and
+Brings together the way of the chunks (chunks.py) and the reunion of states after a merge (merging.py), and
 turns what happens there into words to others. A joiner tells all members; of a merged state only the coordinator need
 know, for a view asks everybody anyway (`Standing`), and only the coordinator keeps merges away meanwhile.
 """
@@ -14,14 +14,14 @@ from ringcast.core.effects import Effect, GiveMerged, MergedOver, StateOver
 from ringcast.core.entrance import Entrance
 from ringcast.core.membership import Membership, Say, Steps
 from ringcast.core.packets import Run
-from ringcast.core.reunion_line import ReunionLine
-from ringcast.core.state_line import StateLine
+from ringcast.core.state.chunks import StateChunks
+from ringcast.core.state.merging import StateMerging
 from ringcast.model import Address, Config
 
 Told = tuple[list[Effect], Steps]  # for the driver, and for others
 
 
-class Custody:
+class StateExchange:
     """`members` are those of the view."""
 
     def __init__(
@@ -34,8 +34,8 @@ class Custody:
         entrance: Entrance,
     ) -> None:
         self.me = me
-        self.reunion = ReunionLine(me, config, entrance.reunites, lambda: membership.is_promised)
-        self.state = StateLine(me, config, largest_whole, self.reunion)
+        self.reunion = StateMerging(me, config, entrance.reunites, lambda: membership.is_promised)
+        self.state = StateChunks(me, config, largest_whole, self.reunion)
         self.state.wants = entrance.with_state
         membership.standing = self._standing
         self._membership = membership

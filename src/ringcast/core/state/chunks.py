@@ -5,7 +5,7 @@
 
 Back-pressure is the stream's window: a chunk that the joiner's application has not read holds the provider back, so
 memory stays flat whatever the size of the state. Chunks name the view at which they were cut; others are dropped.
-After a MergeView the state of each side goes to the merger, and the merged one to all (reunion_line.py), the same way.
+After a MergeView the state of each side goes to the merger, and the merged one to all (merging.py), the same way.
 Not the state itself: what it means is the application's, when it may begin is the view's.
 """
 
@@ -13,9 +13,9 @@ from __future__ import annotations
 
 from ringcast.core.control import NewView, Transfer
 from ringcast.core.effects import AwaitState, Deliver, Drop, Effect, GiveMerged, ProvideState, StateOver
-from ringcast.core.multicast import Forsaken, PeerStreams
+from ringcast.core.multicast import GivingUp, PeerStreams
 from ringcast.core.packets import Channel, Run
-from ringcast.core.reunion_line import ReunionLine
+from ringcast.core.state.merging import StateMerging
 from ringcast.errors import UsageError
 from ringcast.model import Address, Config, View
 
@@ -25,14 +25,14 @@ _CHUNK, _END, _FAILED = range(3)
 _SIDE = 3  # added: of the state of one side of a merge, for the merger
 
 
-class StateLine:
+class StateChunks:
     """What this member gives to joiners, and what it gets if it is one."""
 
-    def __init__(self, me: Address, config: Config, largest_whole: int, reunion: ReunionLine) -> None:
+    def __init__(self, me: Address, config: Config, largest_whole: int, reunion: StateMerging) -> None:
         self.me = me
         self.reunion = reunion
         self.streams = PeerStreams(Channel.STATE, me, config, config.stream_capacity)
-        self._forsaken = Forsaken(self.streams, config.resumer_ns)
+        self._giving_up = GivingUp(self.streams, config.resumer_ns)
         self.chunk_bytes = largest_whole - HEAD_BYTES
         self.giving: dict[Address, Transfer] = {}
         self._ends: dict[Address, str | None] = {}  # ends that found no room yet
@@ -65,7 +65,7 @@ class StateLine:
         """Nothing is kept for those whom this view removed, or of what they gave."""
         gone = () if previous is None else [member for member in previous.members if member not in view]
         self._early = [delivery for delivery in self._early if delivery.origin not in gone]
-        return self._forsaken.on_view(now_ns, previous, view)
+        return self._giving_up.on_view(now_ns, previous, view)
 
     def _on_reunion(self, now_ns: int, message: NewView) -> list[Effect]:
         out, source = self.reunion.on_view(now_ns, message)
@@ -121,7 +121,7 @@ class StateLine:
         return [*out, StateOver(joiner, error)]
 
     def on_interval(self, now_ns: int, view: View | None) -> list[Effect]:
-        out = self._forsaken.on_interval(now_ns, view)
+        out = self._giving_up.on_interval(now_ns, view)
         for joiner, error in list(self._ends.items()):
             out += self.end(now_ns, joiner, error)
         return out + self.streams.on_interval(now_ns)

@@ -6,7 +6,7 @@
 Invariant: what counts for a member changes only outside a roll call. An end that comes between its answer and the view
 waits; so the view that replaces a merger knows exactly who has the merged state (`Standing`), and who has not stands
 directly behind the MergeView. Without progress for a while it ends with an error: nothing waits for ever (G14).
-Not the chunks: state_line.py carries them. Not who does what: membership/reunions.py.
+Not the chunks: chunks.py carries them. Not who does what: membership/merge_roles.py.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ MERGER_PATIENCES = 2  # the merger gives up first, and tells all; others only if
 MEMBER_PATIENCES = 3
 
 
-class ReunionLine:
+class StateMerging:
     """`takes_part`: the application merges states. `is_held`: between our answer to a roll call and its view."""
 
     def __init__(self, me: Address, config: Config, takes_part: bool, is_held: Callable[[], bool]) -> None:

@@ -7,11 +7,10 @@ that joins by itself; a node with a fixed view needs none of this.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
-from typing import Any
+from collections.abc import Callable, Iterable, Mapping
+from typing import Any, Protocol
 
 from ringcast.core.admission import takes_message
-from ringcast.core.body import Body
 from ringcast.core.control import (
     Announce,
     Ask,
@@ -22,13 +21,13 @@ from ringcast.core.control import (
     Join,
     NewView,
     ReunionFailed,
+    Settlement,
     StateConfirmed,
     StateProgress,
     Stranger,
 )
 from ringcast.core.control.declaration import Carrier, Sender, State
-from ringcast.core.control_line import ControlLine
-from ringcast.core.custody import Custody, Told
+from ringcast.core.control_streams import ControlStreams
 from ringcast.core.deadlines import earliest
 from ringcast.core.effects import (
     Beat,
@@ -50,11 +49,11 @@ from ringcast.core.membership import (
     AcceptMerge,
     Adopt,
     CancelHeld,
-    Chance,
     Digested,
     FillTo,
     Hold,
     Membership,
+    RandomSource,
     RejectMerge,
     Release,
     Ring,
@@ -66,40 +65,68 @@ from ringcast.core.membership import (
     WatchLeader,
 )
 from ringcast.core.merging import Merging
-from ringcast.core.multicast import OutsideBudget
+from ringcast.core.multicast import GroupStream, OutsideBudget
+from ringcast.core.ordering_streams import OrderingStreams
 from ringcast.core.packets import Loose, Run
+from ringcast.core.state.exchange import StateExchange, Told
 from ringcast.core.vigilance import Vigilance
-from ringcast.model import Address, Event, View
+from ringcast.model import Address, Config, Event, View
 
 _CLAIMS = (Heartbeat, Announce)  # messages in which a process names its view
 
 
-class Society:
+class PartsOfNode(Protocol):
+    """What coordination uses of its node."""
+
+    me: Address
+    config: Config
+    largest_whole: int
+    order: OrderingStreams
+
+    @property
+    def has_group(self) -> bool: ...
+
+    @property
+    def group(self) -> GroupStream: ...
+
+    def on_view(
+        self,
+        now_ns: int,
+        view: View,
+        offsets: Mapping[Address, int],
+        notes: Mapping[str, object],
+        settlement: Settlement,
+    ) -> list[Effect]: ...
+
+    def wake(self, now_ns: int) -> None: ...
+
+
+class Coordination:
     """One member's organs of membership, and how they move its streams."""
 
-    def __init__(self, body: Body, chance: Chance, line: ControlLine, entrance: Entrance) -> None:
-        self.me = body.me
-        self.config = body.config
-        self.line = line
-        self.membership = Membership(self.me, self.config, chance, entrance)
+    def __init__(self, node: PartsOfNode, random: RandomSource, control: ControlStreams, entrance: Entrance) -> None:
+        self.me = node.me
+        self.config = node.config
+        self.control = control
+        self.membership = Membership(self.me, self.config, random, entrance)
         self._early_ask: tuple[Address, Ask] | None = None  # of a roll call on a later view than ours
         self.readmission = Readmission(self.config.readmit_ns, self.config.readmit_max_ns)
-        self.merging = Merging(self.me, self.config, chance, self.membership, self.readmission)
+        self.merging = Merging(self.me, self.config, random, self.membership, self.readmission)
         self.vigilance = Vigilance(
             self.me, self.config, self.membership, self.merging, self.readmission, beats=entrance.beats
         )
-        self.custody = Custody(
+        self.exchange = StateExchange(
             self.me,
             self.config,
-            body.largest_whole,
+            node.largest_whole,
             self.membership,
             lambda: () if self.view is None else self.view.members,
             entrance,
         )
-        self.state = self.custody.state
+        self.state = self.exchange.state
         self._outside = OutsideBudget(lambda peer: self.view is None or peer not in self.view)
-        self.line.streams.budget = self.state.streams.budget = self._outside
-        self._body = body
+        self.control.streams.budget = self.state.streams.budget = self._outside
+        self._node = node
         self._is_moved = True  # since the deadlines were looked for, something was done that may have moved one
         self._deadline_ns: int | None = None
         self._business_ns: int | None = None  # the deadline without failure detection
@@ -132,7 +159,7 @@ class Society:
 
     @property
     def view(self) -> View | None:
-        return self._body.group.view if self._body.has_group else None
+        return self._node.group.view if self._node.has_group else None
 
     # ---- facts
 
@@ -153,7 +180,7 @@ class Society:
 
     def on_run(self, now_ns: int, sender: Address, run: Run) -> list[Effect]:
         """Control messages, as they came."""
-        out, messages = self.line.on_run(now_ns, sender, run)
+        out, messages = self.control.on_run(now_ns, sender, run)
         for message in messages:
             if takes_message(message, Carrier.STREAM, self.who_is(sender), self.admission_state):
                 out += self.on_message(now_ns, sender, message)
@@ -185,11 +212,11 @@ class Society:
             return self.carry_out(now_ns, [Say(sender, Busy())])
         if isinstance(message, StateConfirmed):
             out = self.carry_out(now_ns, self.membership.on_message(now_ns, sender, message))
-            return out + self.custody.on_confirmed(sender, message)
+            return out + self.exchange.on_confirmed(sender, message)
         if isinstance(message, ReunionFailed):
-            return self._say_and_do(now_ns, self.custody.on_failed(now_ns, sender, message))
+            return self._say_and_do(now_ns, self.exchange.on_failed(now_ns, sender, message))
         if isinstance(message, StateProgress):
-            self.custody.on_progress(now_ns, sender)
+            self.exchange.on_progress(now_ns, sender)
         if self.view is not None and isinstance(message, _CLAIMS):
             return self._on_claim(now_ns, sender, message)
         for organ in (self.vigilance, self.merging):
@@ -215,7 +242,7 @@ class Society:
         out = self.carry_out(now_ns, self.vigilance.on_message(now_ns, sender, claim) or [])
         view = self.view
         if view is not None and sender in view and claim.view == view.id:
-            self._body.group.on_shown(sender)
+            self._node.group.on_shown(sender)
         elif view is not None and isinstance(claim, Heartbeat) and claim.view is not None and sender not in view:
             out += [Unicast(sender, Loose(Stranger(view.id)))] if claim.view < view.id else []
         return out + self.carry_out(now_ns, self.merging.on_announced(now_ns, sender, claim))
@@ -223,15 +250,15 @@ class Society:
     # ---- state
 
     def on_state_run(self, now_ns: int, sender: Address, run: Run) -> list[Effect]:
-        return self._say_and_do(now_ns, self.custody.on_run(now_ns, sender, run))
+        return self._say_and_do(now_ns, self.exchange.on_run(now_ns, sender, run))
 
     def on_state_loaded(self, now_ns: int, error: str | None) -> list[Effect]:
         """The joiner's application holds the state; or it never will."""
-        return self.carry_out(now_ns, self.custody.on_loaded(error))
+        return self.carry_out(now_ns, self.exchange.on_loaded(error))
 
     def on_states_merged(self, now_ns: int, error: str | None) -> list[Effect]:
         """The merger's application made one state of those of all sides; or it could not."""
-        return self._say_and_do(now_ns, self.custody.on_states_merged(now_ns, error))
+        return self._say_and_do(now_ns, self.exchange.on_states_merged(now_ns, error))
 
     def _say_and_do(self, now_ns: int, told: Told) -> list[Effect]:
         self._is_moved = True
@@ -250,10 +277,10 @@ class Society:
 
     @property
     def _is_filling(self) -> bool:
-        return self._body.has_group and self._body.group.is_filled
+        return self._node.has_group and self._node.group.is_filled
 
     def _progress(self, now_ns: int) -> list[Effect]:
-        return self._body.order.on_progress(now_ns) + self.carry_out(now_ns, self.membership.on_progress())
+        return self._node.order.on_progress(now_ns) + self.carry_out(now_ns, self.membership.on_progress())
 
     # ---- steps
 
@@ -271,8 +298,8 @@ class Society:
     def _say(self, now_ns: int, step: Say) -> list[Effect]:
         if step.to == self.me:
             return self.on_message(now_ns, self.me, step.message)
-        said = self.line.say(now_ns, step.to, step.message)
-        self._body.wake(now_ns)
+        said = self.control.say(now_ns, step.to, step.message)
+        self._node.wake(now_ns)
         if said is None:
             full = Drop("the control ring to a peer is full", step.to)
             return [full, *self.carry_out(now_ns, self.vigilance.on_unreachable(now_ns, step.to))]
@@ -285,17 +312,17 @@ class Society:
         return [Probe(step.endpoint, Loose(step.message))]
 
     def _hold(self, now_ns: int, step: Hold) -> list[Effect]:
-        self._body.wake(now_ns)
-        self._body.order.hold(step.going)
+        self._node.wake(now_ns)
+        self._node.order.hold(step.going)
         return []
 
     def _fill(self, now_ns: int, step: FillTo) -> list[Effect]:
-        out = self._body.order.fill(now_ns, step.cuts, step.sources, step.settlement)
+        out = self._node.order.fill(now_ns, step.cuts, step.sources, step.settlement)
         return out + (self._progress(now_ns) if self._is_filling else [])
 
     def _release(self, now_ns: int, step: object) -> list[Effect]:
-        out = self._body.order.release(now_ns) + self.carry_out(now_ns, self.merging.on_released(now_ns))
-        return out + self._say_and_do(now_ns, self.custody.on_free(now_ns))
+        out = self._node.order.release(now_ns) + self.carry_out(now_ns, self.merging.on_released(now_ns))
+        return out + self._say_and_do(now_ns, self.exchange.on_free(now_ns))
 
     def _adopt(self, now_ns: int, step: Adopt) -> list[Effect]:
         message: NewView = step.message
@@ -308,15 +335,15 @@ class Society:
             notes["primary"] = message.mark.is_primary
             notes["votes"] = [[list(member), list(vote)] for member, vote in message.mark.votes]
             notes["quorum"] = message.mark.quorum
-        out = self._body.on_view(now_ns, view, offsets, notes, message.settlement)
+        out = self._node.on_view(now_ns, view, offsets, notes, message.settlement)
         behind_view = next(at for at, effect in enumerate(out, 1) if isinstance(effect, Install))
-        states, said = self.custody.on_view(now_ns, message)
+        states, said = self.exchange.on_view(now_ns, message)
         out[behind_view:behind_view] = states
         self._outside.on_view()
-        out += self.line.on_view(now_ns, previous, view) + self.state.on_departed(now_ns, previous, view)
+        out += self.control.on_view(now_ns, previous, view) + self.state.on_departed(now_ns, previous, view)
         out += self.carry_out(now_ns, self.vigilance.on_view(now_ns, view))
         suspects = self.vigilance.detector.suspects
-        out += self.carry_out(now_ns, self.membership.on_adopted(now_ns, message, self._body.order, suspects))
+        out += self.carry_out(now_ns, self.membership.on_adopted(now_ns, message, self._node.order, suspects))
         out += self.carry_out(now_ns, self.merging.on_view(now_ns, view, message.left))
         out += self.carry_out(now_ns, said)
         return out + self._answer_early(now_ns, view)
@@ -358,7 +385,9 @@ class Society:
     def _find_deadlines(self) -> tuple[int | None, int | None]:
         if self.membership.is_over:
             return None, None
-        business = earliest(self.membership.deadline_ns(), self.merging.deadline_ns(), self.custody.reunion.deadline_ns)
+        business = earliest(
+            self.membership.deadline_ns(), self.merging.deadline_ns(), self.exchange.reunion.deadline_ns
+        )
         return business, earliest(business, self.vigilance.deadline_ns())
 
     def on_time(self, now_ns: int) -> list[Effect]:
@@ -376,7 +405,7 @@ class Society:
         for part in (self.membership, self.merging):
             if not self.membership.is_over:
                 out += self.carry_out(now_ns, part.on_time(now_ns))
-        return out + self._say_and_do(now_ns, self.custody.on_time(now_ns))
+        return out + self._say_and_do(now_ns, self.exchange.on_time(now_ns))
 
     @property
     def progress(self) -> int:
@@ -385,13 +414,13 @@ class Society:
 
     @property
     def is_idle(self) -> bool:
-        return self.line.streams.is_idle and self.state.streams.is_idle
+        return self.control.streams.is_idle and self.state.streams.is_idle
 
     def on_interval(self, now_ns: int) -> list[Effect]:
-        return self.line.on_interval(now_ns, self.view) + self.state.on_interval(now_ns, self.view)
+        return self.control.on_interval(now_ns, self.view) + self.state.on_interval(now_ns, self.view)
 
     def check(self) -> None:
-        self.line.streams.check()
+        self.control.streams.check()
         self.state.streams.check()
         kept_ns, (_, true_ns) = self.deadline_ns(), self._find_deadlines()
         assert kept_ns == true_ns or (kept_ns is not None and (true_ns is None or kept_ns < true_ns)), (

@@ -17,7 +17,7 @@ from ringcast.core.packets import Channel, Envelope
 from ringcast.model import Address, Entry, View
 
 
-class Body(Protocol):
+class StreamsOfNode(Protocol):
     """The node whose streams these are."""
 
     me: Address
@@ -30,12 +30,12 @@ class Body(Protocol):
     def has_group(self) -> bool: ...
 
 
-class OrderLine:
+class OrderingStreams:
     """One member's ordering, and the streams it speaks through."""
 
-    def __init__(self, body: Body, ordering: Ordering, budget: int) -> None:
+    def __init__(self, node: StreamsOfNode, ordering: Ordering, budget: int) -> None:
         self.ordering = ordering
-        self._body = body
+        self._node = node
         self._budget = budget
         self._largest = largest_item(budget)
 
@@ -43,7 +43,7 @@ class OrderLine:
 
     def fit(self, sizes: list[int], to: Sequence[Address] | None) -> int:
         """How many of the leading messages may be queued now as one batch; one larger than a frame goes alone."""
-        if not self._body.has_group:
+        if not self._node.has_group:
             return 0
         if sizes[0] + BATCH_BYTES > self._largest:
             may = self.ordering.may_queue_one(sizes[0]) and self._has_room(sizes[0] + BATCH_BYTES, to)
@@ -56,12 +56,12 @@ class OrderLine:
         return self._largest * capacity - BATCH_BYTES
 
     def _has_room(self, nbytes: int, to: Sequence[Address] | None) -> bool:
-        body = self._body
+        node = self._node
         pieces = -(-nbytes // self._largest)
-        if body.group.room() < pieces or not body.group.outgoing.window.may_add(pieces, nbytes, together=True):
+        if node.group.room() < pieces or not node.group.outgoing.window.may_add(pieces, nbytes, together=True):
             return False
-        others = [] if to is None else [peer for peer in to if peer != body.me]
-        return body.peers.may_send(others, pieces, nbytes)
+        others = [] if to is None else [peer for peer in to if peer != node.me]
+        return node.peers.may_send(others, pieces, nbytes)
 
     def queue(self, now_ns: int, payloads: list[bytes], to: Sequence[Address] | None) -> tuple[int, list[Effect]]:
         """(number of the first, effects): one batch to the view, or to some of it; `fit` said that there is room."""
@@ -100,7 +100,7 @@ class OrderLine:
 
     def flush(self, now_ns: int) -> list[Effect]:
         """Acks and announcements of everything that one wake brought."""
-        if not self.ordering.is_due or not self._body.has_group:
+        if not self.ordering.is_due or not self._node.has_group:
             return []
         out: list[Effect] = []
         while decisions := self.ordering.flush(now_ns, self._may_announce()):
@@ -108,7 +108,7 @@ class OrderLine:
         return out
 
     def _may_announce(self) -> bool:
-        group = self._body.group
+        group = self._node.group
         return group.standstill is None and group.outgoing.window.may_add(1, ANNOUNCEMENT_BYTES)
 
     def on_interval(self, now_ns: int) -> list[Effect]:
@@ -125,9 +125,9 @@ class OrderLine:
         for decision in decisions:
             if isinstance(decision, Multicast):
                 items = self._items(decision.item)
-                out += self._body.group.send(now_ns, items, list(map(len, items)), [])
+                out += self._node.group.send(now_ns, items, list(map(len, items)), [])
             elif isinstance(decision, Post):
-                out += self._body.peers.send(now_ns, list(decision.to), self._items(decision.item))
+                out += self._node.peers.send(now_ns, list(decision.to), self._items(decision.item))
             else:
                 out.append(decision)
         return out
@@ -145,7 +145,7 @@ class OrderLine:
         while settling is not None and settling.forwards:
             post = settling.forwards[0]
             items = self._items(post.item)
-            if not self._body.peers.may_send(list(post.to), len(items), len(post.item)):
+            if not self._node.peers.may_send(list(post.to), len(items), len(post.item)):
                 break
             settling.forwards.popleft()
             out += self._carry_out(now_ns, [post])
@@ -154,13 +154,13 @@ class OrderLine:
     # ---- a roll call: what a member says of multicast and order together
 
     def entry(self) -> Entry:
-        return self._body.group.entry()
+        return self._node.group.entry()
 
     def holding(self, origin: Address) -> Holding:
-        return self._body.group.holding(origin)
+        return self._node.group.holding(origin)
 
     def delivered(self, origin: Address) -> int:
-        return self._body.group.delivered(origin)
+        return self._node.group.delivered(origin)
 
     def carried(self, going: tuple[Address, ...]) -> tuple[Carried, ...]:
         return self.ordering.report(going)
@@ -168,17 +168,17 @@ class OrderLine:
     @property
     def is_filled(self) -> bool:
         settling = self.ordering.settling
-        return self._body.group.is_filled and settling is not None and settling.is_settled
+        return self._node.group.is_filled and settling is not None and settling.is_settled
 
     def hold(self, going: tuple[Address, ...]) -> None:
-        self._body.group.hold(going)
+        self._node.group.hold(going)
         self.ordering.hold()
 
     def fill(
         self, now_ns: int, cuts: dict[Address, int], sources: tuple[Source, ...], settlement: Settlement
     ) -> list[Effect]:
         self.ordering.prepare(settlement)
-        return self.sift(now_ns, self._body.group.fill(now_ns, cuts, sources))
+        return self.sift(now_ns, self._node.group.fill(now_ns, cuts, sources))
 
     def on_progress(self, now_ns: int) -> list[Effect]:
         """The multicast stands at the cut: what others need of a going member's parcels goes out."""
@@ -188,7 +188,7 @@ class OrderLine:
 
     def release(self, now_ns: int) -> list[Effect]:
         freed = self._carry_out(now_ns, self.ordering.release())
-        return self.sift(now_ns, self._body.group.release(now_ns)) + freed
+        return self.sift(now_ns, self._node.group.release(now_ns)) + freed
 
     # ---- views
 
@@ -196,5 +196,5 @@ class OrderLine:
         return self._carry_out(now_ns, self.ordering.settle(now_ns, settlement))
 
     def on_view(self, view: View) -> None:
-        group = self._body.group
+        group = self._node.group
         self.ordering.on_view(view, group.capacity, group.window_bytes)

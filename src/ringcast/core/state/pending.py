@@ -3,7 +3,7 @@
 JOIN_WITH_STATE is one event: the view that brings the joiner names its provider, and the state is what that member's
 application holds when it comes to the view, so the cut is exact. A provider that is gone is replaced by the very view
 that removes it, and the state is then cut at that view. Every member knows this, because any of them may have to lead.
-After a MergeView whose states become one (reunions.py), all its members lack the merged state; once somebody has it,
+After a MergeView whose states become one (merge_roles.py), all its members lack the merged state; once somebody has it,
 those who lack it when the merger is gone are like joiners.
 """
 
@@ -12,7 +12,7 @@ from __future__ import annotations
 from collections.abc import Collection, Mapping
 
 from ringcast.core.control import NO_STATE, NewView, Reunion, Standing, Transfer
-from ringcast.core.membership.reunions import reunion_after, still_apart
+from ringcast.core.state.merge_roles import reunion_after, still_apart
 from ringcast.model import Address, View, ViewId
 
 MAX_EARLY = 1_024  # confirmations kept until their view comes

@@ -18,7 +18,7 @@ from ringcast.core.ordering.batch import Batch
 from ringcast.window import Audit
 
 
-class SenderLine:
+class SenderQueue:
     """`bit` is this member's bit among destinations; `known` the highest number the sender has used."""
 
     __slots__ = ("_audit", "announced", "bit", "held", "known", "lacking", "staged")
