@@ -5,7 +5,7 @@ CHECKED := src tests tools setup.py $(wildcard benchmarks examples)
 
 .DEFAULT_GOAL := help
 .PHONY: help setup demo test long rotations seeds order-seeds state-seeds world-seeds planted reading-seeds block-seeds bus-kills bus-records bus-model tsan agreement planted-histories planted-violations judged-by-spark cluster bench-pipeline bench-recorder page-cost fuzz fuzz-guided attacks merge-costs pause-runs link-runs lint format native lock clean
-.PHONY: core wheels dist-check pythons docs
+.PHONY: core wheels dist-check pythons docs docs-links
 
 help: ## List these targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-11s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -160,6 +160,13 @@ dist-check: wheels ## Install each wheel into an empty environment: demo, a grou
 
 pythons: setup ## Unit, scenario and integration tiers on each CPython here (TIERS="tests/unit" for others)
 	@$(PYTHON_IN_VENV) tools/pythons.py $(TIERS)
+
+docs: setup ## The documentation site, into build/docs; a warning or a link into nothing is a failure
+	@.venv/bin/sphinx-build -q -W --keep-going -b html docs build/docs
+	@echo "build/docs/index.html"
+
+docs-links: setup ## Ask every address outside that the documentation links to (needs a network)
+	@.venv/bin/sphinx-build -q -b linkcheck docs build/docs-links
 
 lock: setup ## Write locks/ again from pyproject.toml (UPGRADE=1: with the newest versions)
 	@$(COMPILE) locks/build.in -o locks/build.txt

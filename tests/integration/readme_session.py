@@ -9,6 +9,7 @@ leaves out: `make` (that is where the environment comes from) and the two machin
 """
 
 import re
+import shutil
 import signal
 import subprocess
 import sys
@@ -16,9 +17,12 @@ import time
 from pathlib import Path
 
 FENCE = re.compile(r"^```(\w*)\n(.*?)^```", re.S | re.M)
-STAYS = ("ringcast node", "ringcast page", "python store.py", "python hello.py")
+STAYS = ("ringcast node", "ringcast page", "python store.py", "python hello.py", "python poll.py")
+ASSIGNMENTS = re.compile(r"((?:\w+=\S+ )*)(.*)", re.S)
 ELSEWHERE = (
     "make ",
+    "pip ",
+    "scp ",
     ".venv/",
     ". .venv",
     "ringcast node chat --name alice --bind 10.",
@@ -46,11 +50,11 @@ class Session:
 
     def type(self, line: str) -> None:
         command = line.partition("#")[0].strip()
-        if not command or line.startswith(ELSEWHERE):
+        if not command or line.startswith(ELSEWHERE) or (command.startswith("curl ") and shutil.which("curl") is None):
             return
         print(f"$ {command}", flush=True)
-        if command.startswith(STAYS):
-            self._stay(command)
+        if staying := self.stays(command):
+            self.stay(*staying)
         else:
             self._run(command)
 
@@ -58,12 +62,17 @@ class Session:
         done = subprocess.run(command, shell=True, cwd=self.directory, timeout=LIMIT_SECONDS, check=False)
         assert done.returncode == CODES.get(command, 0), f"{command} ended with {done.returncode}"
 
-    def _stay(self, command: str) -> None:
+    def stays(self, command: str) -> tuple[str, str] | None:
+        """The variables and the program of a command that stays in its shell."""
+        found = ASSIGNMENTS.fullmatch(command)
+        return (found[1], found[2]) if found and found[2].startswith(STAYS) else None
+
+    def stay(self, variables: str, command: str) -> None:
         """Go on once it has said something: it is in its group then."""
         log = self.directory / f"shell-{len(self.staying)}.txt"
         with log.open("w") as out:
             child = subprocess.Popen(
-                ["sh", "-c", f"exec {command}"],
+                ["sh", "-c", f"{variables}exec {command}"],
                 cwd=self.directory,
                 stdin=subprocess.PIPE,
                 stdout=out,
@@ -97,6 +106,8 @@ class Session:
             child.send_signal(signal.SIGINT)
             child.wait(LIMIT_SECONDS)
             print(f"{command}: ended with {child.returncode}", flush=True)
+        for log in self.directory.glob("shell-*.txt"):
+            assert "Traceback" not in log.read_text(), f"Ctrl-C ends it with a traceback: {log.read_text()}"
 
 
 def play(page: Path, directory: Path) -> None:

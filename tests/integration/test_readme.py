@@ -1,4 +1,4 @@
-"""The README's quick start, copied line by line into a fresh directory, works."""
+"""The README's quick start and the tutorial, copied line by line into a fresh directory, work."""
 
 import os
 import subprocess
@@ -13,9 +13,12 @@ ROOT = Path(__file__).resolve().parents[2]
 
 
 @pytest.mark.needs("namespaces")
-def test_the_readme_copied_line_by_line_works(tmp_path: Path) -> None:
-    script = Path(__file__).with_name("readme_session.py")
-    command = [sys.executable, str(script), str(ROOT / "README.md"), str(tmp_path)]
+@pytest.mark.parametrize(
+    ("page", "session"), [("README.md", "readme_session.py"), ("docs/tutorial.md", "tutorial_session.py")]
+)
+def test_a_page_copied_line_by_line_works(page: str, session: str, tmp_path: Path) -> None:
+    script = Path(__file__).with_name(session)
+    command = [sys.executable, str(script), str(ROOT / page), str(tmp_path)]
     fresh = {
         "PATH": f"{Path(sys.executable).parent}:{os.environ['PATH']}",  # what activating the environment does
         "RINGCAST_SOCKETS": str(tmp_path / "sockets"),

@@ -1,0 +1,44 @@
+"""Does what the tutorial says, line by line, and the killing of step 4 in between.
+
+    python tutorial_session.py tutorial.md DIRECTORY
+
+Made to run in a network namespace of its own, as readme_session.py is.
+"""
+
+import sys
+from pathlib import Path
+
+from readme_session import FENCE, Session
+
+
+def play(page: Path, directory: Path) -> None:
+    session = Session(directory)
+    parts = FENCE.findall(page.read_text())
+    for language, text in parts:
+        if language == "python":
+            session.save(text)
+    try:
+        for language, text in parts:
+            for line in text.splitlines() if language == "sh" else ():
+                if line.startswith("pytest"):
+                    kill_and_start_again(session)
+                session.type(line)
+    finally:
+        session.end()
+
+
+def kill_and_start_again(session: Session) -> None:
+    """Step 4: the others go on without it, and it comes back with their votes."""
+    command, child = session.staying[-1]
+    log = session.directory / f"shell-{len(session.staying) - 1}.txt"
+    session.await_text(log, '"ann": "tea"', child)
+    child.kill()
+    child.wait()
+    session.staying.pop()
+    session.stay("RINGCAST_KEY_FILE=poll.key ", command)
+    session.await_text(log, '"ann": "tea"', session.staying[-1][1])
+    session.everybody_says("typed")
+
+
+if __name__ == "__main__":
+    play(Path(sys.argv[1]), Path(sys.argv[2]))
