@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from contextlib import nullcontext
 from functools import partial
 from pathlib import Path
+from typing import Any
 
 import click
 
@@ -12,6 +14,7 @@ from ringcast.cli.output import check_writable, emit_json, json_option, say_prog
 from ringcast.cli.simulate_batch import Batch, failure, on_spark, run_many, run_rest
 from ringcast.errors import UsageError
 from ringcast.sim import (
+    ANY,
     KNOWN,
     WORKLOADS,
     Asked,
@@ -47,8 +50,10 @@ Exit codes: 0 nothing was violated, 1 something was, 2 could not run.
 """
 
 
-def _member_range(ctx: click.Context, param: click.Parameter, value: str) -> tuple[int, int]:
-    """`A..B` or one number."""
+def _member_range(ctx: click.Context, param: click.Parameter, value: str | None) -> tuple[int, int] | None:
+    """`A..B` or one number; None: the seed says how many."""
+    if value is None:
+        return None
     low, _, high = value.partition("..")
     try:
         members = int(low), int(high or low)
@@ -63,7 +68,12 @@ def _member_range(ctx: click.Context, param: click.Parameter, value: str) -> tup
 @click.option("--seed", type=click.IntRange(min=0), help="Replay this one seed and tell its story.")
 @click.option("--first-seed", type=click.IntRange(min=0), default=0, show_default=True, help="Begin here.")
 @click.option("--seeds", type=click.IntRange(min=1), help="How many seeds.  [default: 20]")
-@click.option("--members", callback=_member_range, default="2..7", show_default=True, help="Members, drawn from A..B.")
+@click.option(
+    "--members",
+    callback=_member_range,
+    metavar="A..B",
+    help="Members, drawn from A..B.  [default: 2..7; in some of each twentieth seed up to 15, or 40]",
+)
 @click.option(
     "--record", type=click.Path(path_type=Path, file_okay=False), help="Keep recordings below this directory."
 )
@@ -75,9 +85,10 @@ def _member_range(ctx: click.Context, param: click.Parameter, value: str) -> tup
 @click.option(
     "--workload",
     type=click.Choice(WORKLOADS),
-    default="mixed",
+    default=ANY,
     show_default=True,
-    help="What applications do: send this and that; always in one order too; join with state; or rejoin if excluded.",
+    help="What applications do: send this and that; always in one order too; join with state; rejoin if excluded; "
+    "or any of these, as the seed says.",
 )
 @click.option("--processes", type=click.IntRange(min=1), help="How many runs at once.  [default: one per core]")
 @click.option("--spark", is_flag=True, help="Run the seeds as a Spark job, in batches, instead of on the cores here.")
@@ -99,7 +110,7 @@ def command(
     seed: int | None,
     first_seed: int,
     seeds: int | None,
-    members: tuple[int, int],
+    members: tuple[int, int] | None,
     record: Path | None,
     resume: Path | None,
     workload: str,
@@ -200,8 +211,8 @@ def _tell_all(batch: Batch, as_json: bool) -> int:
 def _tell(summary: Summary) -> None:
     result = summary.to_json()
     click.echo(f"{result['runs']} runs, {result['simulated_seconds']:.0f} simulated seconds")
-    if result["runs"]:
-        click.echo("faults: " + ", ".join(f"{kind} {count}" for kind, count in result["faults"].items()))
+    for line in _drawn(result["drawn"]) if result["runs"] else ():
+        click.echo(line)
     for name, counts in result["guarantees"].items():
         if counts["examined"]:
             verdict = f"VIOLATED {counts['violations']} times" if counts["violations"] else "held"
@@ -214,3 +225,14 @@ def _tell(summary: Summary) -> None:
         click.echo(f"failed seeds: {result['failed_seeds']}")
     else:
         click.echo("nothing was violated" if result["runs"] else "nothing was run, so nothing is known")
+
+
+def _drawn(drawn: dict[str, Any]) -> Iterator[str]:
+    """The table of what the seeds drew, with the zeros."""
+    for what in ("members", "workloads", "policies"):
+        yield f"{what}: " + ", ".join(f"{name} {count}" for name, count in drawn[what].items())
+    yield f"large runs (above 7 members, or a fault above 10 s): {drawn['large_runs']}"
+    yield f"{'fault':<28} {'count':>7}  longest"
+    for kind, fault in drawn["faults"].items():
+        seconds = fault["longest_seconds"]
+        yield f"{kind:<28} {fault['count']:>7}  " + ("-" if seconds is None else f"{seconds:.1f} s")

@@ -12,9 +12,10 @@ from ringcast.sim.frames import FRAME_KINDS, Act, FrameRule, Names, copy, delay,
 from ringcast.sim.kept import Kept
 from ringcast.sim.loop import VirtualLoop
 from ringcast.sim.network import Catch, Link, Network
-from ringcast.sim.options import WORKLOADS, Options, draw
+from ringcast.sim.options import ANY, WORKLOADS, Options, draw
 from ringcast.sim.passing import Passing
 from ringcast.sim.planted import KNOWN, hunt, hunt_all, known, plant, refresh, table_of
+from ringcast.sim.policies import Policy
 from ringcast.sim.process import App, MakeApp, Partition, Process
 from ringcast.sim.run import Outcome, run_world, simulate
 from ringcast.sim.scenario import play, scenario_of
@@ -27,6 +28,7 @@ from ringcast.sim.workload import Load
 from ringcast.sim.world import HARNESS, SimulatedWorld, names_of
 
 __all__ = [
+    "ANY",
     "FRAME_KINDS",
     "HARNESS",
     "KIND_CUTS",
@@ -59,6 +61,7 @@ __all__ = [
     "Paced",
     "Partition",
     "Passing",
+    "Policy",
     "Process",
     "Shrunk",
     "SimulatedWorld",

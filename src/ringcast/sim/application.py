@@ -15,7 +15,7 @@ from contextlib import suppress
 from dataclasses import dataclass
 from random import Random
 
-from ringcast.errors import GroupClosed, PlaceLost, RingcastError, UsageError, WaitExpired
+from ringcast.errors import GroupClosed, NotPrimary, PlaceLost, RingcastError, UsageError, WaitExpired
 from ringcast.model import Address, Batch, Message, Notice, Rejoin, View, ViewChange
 from ringcast.order import Order
 from ringcast.runtime import Group, Receipt
@@ -154,7 +154,7 @@ class Application:
             while not self.outbox:
                 self._more.clear()
                 await self._more.wait()
-            with suppress(UsageError, PlaceLost, WaitExpired, TimeoutError):
+            with suppress(UsageError, PlaceLost, NotPrimary, WaitExpired, TimeoutError):
                 async with asyncio.timeout(None) as self._patience:
                     await self._send(group, self.outbox[0])
             self.outbox.popleft()

@@ -16,7 +16,7 @@ from pathlib import Path
 
 import msgspec
 
-from ringcast.sim.options import Options, draw
+from ringcast.sim.options import ANY, Options, draw
 from ringcast.sim.run import Outcome, simulate
 
 
@@ -24,9 +24,9 @@ from ringcast.sim.run import Outcome, simulate
 class Asked:
     """What a batch was asked for, besides its seeds: together with a seed it decides a run."""
 
-    members: tuple[int, int] = (2, 7)
+    members: tuple[int, int] | None = None  # as many as the seed says
     fixed: bool = False
-    workload: str = "mixed"
+    workload: str = ANY
 
     def options(self, seed: int) -> Options:
         return draw(seed, self.members, fixed=self.fixed, workload=self.workload)

@@ -44,12 +44,31 @@ class Cluster(SimulatedWorld):
         group: str = "sim",
         make_app: MakeApplication = _plain,
         on_exclusion: OnExclusion = "merge",
+        partition: Partition = "all",
+        observers: Sequence[str] = (),
+        primary_mark: bool = False,
+        quorum: int = 0,
+        expect_again: int = 0,
     ) -> None:
         """`fixed`: everybody is in one view, for ever; otherwise members find each other, come and go.
 
-        `make_app` makes the program of each process that starts.
+        `make_app` makes the program of each process that starts. `observers` are names of members that join as
+        observers; `primary_mark` gives each name a mark file. `expect_again`: how many a process that starts again is
+        told to expect.
         """
-        super().__init__(seed, config or profile("test"), link, group, multicasts=multicasts, on_exclusion=on_exclusion)
+        super().__init__(
+            seed,
+            config or profile("test"),
+            link,
+            group,
+            multicasts=multicasts,
+            on_exclusion=on_exclusion,
+            partition=partition,
+            observers=observers,
+            primary_mark=primary_mark,
+            quorum=quorum,
+        )
+        self._expect_again = expect_again
         self.refused: list[tuple[Process, StateError, int]] = []  # who got no state, why, and when
         self.on_start: Callable[[str], None] | None = None  # a process was started after the world began
         self._replaced: dict[Process, None] = {}  # an ordered set: another one will start in their place
@@ -103,6 +122,11 @@ class Cluster(SimulatedWorld):
         """How many processes of this name there were, this one included."""
         return self._started.get(name, 0)
 
+    @property
+    def starts(self) -> int:
+        """How many processes there were."""
+        return sum(self._started.values())
+
     def ended(self, process: Process, error: BaseException | None) -> None:
         """A process that could not get the state is replaced by another one, which asks again."""
         if isinstance(error, StateError):
@@ -151,7 +175,7 @@ class Cluster(SimulatedWorld):
 
     def start(self, name: str, expect: int = 0) -> Process:
         """A process at this name, the first or the one after it ended: it joins the group, or founds it."""
-        process = self._begin(name, expect, None)
+        process = self._begin(name, expect or self._expect_again, None)
         self._go_on()
         return process
 

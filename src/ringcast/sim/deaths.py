@@ -11,7 +11,9 @@ from itertools import pairwise
 from random import Random
 
 from ringcast.model import MS
+from ringcast.sim.cluster import names_of
 from ringcast.sim.faults import Fault
+from ringcast.sim.policies import Policy
 
 DEATH = "death"
 LEFT = 2  # so many live at the end
@@ -34,13 +36,19 @@ def _moment_ns(random: Random, safety_ns: int) -> int:
     return random.randint(earliest_ns, safety_ns - 1 * MS)
 
 
-def survivable(faults: Iterable[Fault], members: int) -> tuple[Fault, ...]:
-    """These without the deaths that would leave too few, and without a second one of the same member."""
+def survivable(faults: Iterable[Fault], members: int, policy: Policy | None = None) -> tuple[Fault, ...]:
+    """These without the deaths that would leave too few, and without a second one of the same member.
+
+    Observers cannot go on alone, so others are left too, and enough of them to be primary if only those go on.
+    """
+    policy = policy or Policy()
+    voters = policy.voters(names_of(members))
     dead: list[tuple[str, ...]] = []
     kept = []
     for fault in faults:
         if fault.kind == DEATH:
-            if fault.members in dead or len(dead) >= members - LEFT:
+            left = [name for name in voters if (name,) not in (*dead, fault.members)]
+            if fault.members in dead or len(dead) >= members - LEFT or len(left) < policy.fewest(len(voters)):
                 continue
             dead.append(fault.members)
         kept.append(fault)

@@ -11,9 +11,10 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any, Protocol, runtime_checkable
 
-from ringcast.model import MS
+from ringcast.model import MS, Event
 from ringcast.sim.network import Link
 from ringcast.sim.process import Process
+from ringcast.sim.steps import STEP_CRASHES, step_of
 
 if TYPE_CHECKING:
     from ringcast.sim.world import SimulatedWorld
@@ -86,7 +87,7 @@ MEMBER_FAULTS = ("freeze", "stop-reading", "slow-reading", "clock")
 LIFE_FAULTS = ("crash", "leave", "death")
 
 LASTING_KINDS = (*LINK_CHANGES, *PARTITIONS, *KIND_CUTS, *MEMBER_FAULTS)
-KINDS = (*LASTING_KINDS, *LIFE_FAULTS)
+KINDS = (*LASTING_KINDS, *LIFE_FAULTS, *STEP_CRASHES)
 
 
 @runtime_checkable
@@ -106,6 +107,8 @@ class Faults:
         self.active: list[Fault] = []
         self.dead: dict[str, None] = {}  # an ordered set: names at which nobody starts any more
         self._leaving: list[Fault] = []  # leaves that were really asked for
+        self._armed: list[Fault] = []  # crashes that wait for their step
+        self._crashed: dict[Fault, str] = {}  # whom such a crash met
         self._lulls: list[Fault] = []  # flapping cuts that are open just now
         self._before: dict[tuple[Process, str], Any] = {}  # what a fault changed at a process: as it was before
         self._is_over = False
@@ -123,6 +126,10 @@ class Faults:
             return
         if fault.kind in LIFE_FAULTS:
             self._end_process(fault)
+            return
+        if fault.kind in STEP_CRASHES:
+            self._armed.append(fault)
+            self.refresh()
             return
         self.active.append(fault)
         self._world.note_fault(fault)
@@ -161,26 +168,53 @@ class Faults:
 
     def end(self, fault: Fault) -> None:
         if fault.kind in LIFE_FAULTS:
-            self._start_again(fault)
+            self._start_again(fault, fault.members[0])
+        elif fault.kind in STEP_CRASHES:
+            self._disarm(fault)
+            if fault in self._crashed:
+                self._start_again(fault, self._crashed.pop(fault))
         elif fault in self.active:
             self.active.remove(fault)
             self._lulls = [lull for lull in self._lulls if lull != fault]
             self._world.note_heal(fault)
             self.refresh()
 
-    def _start_again(self, fault: Fault) -> None:
+    def _disarm(self, fault: Fault) -> None:
+        if fault in self._armed:
+            self._armed.remove(fault)
+            self.refresh()
+
+    def _on_event(self, process: Process, event: Event) -> None:
+        """A process records this while crashes wait for their step."""
+        step = step_of(event)
+        for fault in self._armed if step is not None else ():
+            if fault.kind == step and (not fault.members or process.name in fault.members):
+                self._disarm(fault)
+                self._crashed[fault] = process.name
+                if fault.amount:
+                    self._world.clock.at(self._world.clock.now_ns, self._crash_at, fault, process)
+                else:
+                    self._crash_at(fault, process)
+                return
+
+    def _crash_at(self, fault: Fault, process: Process) -> None:
+        if not process.is_over:
+            self._world.note_fault(replace(fault, members=(process.name,)))
+            self._world.kill(process.name)
+
+    def _start_again(self, fault: Fault, name: str) -> None:
         """In the place of a process that is gone; one that still leaves is waited for."""
-        name = fault.members[0]
         if self._is_over or name in self.dead:
             return
         if not self._world.is_alive(name):
             self._world.start(name)
         elif fault in self._leaving:
-            self._world.clock.after(100 * MS, self._start_again, fault)
+            self._world.clock.after(100 * MS, self._start_again, fault, name)
 
     def end_all(self, bound_ns: int = 0) -> None:
         """From now on nothing is wrong any more; what was planned for later does not happen."""
         self.active.clear()
+        self._armed.clear()
         self._is_over = True
         self._world.note_heal(None, bound_ns)
         self.refresh()
@@ -207,6 +241,7 @@ class Faults:
                     path.link = LINK_CHANGES[fault.kind](path.link, fault.amount)
 
     def _refresh_member(self, member: Process) -> None:
+        member.on_event = self._on_event if self._armed else None
         mine = {fault.kind: fault for fault in self.active if not fault.members or member.name in fault.members}
         rate = int(mine["clock"].amount) if "clock" in mine else 0
         self._change(member, "clock", "clock" in mine, member.clock_rate, rate, member.set_clock_rate)

@@ -13,8 +13,10 @@ from ringcast.model import MS, SECOND, Config, profile
 from ringcast.runtime import OnExclusion
 from ringcast.sim.deaths import DEATH, draw_deaths, presence, survivable
 from ringcast.sim.faults import LASTING_KINDS, LIFE_FAULTS, LINK_CHANGES, MEMBER_FAULTS, PARTITIONS, Fault
+from ringcast.sim.hard_faults import draw_long, draw_members, draw_step_crashes
 from ringcast.sim.network import Link
 from ringcast.sim.ordered_load import OrderedLoad, draw_ordered
+from ringcast.sim.policies import Policy, draw_policy
 from ringcast.sim.renewals import draw_renewals
 from ringcast.sim.stateful import StateLoad, draw_state
 from ringcast.sim.workload import Load
@@ -23,9 +25,16 @@ from ringcast.sim.world import names_of
 FEWEST_FAULTS = 5
 # total: always sends in the one order, to random subsets too; state: everybody joins with the others' state, and half
 # of the seeds merge states; rejoin: who was excluded comes back as a new incarnation, half of the seeds with state.
-WORKLOADS = ("mixed", "total", "state", "rejoin")
+# any: one of them, which the seed decides.
+ANY = "any"
+WORKLOADS = (ANY, "mixed", "total", "state", "rejoin")
+_SHARES_OF_ANY = {"mixed": 5, "total": 2, "state": 2, "rejoin": 1}
 _DELIVERIES = 900  # about so many where nothing disturbs: enough to judge, and few enough for thousands of seeds
 _BEGINNING_AGAIN = tuple(kind for kind in LIFE_FAULTS if kind != DEATH)  # deaths are drawn for themselves
+_LENGTHS_MS = (50, 300, 1000, 1000, 3000, 3000, 9000)  # the last beyond every limit of the test profile
+_LASTING_NS = 5 * SECOND
+_LONGEST_ORDINARY_NS = 11 * SECOND
+_MANY = 7  # members; where there are more, each sends less
 _DIVIDING = ("split", "isolate", "one-way", "flap", "crash")  # what settles and merges the one order
 
 
@@ -44,6 +53,7 @@ class Options:
     safety_ns: int = 10 * SECOND
     bound_ns: int = 5 * SECOND
     workload: str = "mixed"  # see WORKLOADS
+    policy: Policy = field(default_factory=Policy)
 
     @property
     def _has_state(self) -> bool:
@@ -51,34 +61,62 @@ class Options:
 
     @property
     def ordered(self) -> OrderedLoad:
-        return draw_ordered(self.seed, self.members, always=self.workload == "total")
+        load = draw_ordered(self.seed, self.members, always=self.workload == "total")
+        share = min(1.0, _MANY**2 / self.members**2) * min(1.0, _LONGEST_ORDINARY_NS / self.safety_ns)
+        return replace(load, per_second=load.per_second * share)
 
     @property
     def state(self) -> StateLoad | None:
         """How applications hold their state, if they have one."""
-        return draw_state(self.seed, self.safety_ns) if self._has_state and not self.fixed else None
+        if not self._has_state or self.fixed:
+            return None
+        narrow = min(config.stream_capacity for config in (self.config, *self.configs.values())) < 4
+        return draw_state(self.seed, self.safety_ns, is_narrow=narrow)
+
+    @property
+    def names(self) -> list[str]:
+        return names_of(self.members)
+
+    @property
+    def configs(self) -> dict[str, Config]:
+        """Of members whose config differs."""
+        if not self.policy.own_configs:
+            return {}
+        drawn = {name: _config(Random(f"{self.seed}/{name}/config")) for name in self.names}
+        if not self._has_state:
+            return drawn
+        return {name: replace(config, self_delivery=True) for name, config in drawn.items()}
 
     @property
     def on_exclusion(self) -> OnExclusion:
         """What a member does that the others went on without."""
-        return "rejoin" if self.workload == "rejoin" else "merge"
+        return "rejoin" if self.workload == "rejoin" or self.policy.partition == "primary" else "merge"
 
     def without_fault(self, index: int) -> Options:
         return replace(self, faults=self.faults[:index] + self.faults[index + 1 :])
 
 
-def draw(seed: int, members: tuple[int, int] = (2, 7), *, fixed: bool = False, workload: str = "mixed") -> Options:
-    """The run that belongs to a seed."""
+def draw(seed: int, members: tuple[int, int] | None = None, *, fixed: bool = False, workload: str = "mixed") -> Options:
+    """The run that belongs to a seed. Members: those asked for, or as many as the seed says."""
     random = Random(f"{seed}/options")
-    count = random.randint(*members)
+    if workload == ANY:
+        workload = "mixed" if fixed else _workload(seed)
+    count = random.randint(*(members or draw_members(seed)))
+    names = names_of(count)
     safety_ns = random.randint(10_000, 11_000) * MS
+    long = None if fixed else draw_long(seed, count)
+    if long is not None:
+        safety_ns = max(safety_ns, long[2] + SECOND)
     config = _config(random)
-    faults = _faults(random, names_of(count), () if fixed else _BEGINNING_AGAIN, safety_ns)
+    faults = _faults(random, names, () if fixed else _BEGINNING_AGAIN, safety_ns)
+    if long is not None:
+        kind, at_ns, until_ns = long
+        faults = (*faults, Fault(kind, at_ns, until_ns, _whom(random, kind, names, both=True), _amount(random, kind)))
     if workload == "total":
-        faults = (*faults, *_dividing(random, names_of(count), safety_ns))
+        faults = (*faults, *_dividing(random, names, safety_ns))
     elif workload in ("state", "rejoin"):
         config = replace(config, self_delivery=True)  # or members that read the same would hold different states
-        faults = (*faults, *draw_renewals(seed, names_of(count), safety_ns))
+        faults = (*faults, *draw_renewals(seed, names, safety_ns))
     options = Options(
         seed,
         count,
@@ -86,13 +124,18 @@ def draw(seed: int, members: tuple[int, int] = (2, 7), *, fixed: bool = False, w
         _link(random),
         random.random() < 0.5,
         fixed,
-        _load(random, count, count if config.self_delivery else count - 1),
+        _load(random, count, count if config.self_delivery else count - 1, safety_ns),
         faults,
         safety_ns,
         5 * SECOND if fixed else 15 * SECOND,
         workload,
     )
-    return options if fixed else _with_deaths(options, draw_deaths(seed, names_of(count), safety_ns))
+    return options if fixed else _with_lives(replace(options, policy=draw_policy(seed, names)))
+
+
+def _workload(seed: int) -> str:
+    kinds, weights = zip(*_SHARES_OF_ANY.items(), strict=True)
+    return str(Random(f"{seed}/workload").choices(kinds, weights)[0])
 
 
 def narrowed(options: Options, kinds: tuple[str, ...]) -> Options:
@@ -101,14 +144,21 @@ def narrowed(options: Options, kinds: tuple[str, ...]) -> Options:
     count = random.randint(FEWEST_FAULTS, 12)
     names = names_of(options.members)
     faults = tuple(_fault(random, random.choice(kinds), names, options.safety_ns) for _ in range(count))
-    return replace(options, faults=survivable(faults, options.members))
+    return replace(options, faults=survivable(faults, options.members, options.policy))
 
 
-def _with_deaths(options: Options, deaths: tuple[Fault, ...]) -> Options:
-    """Those who are left send more, so that there is as much to judge."""
-    share = presence(deaths, options.members, options.safety_ns)
+def _with_lives(options: Options) -> Options:
+    """With those who die, and crashes at named steps. Those who are left send more, so there is as much to judge."""
+    policy, seed, safety_ns = options.policy, options.seed, options.safety_ns
+    drawn = draw_deaths(seed, options.names, safety_ns)
+    deaths = survivable(drawn, options.members, policy)
+    steps = [
+        Fault(kind, at_ns, until_ns, (), amount)
+        for kind, at_ns, until_ns, amount in draw_step_crashes(seed, options._has_state, safety_ns)
+    ]
+    share = presence(deaths, options.members, safety_ns)
     load = replace(options.load, per_second=options.load.per_second / share) if deaths else options.load
-    return replace(options, load=load, faults=(*options.faults, *deaths))
+    return replace(options, load=load, faults=(*options.faults, *deaths, *steps))
 
 
 def _config(random: Random) -> Config:
@@ -138,8 +188,9 @@ def _link(random: Random) -> Link:
     )
 
 
-def _load(random: Random, members: int, readers: int) -> Load:
-    per_second = _DELIVERIES / 11 / (members * max(1, readers)) * random.choice((1.0, 1.0, 2.0))
+def _load(random: Random, members: int, readers: int, safety_ns: int) -> Load:
+    seconds = max(_LONGEST_ORDINARY_NS, safety_ns) / SECOND
+    per_second = _DELIVERIES / seconds / (members * max(1, readers)) * random.choice((1.0, 1.0, 2.0))
     large = random.randint(500, 6000)
     sizes = random.choice(((10,), (10, 100), (0, 1, 500), (100, 100, 100, large), (50, 50, 50, large, 50, 50, 20_000)))
     return Load(per_second, sizes, random.choice((0.0, 0.2, 0.5)), random.choice((1, 1, 5, 20)))
@@ -159,13 +210,17 @@ def _dividing(random: Random, names: list[str], safety_ns: int) -> tuple[Fault, 
 
 
 def _fault(random: Random, kind: str, names: list[str], safety_ns: int) -> Fault:
-    at_ns = random.randint(SECOND // 10, safety_ns - SECOND)
-    until_ns = min(safety_ns, at_ns + random.choice((50, 300, 1000, 3000)) * MS)
+    length_ns = random.choice(_LENGTHS_MS) * MS
+    at_ns = random.randint(SECOND // 10, safety_ns - (length_ns if length_ns >= _LASTING_NS else SECOND))
+    until_ns = min(safety_ns, at_ns + length_ns)
     return Fault(kind, at_ns, until_ns, _whom(random, kind, names), _amount(random, kind))
 
 
-def _whom(random: Random, kind: str, names: list[str]) -> tuple[str, ...]:
+def _whom(random: Random, kind: str, names: list[str], *, both: bool = False) -> tuple[str, ...]:
+    """`both`: a link that is bad is bad between two members, whoever else there is."""
     shuffled = random.sample(names, len(names))
+    if both and kind in LINK_CHANGES:
+        return tuple(shuffled[:2])
     if kind == "ring":
         return ()
     if kind in ("split", "bridge", "flap"):

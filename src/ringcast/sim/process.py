@@ -29,7 +29,7 @@ from ringcast.runtime import (
     Place,
     enter_fixed,
 )
-from ringcast.sim.clock import Clock, LocalClock
+from ringcast.sim.clock import Clock
 from ringcast.sim.invariants import watch
 from ringcast.sim.loop import VirtualLoop
 from ringcast.sim.transport import SimulatedTransport, WorldDiscovery
@@ -68,6 +68,7 @@ class Process:
         self.is_frozen = False
         self.clock_rate = 0  # parts per million that its clock gains or loses
         self.is_over = False
+        self.on_event: Callable[[Process, Event], None] | None = None  # whoever wants to know what it records
         self.loop = VirtualLoop(world.clock, self._complain)  # type: ignore[abstract]  # without sockets on purpose
         self.now_ns = self.loop.now_ns
         self._world = world
@@ -141,7 +142,7 @@ class Process:
     def recorder(self, me: Address, group: str, config: Config, to: RecordingOptions | None) -> Recorder:
         seed = self._world.seed
         header = Header.of(me, group, config, seed=seed if isinstance(seed, int) else None)
-        recorder = _TrueTime(header, self._world.clock, self.loop.local)
+        recorder = _TrueTime(header, self, self._world.clock)
         self._mine.append(recorder)
         self._world.recorders.append(recorder)
         return recorder
@@ -247,15 +248,18 @@ class _Watched(Entry):
 class _TrueTime(MemoryRecorder):
     """Recordings are in the time of the world, also where the clock of the process is wrong."""
 
-    def __init__(self, header: Header, clock: Clock, local: LocalClock) -> None:
+    def __init__(self, header: Header, process: Process, clock: Clock) -> None:
         super().__init__(header, clock.now_ns)
+        self._process = process
         self._clock = clock
-        self._local = local
+        self._local = process.loop.local
         self._keep = self.events.append
         self.append = self._append
 
     def _append(self, event: Event) -> None:
         self._keep(event if self._local.is_true else self._in_true_time(event))
+        if self._process.on_event is not None:
+            self._process.on_event(self._process, event)
 
     def _in_true_time(self, event: Event) -> Event:
         now_ns, other = self._clock.now_ns, event.other

@@ -3,7 +3,8 @@
 What went wrong is told in sentences, each with the word for what failed in front: a guarantee (G1…G18, by its checker);
 `check`, an invariant broke or something raised; `contents`, an application read what was not sent, or not all of it;
 `state`, an application got or has a state that cannot be true, or none without a true reason;
-`liveness`, something waits although nothing is wrong; `lost`, a sender broke its promise; `storm`, too many repairs.
+`liveness`, something waits although nothing is wrong; `lost`, a sender broke its promise; `storm`, too many repairs;
+`views`, views without a cause.
 """
 
 from __future__ import annotations
@@ -22,7 +23,9 @@ from ringcast.core import Channel
 from ringcast.model import MS, SECOND, Kind, ViewId
 from ringcast.sim.cluster import Cluster
 from ringcast.sim.contents import strange_contents
+from ringcast.sim.drawn import Drawn, drawn_by
 from ringcast.sim.options import Options
+from ringcast.sim.stability import count_of, excluded, most_views, views_of
 from ringcast.sim.stateful import StatefulWorkload
 from ringcast.sim.storms import storms
 from ringcast.sim.verdict import Broke
@@ -53,6 +56,8 @@ class Outcome:
     is_settled: bool = False
     faults: dict[str, int] = field(default_factory=dict)
     resumed: dict[str, int] = field(default_factory=dict)  # the view handler, by cause
+    drawn: Drawn = field(default_factory=Drawn)
+    views: int = 0  # different ones, over the whole run
     views_after_heal: int = 0  # the most that any member installed
     states: dict[str, int] = field(default_factory=dict)  # how joins with state ended
     examined: dict[str, int] = field(default_factory=dict)
@@ -90,6 +95,7 @@ def simulate(options: Options, record: Path | None = None) -> Outcome:
 def run_world(options: Options, record: Path | None = None) -> tuple[Outcome, Cluster]:
     """The same, and the world as it ended, for those who want to tell its story."""
     outcome = Outcome(options.seed, options.members, workload=options.workload)
+    outcome.drawn = drawn_by(options)
     workload = Workload(options.load, options.ordered, options.safety_ns + _LOAD_AFTER_HEAL_NS)
     stateful = None if options.state is None else StatefulWorkload(workload, options.state)
     cluster = Cluster(
@@ -101,6 +107,12 @@ def run_world(options: Options, record: Path | None = None) -> tuple[Outcome, Cl
         fixed=options.fixed,
         make_app=workload.make_app if stateful is None else stateful.make_app,
         on_exclusion=options.on_exclusion,
+        configs=options.configs,
+        partition=options.policy.partition,
+        observers=options.policy.observers_of(options.names),
+        primary_mark=options.policy.has_marks,
+        quorum=options.policy.quorum,
+        expect_again=options.members if options.policy.expects else 0,
     )
     with _without_log():
         try:
@@ -165,6 +177,7 @@ def _live_through(cluster: Cluster, options: Options, outcome: Outcome, workload
     own_complete = outcome.is_settled and options.state is None
     strange = strange_contents(cluster, is_complete=options.fixed, own_complete=own_complete)
     outcome.sentences += [f"contents: {sentence}" for sentence in strange]
+    _judge_views(cluster, options, outcome)
     if options.on_exclusion == "merge":
         outcome.sentences += [
             f"lost: {process.address}: {app.lost}" for process, app in cluster.applications() if app.lost
@@ -195,6 +208,26 @@ def _rest(cluster: Cluster) -> ViewId | None:
     if not (cluster.is_settled() and cluster.share_a_view()):
         return None
     return next((member.node.view.id for member in cluster.alive()), None)
+
+
+def _judge_views(cluster: Cluster, options: Options, outcome: Outcome) -> None:
+    """Views need a cause: see stability.py."""
+    if options.fixed:
+        return
+    views = views_of(cluster.recordings())
+    outcome.views = count_of(views)
+    most = most_views(options.faults, options.members, cluster.starts, options.config.readmit_max_ns)
+    if outcome.views > most:
+        outcome.sentences.append(
+            f"views: {outcome.views} for {len(options.faults)} faults, at most {most} have a cause"
+        )
+    if outcome.is_settled:
+        live = [process.address for process in cluster.alive()]
+        outcome.sentences += [f"views: {sentence}" for sentence in excluded(views, options.safety_ns, live)]
+        # A primary view may have shrunk to few, of whom half died: then those who are left wait for ever, and may.
+        must_be_primary = options.policy.quorum > 0 or (options.policy.has_marks and not cluster.faults.dead)
+        aside = [process for process in cluster.alive() if must_be_primary and not process.node.view.is_primary]
+        outcome.sentences += [f"liveness: {process.address} is in a view that is not primary" for process in aside[:1]]
 
 
 def _deliveries(cluster: Cluster) -> int:

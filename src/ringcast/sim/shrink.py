@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
+from typing import Any
 
 from ringcast.model import SECOND, profile
 from ringcast.sim.deaths import survivable
@@ -19,6 +20,12 @@ from ringcast.sim.world import names_of
 
 MOST_RUNS = 200
 SHORTEST_NS = SECOND // 2
+_PLAIN_POLICIES: tuple[dict[str, Any], ...] = (
+    {"observers": 0},
+    {"partition": "all", "has_marks": False, "quorum": 0},
+    {"own_configs": False},
+    {"expects": False},
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -63,7 +70,8 @@ def _smaller(options: Options) -> Iterator[Options]:
 def _with_members(options: Options, count: int) -> Options:
     names = names_of(count)
     faults = tuple(fault for fault in options.faults if all(member in names for member in fault.members))
-    return replace(options, members=count, faults=survivable(faults, count))
+    policy = options.policy.of(count)
+    return replace(options, members=count, faults=survivable(faults, count, policy), policy=policy)
 
 
 def _shorter(options: Options) -> Iterator[Options]:
@@ -88,3 +96,7 @@ def _simpler(options: Options) -> Iterator[Options]:
         yield replace(options, load=Load())
     if options.multicasts:
         yield replace(options, multicasts=False)
+    for value in _PLAIN_POLICIES:
+        simpler = replace(options.policy, **value)
+        if simpler != options.policy:
+            yield replace(options, policy=simpler, faults=survivable(options.faults, options.members, simpler))

@@ -8,7 +8,7 @@
     run 100ms / settle 10s / agree 10s              time passes: so long, until nothing waits, until all share a view
     crash A / start A / leave A / close A           processes come and go
     read / windows / views / drops / judge          what there is to see
-    options, config, link, load, planned, simulate  a whole run as drawn from a seed (see written.py)
+    options, config, link, load, policy, planned, simulate  a whole run as drawn from a seed (see written.py)
 
 What happens while time passes is told as in `story`, unless a command begins with `quietly`.
 Times have a unit: ns, us, ms, s.
@@ -28,6 +28,7 @@ from ringcast.sim.faults import Fault
 from ringcast.sim.network import Catch, Link
 from ringcast.sim.options import Options
 from ringcast.sim.planted import CANDIDATES, KNOWN, plant
+from ringcast.sim.policies import Policy
 from ringcast.sim.run import simulate
 from ringcast.sim.story import tell
 from ringcast.sim.units import as_ns, payload_of, runs_of
@@ -214,6 +215,10 @@ class Stage:
 
     def do_load(self, **named: str) -> Iterator[str]:
         self._options = replace(self._options, load=Load(**fields_of(Load, named)))
+        yield from ()
+
+    def do_policy(self, **named: str) -> Iterator[str]:
+        self._options = replace(self._options, policy=Policy(**fields_of(Policy, named)))
         yield from ()
 
     def do_planned(self, *words: str, **named: str) -> Iterator[str]:

@@ -12,7 +12,7 @@ from collections.abc import AsyncIterator, Iterator, Mapping
 from dataclasses import dataclass, field
 from random import Random
 
-from ringcast.model import Address, Batch, Message, Notice, StatesApart, ViewChange, ViewId
+from ringcast.model import MS, Address, Batch, Message, Notice, StatesApart, ViewChange, ViewId
 from ringcast.order import Order
 from ringcast.sim.cluster import Cluster
 from ringcast.sim.succession import Cut, Succession
@@ -21,6 +21,7 @@ from ringcast.sim.workload import Talker, Workload
 
 UNREADABLE = "the disk cannot be read"
 CHUNK = 1_000
+LARGE = 400_000  # bytes of a large state
 
 
 @dataclass(frozen=True, slots=True)
@@ -29,13 +30,15 @@ class StateLoad:
     failing_share: float = 0.0  # of the orders to give a state this share ends half way, with an error
     until_ns: int = 0  # nobody fails from here on
     merges: bool = False  # after a merge the states of the sides become one
+    loading_ns: int = 0  # so long `set_state` works on what it got
 
 
-def draw_state(seed: int | str, until_ns: int) -> StateLoad:
-    """What belongs to a seed: states of one part or of up to a hundred, where a stream's window may hold only one."""
+def draw_state(seed: int | str, until_ns: int, *, is_narrow: bool = False) -> StateLoad:
+    """What belongs to a seed: states of one part or of up to hundreds. `is_narrow`: a window of streams holds one."""
     random = Random(f"{seed}/state")
-    padding, failing = random.choice((0, 2_000, 20_000, 60_000)), random.choice((0.0, 0.0, 0.2))
-    return StateLoad(padding, failing, until_ns, merges=random.random() < 0.5)
+    padding, failing = random.choice((0, 2_000, 20_000, 60_000, LARGE)), random.choice((0.0, 0.0, 0.2))
+    merges, loading_ns = random.random() < 0.5, random.choice((0, 0, 0, 500, 3000)) * MS
+    return StateLoad(min(padding, 60_000) if is_narrow else padding, failing, until_ns, merges, loading_ns)
 
 
 @dataclass(slots=True)
@@ -85,6 +88,8 @@ class Keeper(Talker):
         async for chunk in chunks:
             parts.append(chunk)
             await asyncio.sleep((self.read_every_ns or 0) / 1e9)
+        if self._load.loading_ns:
+            await asyncio.sleep(self._load.loading_ns / 1e9)
         provider, view, tally = self._read_state(b"".join(parts))
         self.tally = tally
         self._hold(provider, view, tally, since_ns)

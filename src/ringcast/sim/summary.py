@@ -14,6 +14,7 @@ from statistics import median
 from typing import Any
 
 from ringcast.model import SECOND
+from ringcast.sim.drawn import table_of_drawn
 from ringcast.sim.faults import KINDS
 from ringcast.sim.run import Outcome
 
@@ -57,6 +58,8 @@ class Summary:
             "resume_causes": {cause: sum(resumed[name] for name in names) for cause, names in CAUSES.items()},
             "states": dict(sorted(_total(outcome.states for outcome in outcomes).items())),
             "workloads": dict(sorted(Counter(outcome.workload for outcome in outcomes).items())),
+            "drawn": table_of_drawn(outcomes),
+            "views": sum(outcome.views for outcome in outcomes),
             "guarantees": _guarantees(outcomes),
             "per_run": _per_run(outcomes),
             "failures": [outcome.to_json() for outcome in self.failed[:20]],

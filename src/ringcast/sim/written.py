@@ -4,6 +4,7 @@
     config capacity=5
     link delay=1ms loss=0.1
     load per_second=20 sizes=10,100 private_share=0.2 burst=1
+    policy observers=1 partition=primary quorum=3
     planned loss 0.3 A B from=1.2s until=2s
     simulate
 
@@ -20,6 +21,7 @@ from ringcast.model import Config, profile
 from ringcast.sim.faults import Fault
 from ringcast.sim.network import Link
 from ringcast.sim.options import Options
+from ringcast.sim.policies import Policy
 from ringcast.sim.units import as_ns, as_value, in_seconds
 from ringcast.sim.workload import Load
 
@@ -36,6 +38,7 @@ def commands_of(options: Options) -> Iterator[str]:
         ("config", options.config, profile("test")),
         ("link", options.link, Link()),
         ("load", options.load, Load()),
+        ("policy", options.policy, Policy()),
     ):
         changed = list(_differences(value, plain))
         if changed:
@@ -81,15 +84,18 @@ def options_of(named: dict[str, str]) -> dict[str, Any]:
     return read
 
 
-def fields_of(kind: type[Config] | type[Link] | type[Load], named: dict[str, str]) -> dict[str, Any]:
-    """Fields of a config, a link or a load; durations without their `_ns`."""
+def fields_of(kind: type[Config | Link | Load | Policy], named: dict[str, str]) -> dict[str, Any]:
+    """Fields of a config, a link, a load or a policy; durations without their `_ns`."""
     known = {spec.name for spec in fields(kind)}
     read: dict[str, Any] = {}
     for name, text in named.items():
         full = name if name in known else f"{name}_ns"
         if full not in known:
             raise ValueError(f"{kind.__name__.lower()} has no field {name!r}")
-        read[full] = tuple(map(int, text.split(","))) if full == "sizes" else as_value(text)
+        if full == "sizes":
+            read[full] = tuple(map(int, text.split(",")))
+        else:
+            read[full] = text if full == "partition" else as_value(text)
     return read
 
 

@@ -85,6 +85,6 @@ def test_two_sides_hold_one_state_after_their_merge_if_they_make_one() -> None:
 def test_a_seed_draws_the_same_states_every_time() -> None:
     drawn = [draw_state(seed, SECOND) for seed in range(40)]
     assert drawn == [draw_state(seed, SECOND) for seed in range(40)]
-    assert len({load.padding for load in drawn}) == 4
+    assert len({load.padding for load in drawn}) == 5
     assert {load.failing_share for load in drawn} == {0.0, 0.2}
     assert {load.merges for load in drawn} == {False, True}
