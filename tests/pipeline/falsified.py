@@ -217,6 +217,21 @@ def _(lie: bool) -> list[Recording]:
     return story.recordings()
 
 
+@falsified("G6", "the handler goes on before the view has reached anybody")
+def _(lie: bool) -> list[Recording]:
+    """a resumes when its roll call has ended; b gets the view after that, and suspects are none."""
+    story = Story("ab").view("ab")
+    story.event("a", Kind.SUSPEND, value=1, other=story.now_ns + LIMIT_NS, detail={"cause": "view", "merge_id": None})
+    change(story, "a", "ab", 1).view("ab", 2, at="a")
+    ended = {"cause": "view-installed", "has_view": True, "cancelled": []}
+    if lie:
+        story.event("a", Kind.RESUME, value=1, other=1, detail=ended)
+    story.view("ab", 2, at="b")
+    if not lie:
+        story.event("a", Kind.RESUME, value=1, other=1, detail=ended)
+    return story.recordings()
+
+
 @falsified("G7", "a holder lets go, and nothing stands behind it")
 def _(lie: bool) -> list[Recording]:
     story = Story("abc").view("abc")
@@ -472,6 +487,53 @@ def _(lie: bool) -> list[Recording]:
     for name in "abj":
         story.event(name, Kind.WAIT_START, value=2, other=0, detail={"what": "send"})
         story.event(name, Kind.WAIT_END, value=2, detail={"how": "done"})
+    return story.recordings()
+
+
+@falsified("G14", "a joiner that waits past the bound, and is let in long after it")
+def _(lie: bool) -> list[Recording]:
+    story = Story("abj").view("ab")
+    story.event("j", Kind.WAIT_START, value=1, other=100 * LIMIT_NS, detail={"what": "join"})
+    story.event("a", Kind.HEAL, value=LIMIT_NS, detail={"what": "all"})
+    if lie:
+        story.now_ns += 10 * LIMIT_NS
+    story.view("abj", 2, creator="a").event("j", Kind.WAIT_END, value=1, detail={"how": "done"})
+    story.now_ns += 10 * LIMIT_NS
+    for name in "abj":
+        story.event(name, Kind.WAIT_START, value=2, other=0, detail={"what": "send"})
+        story.event(name, Kind.WAIT_END, value=2, detail={"how": "done"})
+    return story.recordings()
+
+
+@falsified("G14", "a group that died out while a process of it waits")
+def _(lie: bool) -> list[Recording]:
+    """a and b crash before the heal; c was there, waits, and founds no group of its own if it lies."""
+    story = Story("abc").view("ab")
+    story.event("c", Kind.WAIT_START, value=1, other=100 * LIMIT_NS, detail={"what": "join"})
+    for name in "ab":
+        story.event("c", Kind.FAULT, detail={"what": "crashed", "members": [name]})
+        story.recorders[name].close(story.now_ns, "crashed")
+    story.event("c", Kind.HEAL, value=LIMIT_NS, detail={"what": "all"})
+    if not lie:
+        story.view("c", 2).event("c", Kind.WAIT_END, value=1, detail={"how": "done"})
+    story.now_ns += 10 * LIMIT_NS
+    story.event("c", Kind.WAIT_START, value=2, other=0, detail={"what": "send"})
+    story.event("c", Kind.WAIT_END, value=2, detail={"how": "done"})
+    return story.recordings()
+
+
+@falsified("G14", "one that lives is excluded after all had shared a view")
+def _(lie: bool) -> list[Recording]:
+    """Within the bound, and it is back in time."""
+    story = Story("abc").view("ab").view("c", 1)
+    story.event("a", Kind.HEAL, value=10 * LIMIT_NS, detail={"what": "all"})
+    story.view("abc", 2)
+    if lie:
+        story.view("ab", 3).view("c", 3).view("abc", 4)
+    for name in "abc":
+        story.now_ns += 20 * LIMIT_NS
+        story.event(name, Kind.WAIT_START, value=1, other=0, detail={"what": "send"})
+        story.event(name, Kind.WAIT_END, value=1, detail={"how": "done"})
     return story.recordings()
 
 

@@ -8,7 +8,6 @@ from ringcast.checkers.judge import CHECKERS, GUARANTEES, Judgement, decide, jud
 from ringcast.checkers.shape import Checker, Closed, Evidence, Finding, Report, Violation, describe, run_text
 from ringcast.checkers.together import together
 from ringcast.checkers.truth import Recorded, Truth, truth_of, truths
-from ringcast.checkers.views import Installed, installed
 
 __all__ = [
     "CHECKERS",
@@ -19,7 +18,6 @@ __all__ = [
     "Contacts",
     "Evidence",
     "Finding",
-    "Installed",
     "Judgement",
     "Recorded",
     "Report",
@@ -27,7 +25,6 @@ __all__ = [
     "Violation",
     "decide",
     "describe",
-    "installed",
     "judge",
     "noted",
     "parse_require",

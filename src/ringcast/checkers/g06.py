@@ -3,6 +3,9 @@
 A view change runs from its suspension, or ROLL_CALL `start` (purpose `view`), until it was resumed and the roll call
 has ended: until the view has reached everybody who goes on, or has failed; a merge from MERGE `start` or `accept` to
 its `end`. The roll call of a merge (purpose `merge`) is part of the merge.
+Who resumes because its view was installed has brought it to everybody who came with it from the view before, unless it
+suspects them: nobody of those installs that view later (on one clock; real processes stamp an event when their turn
+began, so they have `SLACK_NS`).
 A merge takes a party through its acting coordinator only. Whoever accepts is that: nobody stands before it in its view
 whom it does not suspect, who has shown that view (it delivered something of it there), and who went on with it.
 """
@@ -14,11 +17,27 @@ from dataclasses import dataclass, field
 from ringcast.checkers.shape import Closed, Evidence, Finding, Report
 from ringcast.checkers.views import Installed, installed
 from ringcast.model import Address, Event, Kind
-from ringcast.trace import detail_of
+from ringcast.trace import SIMULATED_CLOCK, detail_of
+
+SLACK_NS = 1_000_000_000
+
+
+@dataclass(frozen=True, slots=True)
+class _Resumed:
+    """A handler was resumed because this view was installed."""
+
+    here: Evidence
+    t_ns: int
+    view: Installed
+    excused: tuple[Address, ...]
 
 
 @dataclass(slots=True)
 class _Running:
+    clock: str = ""
+    times: list[int] = field(default_factory=list)  # of the views
+    is_new: bool = False  # the last view came since the suspension
+    resumed: list[_Resumed] = field(default_factory=list)
     change: Evidence | None = None
     suspension: Evidence | None = None  # for a view change
     merges: dict[str, Evidence] = field(default_factory=dict)
@@ -31,7 +50,17 @@ class _Running:
 
 class SeparationChecker:
     guarantee = "G6"
-    kinds = (Kind.ROLL_CALL, Kind.MERGE, Kind.SUSPEND, Kind.RESUME, Kind.VIEW, Kind.DELIVER, Kind.SUSPECT, Kind.CLOSED)
+    kinds = (
+        Kind.START,
+        Kind.ROLL_CALL,
+        Kind.MERGE,
+        Kind.SUSPEND,
+        Kind.RESUME,
+        Kind.VIEW,
+        Kind.DELIVER,
+        Kind.SUSPECT,
+        Kind.CLOSED,
+    )
 
     def __init__(self) -> None:
         self._report = Report(self.guarantee)
@@ -47,9 +76,14 @@ class SeparationChecker:
             return
         if event.kind is Kind.VIEW:
             running.views.append(installed(event))
+            running.times.append(event.t_ns)
             running.heard = {}
+            running.is_new = True
             return
         detail = detail_of(event.detail)
+        if event.kind is Kind.START:
+            running.clock = str(detail.get("clock"))
+            return
         if event.kind is Kind.SUSPECT:
             if event.peer is not None:
                 running.suspected[event.peer] = None
@@ -60,7 +94,11 @@ class SeparationChecker:
         here = Evidence.of(member, index, event)
         if event.kind in (Kind.SUSPEND, Kind.RESUME):
             is_change = event.kind is Kind.SUSPEND and detail["cause"] == "view"
+            if event.kind is Kind.RESUME and detail["cause"] == "view-installed" and running.is_new:
+                excused = tuple(running.suspected)
+                running.resumed.append(_Resumed(here, event.t_ns, running.views[-1], excused))
             running.suspension = here if is_change else None
+            running.is_new = False
             return
         step = detail["step"]
         if event.kind is Kind.MERGE:
@@ -114,7 +152,22 @@ class SeparationChecker:
                 if with_it:
                     sentence = f"{here.member} took its view into merge {merge_id}, and {with_it[0]} coordinates it"
                     self._report.violated((here.member, with_it[0]), here.index, sentence, here)
+            for resumed in running.resumed:
+                self._judge_resumed(running, resumed)
         return self._report.finding()
+
+    def _judge_resumed(self, running: _Running, resumed: _Resumed) -> None:
+        self._report.examined += 1
+        view, here = resumed.view, resumed.here
+        slack_ns = 0 if running.clock == SIMULATED_CLOCK else SLACK_NS
+        for other in view.members:
+            came = self._members.get(other)
+            if came is None or came.clock != running.clock or other in resumed.excused:
+                continue
+            for held, t_ns in zip(came.views, came.times, strict=True):
+                if held.id == view.id and held.previous == view.previous and t_ns > resumed.t_ns + slack_ns:
+                    sentence = f"{here.member} ended the change to {view.id} before that had reached {other}"
+                    self._report.violated((here.member, other), here.index, sentence, here)
 
     def _way(self, member: Address, view: Installed, closed: Closed) -> object:
         """Where it went from this view: the next one, or the end in good order; None if that is not known."""

@@ -3,7 +3,8 @@
 Judged only where a HEAL was recorded and no FAULT after it, on one clock, from heal + bound to the horizon: the moment
 when the first live member ends or begins to leave. Live = its recording reaches beyond heal + bound. A live member is
 in a view then, also if it never was in one before; and that view is without those whose recordings say that they ended
-before the heal.
+before the heal. Nobody may be left: a live process in no view is told also if all others are gone. Once all live ones
+shared a view after everything was healed (HEAL `all`), no later one excludes any of them.
 Everywhere: a wait with a limit of its own ends by it (and `GRACE_NS`), and only a send may wait without one. A process
 that was stopped ends nothing meanwhile: it has its grace when it runs again (a HEAL that names it, `other` = since).
 """
@@ -36,6 +37,7 @@ class _Heal:
     t_ns: int
     bound_ns: int
     clock: str
+    of_all: bool = False  # nothing is wrong any more
 
 
 @dataclass(slots=True)
@@ -104,7 +106,8 @@ class LivenessChecker:
         if event.peer is not None and event.other:
             self._stops.setdefault(event.peer.name, []).append((event.other, event.t_ns))
         else:
-            self._heals.append(_Heal(event.t_ns, event.value or DEFAULT_BOUND_NS, state.clock))
+            of_all = detail_of(event.detail).get("what") == "all"
+            self._heals.append(_Heal(event.t_ns, event.value or DEFAULT_BOUND_NS, state.clock, of_all))
 
     def _on_closed(self, member: Address, index: int, event: Event, state: _Member) -> None:
         state.how = str(detail_of(event.detail).get("how", "ended"))
@@ -144,7 +147,7 @@ class LivenessChecker:
             for member, state in here.items()
             if state.last_ns >= settled_ns and state.how != "crashed" and (state.views or state.first_ns <= heal_ns)
         }
-        if not any(state.views for state in live.values()):
+        if not live:
             self._report.lacks(f"no recording reaches {bound_ns / 1e9:.1f} s beyond the heal")
             return
         horizon_ns = min(_quiet_until(state, settled_ns) for state in live.values())
@@ -153,6 +156,29 @@ class LivenessChecker:
                 self._judge_wait(member, wait, max(wait.start_ns, heal_ns) + bound_ns, horizon_ns, bound_ns)
         dead = [member for member, state in here.items() if state.how and state.last_ns <= heal_ns]
         self._judge_views(live, dead, settled_ns, horizon_ns)
+        self._judge_exclusions(live, self._healed_ns(heal_ns, clock), horizon_ns)
+
+    def _healed_ns(self, heal_ns: int, clock: str) -> int:
+        """Since when nothing was wrong: a bound may be stated again later, when everything is settled."""
+        last_ns = max((t_ns for t_ns, where in self._faults if where == clock), default=0)
+        alike = [heal.t_ns for heal in self._heals if heal.of_all and heal.clock == clock and heal.t_ns >= last_ns]
+        return min(alike, default=heal_ns)
+
+    def _judge_exclusions(self, live: dict[Address, _Member], since_ns: int, horizon_ns: int) -> None:
+        held: dict[Address, Installed] = {}
+        shared: Installed | None = None
+        steps = [(when_ns, member, view, here) for member, state in live.items() for when_ns, view, here in state.views]
+        for when_ns, member, view, here in sorted(steps, key=lambda step: step[0]):
+            held[member] = view
+            gone = [other for other in live if other not in view.members]
+            if shared is not None and gone and when_ns <= horizon_ns:
+                sentence = (
+                    f"{member} installed {view.id} without {gone[0]}, which lives, after all had shared {shared.id}"
+                )
+                self._report.violated((member, gone[0]), here.index, sentence, here)
+            is_shared = len(held) == len(live) and len({each.id for each in held.values()}) == 1 and not gone
+            if shared is None and is_shared and when_ns >= since_ns:
+                shared = view
 
     def _judge_wait(self, member: Address, wait: _Wait, by_ns: int, horizon_ns: int, bound_ns: int) -> None:
         end_ns = horizon_ns if wait.end_ns is None else min(wait.end_ns, horizon_ns)

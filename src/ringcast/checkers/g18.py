@@ -6,19 +6,21 @@ of the state, and nothing thrown away that is not. After a merge whose states be
 loaded the same bytes.
 Messages are counted per sender, those of the one order by their own numbers. A run may end with items that are not for
 the application (they may stand behind the cut), so what lies behind a cut is judged by where a run begins. What a giver
-with a cut recording gave is unknown. Needs STATE, and HANDED, UNREAD and SPOOLED for the messages.
+with a cut recording gave is unknown. Who had parted before it loaded the merged state may have another one: those who
+are left make it anew. Needs STATE, and HANDED, UNREAD and SPOOLED for the messages.
 """
 
 from __future__ import annotations
 
 from collections import defaultdict
 from dataclasses import dataclass, field
+from itertools import combinations
 from typing import NamedTuple
 
 from ringcast.checkers.runs import Runs
 from ringcast.checkers.shape import Closed, Evidence, Finding, Report
 from ringcast.model import Address, Event, Kind, ViewId
-from ringcast.trace import detail_of
+from ringcast.trace import as_addresses, detail_of
 
 Line = tuple[Address, bool]  # a sender, and whether these are its numbers in the one order
 Place = dict[Line, int]
@@ -38,6 +40,7 @@ class _Bytes:
     digest: str
     nbytes: int
     evidence: Evidence
+    company: tuple[Address, ...] = ()  # with whom the member is when it loads this
 
 
 @dataclass(slots=True)
@@ -53,6 +56,7 @@ class _Member:
     ready: Place = field(default_factory=dict)  # delivered or dequeued, or where a window begins
     at_view: dict[ViewId, Place] = field(default_factory=dict)
     views: list[ViewId] = field(default_factory=list)
+    company: tuple[Address, ...] = ()
     passed: Place = field(default_factory=dict)  # up to where everything was handed over, or is part of a state
     begun: Place = field(default_factory=dict)  # where the last run that was handed over begins
     unreadable: dict[Line, Runs] = field(default_factory=dict)  # not for the application
@@ -107,6 +111,7 @@ class StateChecker:
             raise ValueError("a VIEW event without an id")
         state.at_view[event.view] = dict(state.ready)
         state.views.append(event.view)
+        state.company = as_addresses(detail_of(event.detail).get("members"))
 
     def _on_offset(self, member: Address, index: int, event: Event, state: _Member) -> None:
         if event.peer is None or event.stream:
@@ -169,7 +174,7 @@ class StateChecker:
             if purpose != "merge":  # The merged state is no longer that of any view.
                 self._check_cut(member, event.view, state, here)
             return
-        content = _Bytes(detail["digest"], event.value, here)
+        content = _Bytes(detail["digest"], event.value, here, state.company)
         if step == "given":
             self._given[_Moved(member, event.peer, event.view, purpose)] = content
             return
@@ -239,19 +244,15 @@ class StateChecker:
         self._report.violated((moved.taker, moved.giver), got.evidence.index, sentence, got.evidence)
 
     def _compare_merged(self, cut: ViewId, loaded: dict[Address, _Bytes]) -> None:
-        """Among those who went on together from the MergeView."""
-        companies: defaultdict[ViewId | None, list[Address]] = defaultdict(list)
-        for member in loaded:
-            companies[self._next_view(member, cut)].append(member)
-        for members in companies.values():
-            first = loaded[members[0]]
-            for member in members[1:]:
-                self._report.examined += 1
-                other = loaded[member]
-                if other.digest != first.digest:
-                    pair = f"{member} loaded {other.digest}, {members[0]} {first.digest}"
-                    sentence = f"behind {cut} there is more than one merged state: {pair}"
-                    self._report.violated((member, members[0]), other.evidence.index, sentence, other.evidence)
+        """Among those who went on together from the MergeView, and were still together when they loaded it."""
+        for (first, one), (member, other) in combinations(loaded.items(), 2):
+            if self._next_view(first, cut) != self._next_view(member, cut):
+                continue
+            self._report.examined += 1
+            if other.digest != one.digest and first in other.company and member in one.company:
+                pair = f"{member} loaded {other.digest}, {first} {one.digest}"
+                sentence = f"behind {cut} there is more than one merged state: {pair}"
+                self._report.violated((member, first), other.evidence.index, sentence, other.evidence)
 
     def _next_view(self, member: Address, cut: ViewId) -> ViewId | None:
         views = self._members[member].views

@@ -25,9 +25,10 @@ class Electorate(NamedTuple):
     voters: tuple[Address, ...]
     expect: int = 0
 
-    def is_carried_by(self, votes: Collection[Address]) -> bool:
+    def is_carried_by(self, votes: Collection[Address], observers: int = 0) -> bool:
+        """`observers` are among the expected and do not vote: those who are here are not waited for."""
         if self.expect:
-            return 2 * len(votes) > self.expect
+            return 2 * len(votes) > self.expect - observers
         present = sum(voter in votes for voter in self.voters)
         return 2 * present > len(self.voters) or (2 * present == len(self.voters) and self.voters[0] in votes)
 
@@ -56,18 +57,20 @@ class Mark(NamedTuple):
         known = dict(self.votes)
         return tuple(dict.fromkeys(known.get(member, member) for member in members))
 
-    def is_carried_by(self, members: Iterable[Address]) -> bool:
-        """May these go on to a primary view?"""
+    def is_carried_by(self, members: Iterable[Address], observers: int = 0) -> bool:
+        """May these go on to a primary view? `observers`: how many of them are with these."""
         votes = self.votes_of(members)
         if self.quorum:
             return len(votes) >= self.quorum
         electorates = (self.last, *self.attempts)
-        return bool(votes) and all(electorate.is_carried_by(votes) for electorate in electorates)
+        return bool(votes) and all(electorate.is_carried_by(votes, observers) for electorate in electorates)
 
-    def proposal(self, view: ViewId, voters: Iterable[Address], newcomers: Iterable[Address] = ()) -> Electorate | None:
+    def proposal(
+        self, view: ViewId, voters: Iterable[Address], newcomers: Iterable[Address] = (), observers: int = 0
+    ) -> Electorate | None:
         """The primary view of these voters and newcomers, if there may be one; to be recorded by the voters first."""
         voters = tuple(voters)
-        if not self.is_carried_by(voters) or len(self.attempts) >= MAX_ATTEMPTS:
+        if not self.is_carried_by(voters, observers) or len(self.attempts) >= MAX_ATTEMPTS:
             return None
         return Electorate(view, self.votes_of((*voters, *newcomers)))
 

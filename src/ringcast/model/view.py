@@ -59,7 +59,7 @@ class View:
     @property
     def is_carried(self) -> bool:
         """It is primary, or has the votes to be followed by a primary view of the same members."""
-        return self.is_primary or (self.mark is not None and self.mark.is_carried_by(self.voters))
+        return self.is_primary or (self.mark is not None and self.mark.is_carried_by(self.voters, len(self.observers)))
 
     @property
     def is_merge(self) -> bool:

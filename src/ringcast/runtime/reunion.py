@@ -73,6 +73,7 @@ class StateReunion:
         self._counts: asyncio.Future[tuple[Address, ...]] | None = None
         self._task: asyncio.Task[None] | None = None
         self.on_free: Callable[[], None] = lambda: None
+        self.lacks_state = False  # it joined with state, and the merge came before that: it has none of its own
 
     @property
     def is_open(self) -> bool:
@@ -164,6 +165,7 @@ class StateReunion:
         except Exception as error:
             self._cannot(error)
         else:
+            self.lacks_state = False
             self._end(None)
 
     def _cannot(self, error: Exception) -> None:
@@ -221,8 +223,16 @@ class StateReunion:
     # ---- the end
 
     def _give_up(self, why: str) -> None:
-        if self._stop is not None:
-            self._cancel()
+        if self._stop is None:
+            return
+        self._cancel()
+        if self.lacks_state:
+            self.lacks_state = False
+            self._end(None)
+            self._on_failed(
+                StateError(f"the state could not be had: a merge came first, and its states stay apart: {why}")
+            )
+        else:
             self._end(StatesApart(self._stop.cut, why))
 
     def _end(self, outcome: StatesApart | None) -> None:

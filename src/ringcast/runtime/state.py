@@ -120,8 +120,8 @@ class StateDesk:
     def _is_for_reunion(self, reunion: StateReunion, effect: object) -> bool:
         match effect:
             case MergeStates() | AwaitMerged():
-                if self._loading is not None:
-                    self._loading.supersede()
+                if self._loading is not None and self._loading.supersede():
+                    reunion.lacks_state = True
                 reunion.on_effect(effect)
             case SideOver() | GiveMerged() | MergedOver():
                 reunion.on_effect(effect)

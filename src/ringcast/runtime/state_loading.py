@@ -135,12 +135,14 @@ class StateLoading:
         else:
             self._chunks.end()
 
-    def supersede(self) -> None:
-        """A merge came before the state did: what comes of it is for this member, too."""
-        if not self.is_over:
-            self._stop()
-            self.void_inbox()
-            self._succeed()
+    def supersede(self) -> bool:
+        """A merge came before the state did: what comes of it is for this member, too. True if it is so."""
+        if self.is_over:
+            return False
+        self._stop()
+        self.void_inbox()
+        self._succeed()
+        return True
 
     def close(self) -> None:
         self._stop()

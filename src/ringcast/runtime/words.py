@@ -327,7 +327,8 @@ def why_not_primary(view: View) -> str:
     if mark.quorum:
         whose = f"{len(votes)} of the {mark.quorum} voters of the quorum are in view {view.id}"
     elif last.expect:
-        return f"this side is not primary: {len(votes)} of {last.expect} expected members are in view {view.id}"
+        expected = max(0, last.expect - len(view.observers))
+        return f"this side is not primary: {len(votes)} of {expected} expected voters are in view {view.id}"
     else:
         missing = next((one for one in (last, *mark.attempts) if not one.is_carried_by(votes)), last)
         here = sum(voter in votes for voter in missing.voters)

@@ -25,7 +25,7 @@ from ringcast.sim.cluster import Cluster
 from ringcast.sim.contents import strange_contents
 from ringcast.sim.drawn import Drawn, drawn_by
 from ringcast.sim.options import Options
-from ringcast.sim.stability import count_of, excluded, most_views, views_of
+from ringcast.sim.stability import count_of_views, most_views
 from ringcast.sim.stateful import StatefulWorkload
 from ringcast.sim.storms import storms
 from ringcast.sim.verdict import Broke
@@ -214,16 +214,13 @@ def _judge_views(cluster: Cluster, options: Options, outcome: Outcome) -> None:
     """Views need a cause: see stability.py."""
     if options.fixed:
         return
-    views = views_of(cluster.recordings())
-    outcome.views = count_of(views)
+    outcome.views = count_of_views(cluster.recordings())
     most = most_views(options.faults, options.members, cluster.starts, options.config.readmit_max_ns)
     if outcome.views > most:
         outcome.sentences.append(
             f"views: {outcome.views} for {len(options.faults)} faults, at most {most} have a cause"
         )
     if outcome.is_settled:
-        live = [process.address for process in cluster.alive()]
-        outcome.sentences += [f"views: {sentence}" for sentence in excluded(views, options.safety_ns, live)]
         # A primary view may have shrunk to few, of whom half died: then those who are left wait for ever, and may.
         must_be_primary = options.policy.quorum > 0 or (options.policy.has_marks and not cluster.faults.dead)
         aside = [process for process in cluster.alive() if must_be_primary and not process.node.view.is_primary]

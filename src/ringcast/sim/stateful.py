@@ -19,6 +19,7 @@ from ringcast.sim.succession import Cut, Succession
 from ringcast.sim.tally import Tally, merged, read_state, written_state
 from ringcast.sim.workload import Talker, Workload
 
+NO_STATE = ""  # in place of a digest
 UNREADABLE = "the disk cannot be read"
 CHUNK = 1_000
 LARGE = 400_000  # bytes of a large state
@@ -108,6 +109,11 @@ class Keeper(Talker):
 
     def take(self, event: Message | Batch | Notice) -> None:
         if self.tally is None:
+            if isinstance(event, ViewChange) and len(event.view.members) > 1:
+                # A merge came before its state did: it reads the views up to that, and then gets the merged state.
+                self._succession.note_view(self._me, event.view, NO_STATE)
+                super().take(event)
+                return
             self.tally = Tally()
             self._succession.note_state(self._me, None, self.tally.digest, self._now_ns)
         if isinstance(event, Message | Batch):
@@ -134,7 +140,7 @@ class MergingKeeper(Keeper):
         if provider.name:
             super()._hold(provider, view, tally, since_ns)
         else:
-            self._succession.note_merged(self._me, view, tally.digest)
+            self._succession.note_merged(self._me, view, tally.digest, self._cluster[self._name].node.view.members)
 
 
 def _parts(text: bytes) -> list[bytes]:

@@ -17,7 +17,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterator
 from dataclasses import dataclass, field, replace
-from itertools import pairwise
+from itertools import combinations, pairwise
 
 from ringcast.model import SECOND, Address, View, ViewId
 
@@ -42,6 +42,18 @@ class Stand:
     then: str
 
 
+@dataclass(frozen=True, slots=True)
+class _Held:
+    """Who loaded a merged state, and who was with it then: who had parted before may have made one of its own."""
+
+    member: Address
+    digest: str
+    members: tuple[Address, ...]
+
+    def is_with(self, other: _Held) -> bool:
+        return self.member in other.members and other.member in self.members
+
+
 @dataclass(slots=True)
 class Succession:
     """Notes of one run."""
@@ -52,7 +64,7 @@ class Succession:
     _founders: list[Address] = field(default_factory=list)
     _since_ns: dict[Address, int] = field(default_factory=dict)  # who has a state, since when
     _merges: dict[ViewId, list[str]] = field(default_factory=dict)  # who merged the states behind a view
-    _merged: dict[ViewId, dict[str, Address]] = field(default_factory=dict)  # what was held then, and by whom first
+    _merged: dict[ViewId, list[_Held]] = field(default_factory=dict)  # what was held behind a view, in that order
     _apart: dict[ViewId, None] = field(default_factory=dict)  # views behind which the states stayed apart
     _untrue: list[str] = field(default_factory=list)
 
@@ -78,10 +90,10 @@ class Succession:
         self.counts["merges"] += 1
         self._merges.setdefault(view, []).append(f"{by} for {len(sides)} sides")
 
-    def note_merged(self, member: Address, view: ViewId, digest: str) -> None:
-        """It holds the merged state: that is its state at this view, whatever it was before."""
+    def note_merged(self, member: Address, view: ViewId, digest: str, members: tuple[Address, ...]) -> None:
+        """It holds the merged state: that is its state at this view, whatever it was before. With whom it is now."""
         self.counts["merged"] += 1
-        self._merged.setdefault(view, {}).setdefault(digest, member)
+        self._merged.setdefault(view, []).append(_Held(member, digest, members))
         stands = self.stands.setdefault(member, [])
         if not stands or stands[-1].view.id != view:
             self._untrue.append(f"{member} got the merged state of {view}, which it did not read last")
@@ -99,6 +111,8 @@ class Succession:
         if NOBODY_HAS_IT not in why:
             return
         for other in view.members:
+            if other in view.observers:
+                continue  # It gives its state to nobody.
             if other in self._since_ns and now_ns - self._since_ns[other] >= LONG_NS:
                 self._untrue.append(f"{member} was told in {view.id} that nobody has the state, but {other} has it")
 
@@ -130,12 +144,14 @@ class Succession:
 
     def _strange_merges(self) -> Iterator[str]:
         for view, held in self._merged.items():
-            if len(held) > 1:
-                yield f"after the merge into {view} {' and '.join(map(str, held.values()))} hold different states"
+            for one, other in combinations(held, 2):
+                if one.digest != other.digest and one.is_with(other):
+                    yield f"after the merge into {view} {one.member} and {other.member} hold different states"
         for member, stands in self.stands.items():
             for stand in stands[:-1]:
                 merged = None if stand.view.id in self._apart else self._merged.get(stand.view.id)
-                if merged is not None and stand.then not in merged and not self._got_later(member, stand.view.id):
+                digests = [held.digest for held in merged or ()]
+                if merged is not None and stand.then not in digests and not self._got_later(member, stand.view.id):
                     yield f"{member} went on from the merge into {stand.view.id} without the merged state"
 
     def _got_later(self, member: Address, view: ViewId) -> bool:

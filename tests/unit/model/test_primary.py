@@ -104,3 +104,12 @@ def test_too_many_views_that_may_have_come_about_are_no_reason_to_forget_one() -
         assert mark.proposal(ViewId(number, A), MEMBERS) is not None
         mark = mark.recorded(voters(number, *MEMBERS))
     assert mark.proposal(ViewId(99, A), MEMBERS) is None
+
+
+def test_observers_who_are_there_are_not_waited_for_as_voters() -> None:
+    """Seed 52: of seven that were expected four are observers, so three voters are all there can be."""
+    mark = first_mark(A, 7)
+    assert not mark.is_carried_by([A, B, C])
+    assert mark.is_carried_by([A, B, C], observers=4)
+    assert not mark.is_carried_by([A], observers=4)
+    assert mark.proposal(ViewId(2, A), [A, B], observers=4) == Electorate(ViewId(2, A), (A, B))

@@ -1,7 +1,10 @@
 """Programs with a state: what they hold, how a join with state can end, and what a merge makes of their states."""
 
-from ringcast.model import MS, SECOND, profile
-from ringcast.sim import Cluster, Fault
+import asyncio
+from collections.abc import AsyncIterator, Mapping
+
+from ringcast.model import MS, SECOND, Address, profile
+from ringcast.sim import Application, Cluster, Fault
 from ringcast.sim.ordered_load import OrderedLoad
 from ringcast.sim.stateful import UNREADABLE, Keeper, StatefulWorkload, StateLoad, draw_state
 from ringcast.sim.workload import Load, Workload
@@ -88,3 +91,40 @@ def test_a_seed_draws_the_same_states_every_time() -> None:
     assert len({load.padding for load in drawn}) == 5
     assert {load.failing_share for load in drawn} == {0.0, 0.2}
     assert {load.merges for load in drawn} == {False, True}
+
+
+class Slow(Application):
+    """Gives its state, loads one for so many seconds, and cannot merge any."""
+
+    seconds = 0
+
+    def get_state(self) -> bytes:
+        return b"state"
+
+    async def set_state(self, chunks: AsyncIterator[bytes]) -> None:
+        await asyncio.sleep(self.seconds)
+
+    def merge_state(self, sides: Mapping[tuple[Address, ...], bytes]) -> bytes:
+        raise OSError("cannot merge")
+
+
+def test_a_joiner_whose_state_was_overtaken_by_a_merge_that_fails_has_none_and_is_told() -> None:
+    """Else its join would have been said to be complete, and it would go on without any state (G18)."""
+
+    def make_app(cluster: Cluster, name: str) -> Slow:
+        app = Slow(cluster.random(name, "reading"))
+        app.seconds = 1000 if name == "J" else 0
+        return app
+
+    cluster = Cluster("AB", fixed=False, make_app=make_app)
+    assert cluster.run_until(cluster.share_a_view)
+    split = Fault("split", 0, 9 * SECOND, ("A",))
+    cluster.faults.begin(split)
+    cluster.run_for(2 * SECOND)
+    cluster.start("J")
+    cluster.run_for(SECOND)
+    assert len(cluster["B"].node.view.members) == 2, "it is in, and loads"
+    cluster.faults.end(split)
+    assert cluster.run_until(lambda: bool(cluster.refused), 20 * SECOND, 10 * MS)
+    process, error, _ = cluster.refused[0]
+    assert process.name == "J" and "a merge came first, and its states stay apart: merge_state failed" in str(error)

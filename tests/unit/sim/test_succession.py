@@ -81,15 +81,31 @@ def test_all_hold_one_state_behind_a_merge_that_made_one_of_many() -> None:
     notes, merged = joined(), View(ViewId(3, A), (A, B), subgroups=((A,), (B,)))
     for member, digest in ((A, "2"), (B, "3")):
         notes.note_view(member, merged, digest)
-    notes.note_merged(A, merged.id, "4")
+    notes.note_merged(A, merged.id, "4", merged.members)
     assert said(notes) == []
-    notes.note_merged(B, merged.id, "5")
+    notes.note_merged(B, merged.id, "5", merged.members)
     assert said(notes) == ["after the merge into A#1|3 A#1 and B#1 hold different states"]
+
+
+def test_who_had_parted_before_it_got_the_merged_state_may_hold_another() -> None:
+    """Seed 36: the merger was gone before it had given its state, and the one that was left made one anew."""
+    notes, merged = joined(), View(ViewId(3, A), (A, B), subgroups=((A,), (B,)))
+    for member, digest in ((A, "2"), (B, "3")):
+        notes.note_view(member, merged, digest)
+    notes.note_merged(A, merged.id, "4", merged.members)
+    notes.note_merged(B, merged.id, "5", (B,))
+    assert said(notes) == []
+
+
+def test_an_observer_that_has_the_state_gives_it_to_nobody() -> None:
+    notes = joined()
+    notes.note_refusal(J, NOBODY_HAS_IT, View(THREE.id, THREE.members, (A,)), 3 * SECOND)
+    assert said(notes) == []
 
 
 def test_a_merged_state_is_that_of_the_view_that_was_read_last() -> None:
     notes = joined()
-    notes.note_merged(B, THREE.id, "4")
+    notes.note_merged(B, THREE.id, "4", THREE.members)
     assert said(notes) == ["B#1 got the merged state of A#1|3, which it did not read last"]
 
 

@@ -191,7 +191,7 @@ class RollCall:
         if mark is not None:
             voters = [member for member in self.staying if member not in self.base.observers]
             newcomers = [member for member, join in self.joiners().items() if not join.observer]
-            self.primary = mark.proposal(self.next_id, voters, newcomers)
+            self.primary = mark.proposal(self.next_id, voters, newcomers, len(self.staying) - len(voters))
 
     def on_filled(self, now_ns: int, sender: Address, filled: Filled) -> Steps:
         if filled.id != self.id or not self._is_filling or sender not in self.staying:

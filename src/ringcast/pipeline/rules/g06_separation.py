@@ -4,6 +4,8 @@ No kernel of its own: the steps are control events. A view change is open from i
 that is all that was recorded) until it is resumed and its roll call has ended; a merge from its first `start` or
 `accept` to its `end`. Two intervals overlap iff one begins while the other is open, so it is enough to know at each
 beginning what is open at that member.
+Who resumes because its view was installed has brought it to everybody who came with it from the view before, unless it
+suspects them: nobody of those installs that view later (on one clock, with some slack where stamps are not exact).
 A merge takes a party through its acting coordinator only: whoever accepts has nobody before it in its view whom it does
 not suspect, who has shown that view (something of it was delivered there: G5's facts) and who went on with it. Others
 may have been in another view by then, so they accuse nobody.
@@ -14,9 +16,10 @@ from __future__ import annotations
 from ringcast.model import Kind
 from ringcast.pipeline.rules import g05_agreed_cut
 from ringcast.pipeline.rules.fact import Fact, Out, name_of
-from ringcast.pipeline.rules.run import Control, Member, Run
+from ringcast.pipeline.rules.run import Control, Installed, Member, Run, View
 
 GUARANTEE = "G6"
+SLACK_NS = 1_000_000_000
 
 
 def compare(run: Run, out: Out) -> None:
@@ -25,7 +28,44 @@ def compare(run: Run, out: Out) -> None:
         here = _Coordinator(member, out)
         for row in rows:
             here.on_step(row)
+    _resumed_early(run, out)
     _not_acting(run, out)
+
+
+def _resumed_early(run: Run, out: Out) -> None:
+    came: dict[View, list[tuple[Member, Installed]]] = {}
+    for member in run:
+        for stay in member.stays:
+            if stay.view is not None:
+                came.setdefault(stay.view.id, []).append((member, stay.view))
+    for key, rows in run.control_by_member(Kind.SUSPEND, Kind.RESUME, Kind.SUSPECT).items():
+        since, excused = 0, []
+        for row in rows:
+            if row.kind == Kind.SUSPECT:
+                excused.append(row.peer)
+                continue
+            if row.kind == Kind.RESUME and row.detail["cause"] == "view-installed":
+                view = run.members_by_key[key].stay_at(row.index).view
+                if view is not None and view.index > since:
+                    out.examined(1)
+                    _reached(run.members_by_key[key], row, view, came[view.id], excused, out)
+            since = row.index
+
+
+def _reached(
+    member: Member,
+    row: Control,
+    view: Installed,
+    came: list[tuple[Member, Installed]],
+    excused: list[str],
+    out: Out,
+) -> None:
+    due_ns = row.t_ns + (0 if member.has_exact_stamps else SLACK_NS)
+    for other, held in came:
+        is_mate = other.clock == member.clock and held.previous == view.previous and other.key in view.members
+        if is_mate and other.key not in excused and held.t_ns > due_ns:
+            sentence = f"{member} ended the change to view {view.id[0]} before that had reached {other}"
+            out.violation(row.index, sentence, other.key, member.key)
 
 
 def _not_acting(run: Run, out: Out) -> None:

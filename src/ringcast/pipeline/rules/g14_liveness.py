@@ -6,7 +6,9 @@ when it runs again (a HEAL that names it, `other` = since). After the last HEAL,
 live member must be over within the bound, counted from its start or the heal, whichever is later; and at the horizon
 all live members are in one view, installed before heal + bound, without those whose recordings say that they ended
 before the heal; a member that was there at the heal is in it even if it never was in a view before. The horizon is the
-moment when the first live member ends or begins to leave. Judged on the clock of whoever recorded the heal.
+moment when the first live member ends or begins to leave. A live process in no view is told also if all others are
+gone. Once all live ones shared a view after everything was healed (HEAL `all`), no later one excludes any of them.
+Judged on the clock of whoever recorded the heal.
 """
 
 from __future__ import annotations
@@ -15,7 +17,7 @@ from dataclasses import dataclass
 
 from ringcast.model import Kind
 from ringcast.pipeline.rules.fact import Out, address_of
-from ringcast.pipeline.rules.run import Control, Member, Run, Stay
+from ringcast.pipeline.rules.run import Control, Member, Run, Stay, View
 
 GUARANTEE = "G14"
 GRACE_NS = 1_000_000_000
@@ -108,7 +110,7 @@ def _after(run: Run, heal: Control, waits: dict[str, list[_Wait]], out: Out) -> 
         and member.how != "crashed"
         and (member.has_views or member.first_ns <= heal.t_ns)
     ]
-    if not any(member.has_views for member in live):
+    if not live:
         out.lacks(f"no recording reaches {bound_ns / 1e9:.1f} s beyond the heal")
         return
     horizon_ns = min(_quiet_until(member, waits.get(member.key, []), settled_ns) for member in live)
@@ -121,6 +123,36 @@ def _after(run: Run, heal: Control, waits: dict[str, list[_Wait]], out: Out) -> 
                 out.violation(wait.row.index, sentence, member=member.key)
     dead = {member.key: member for member in here if member.how and member.last_ns <= heal.t_ns}
     _views(live, dead, settled_ns, horizon_ns, out)
+    _exclusions(live, _healed_ns(run, heal, clock), horizon_ns, out)
+
+
+def _healed_ns(run: Run, heal: Control, clock: str) -> int:
+    """Since when nothing was wrong: a bound may be stated again later, when everything is settled."""
+
+    def is_here(row: Control) -> bool:
+        return run.members_by_key[row.member].clock == clock
+
+    last_ns = max((row.t_ns for row in run.control(Kind.FAULT) if is_here(row)), default=0)
+    heals = [row for row in run.control(Kind.HEAL) if not (row.peer and row.other) and is_here(row)]
+    alike = [row.t_ns for row in heals if row.detail.get("what") == "all" and row.t_ns >= last_ns]
+    return min(alike, default=heal.t_ns)
+
+
+def _exclusions(live: list[Member], since_ns: int, horizon_ns: int, out: Out) -> None:
+    """All share a view when the last of them has come to it, and none of them is missing in it."""
+    names = {member.key: member for member in live}
+    steps = [(stay.view, member) for member in live for stay in member.stays if stay.view is not None]
+    steps.sort(key=lambda step: step[0].t_ns)
+    last: dict[str, View] = {}
+    shared: View | None = None
+    for view, member in steps:
+        last[member.key] = view.id
+        gone = [key for key in names if key not in view.members]
+        if gone and shared is not None and view.t_ns <= horizon_ns:
+            words = f"{member} installed view {view.id[0]} without {names[gone[0]]}, which lives"
+            out.violation(view.index, f"{words}, after all had shared view {shared[0]}", gone[0], member.key)
+        if shared is None and not gone and view.t_ns >= since_ns:
+            shared = view.id if set(last.values()) == {view.id} and len(last) == len(names) else None
 
 
 def _quiet_until(member: Member, waits: list[_Wait], settled_ns: int) -> int:

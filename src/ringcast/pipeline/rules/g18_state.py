@@ -16,6 +16,7 @@ from __future__ import annotations
 
 from collections import defaultdict
 from dataclasses import dataclass, field
+from itertools import combinations
 from typing import NamedTuple
 
 import numpy as np
@@ -282,7 +283,7 @@ def compare(run: Run, out: Out) -> None:
     for moved, got in states.got.items():
         _same_bytes(run, moved, got, states.given.get(moved), out)
     for view, loaded in states.merged.items():
-        _one_state(states, view, loaded, out)
+        _one_state(run, states, view, loaded, out)
 
 
 def _fold(member: _Member, steps: list[Control | Fact]) -> None:
@@ -316,16 +317,20 @@ def _same_bytes(run: Run, moved: _Moved, got: _Bytes, given: _Bytes | None, out:
         out.lacks(f"what {giver} gave to {taker} at {view}")
 
 
-def _one_state(states: _States, view: View, loaded: dict[str, _Bytes], out: Out) -> None:
-    """Of those who went on together from the MergeView, all loaded the same."""
-    companies: defaultdict[View | None, list[str]] = defaultdict(list)
-    for member in loaded:
-        companies[states.next_view(member, view)].append(member)
-    for first, *others in companies.values():
-        for member in others:
-            out.examined(1)
-            one, other = loaded[first], loaded[member]
-            if one.digest != other.digest:
-                pair = f"{name_of(member)} loaded {other.digest}, {name_of(first)} {one.digest}"
-                sentence = f"behind {_name(view)} there is more than one merged state: {pair}"
-                out.violation(other.place, sentence, first, member)
+def _one_state(run: Run, states: _States, view: View, loaded: dict[str, _Bytes], out: Out) -> None:
+    """Of those who went on together from the MergeView, and had not parted when they loaded, all loaded the same."""
+    for first, member in combinations(loaded, 2):
+        if states.next_view(first, view) != states.next_view(member, view):
+            continue
+        out.examined(1)
+        one, other = loaded[first], loaded[member]
+        if one.digest != other.digest and _is_with(run, first, member, one) and _is_with(run, member, first, other):
+            pair = f"{name_of(member)} loaded {other.digest}, {name_of(first)} {one.digest}"
+            sentence = f"behind {_name(view)} there is more than one merged state: {pair}"
+            out.violation(other.place, sentence, first, member)
+
+
+def _is_with(run: Run, member: str, other: str, loaded: _Bytes) -> bool:
+    """When it loaded, was the other one in its view?"""
+    stay = run.members_by_key[member].stay_at(loaded.place)
+    return stay.view is not None and other in stay.view.members
