@@ -15,7 +15,7 @@ from ringcast.model import MS, Address, Config, Event, View, ViewId, profile
 from ringcast.runtime import OnExclusion
 from ringcast.sim.application import Application, Outbound
 from ringcast.sim.network import Link
-from ringcast.sim.process import Process
+from ringcast.sim.process import Partition, Process
 from ringcast.sim.transport import endpoint_of
 from ringcast.sim.world import SimulatedWorld, names_of
 

@@ -11,9 +11,9 @@ from itertools import pairwise
 from random import Random
 
 from ringcast.model import MS
-from ringcast.sim.cluster import names_of
 from ringcast.sim.faults import Fault
 from ringcast.sim.policies import Policy
+from ringcast.sim.world import names_of
 
 DEATH = "death"
 LEFT = 2  # so many live at the end
