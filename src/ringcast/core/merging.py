@@ -177,6 +177,8 @@ class Merging:
         why = self.participant.objection(sender, request, view)
         if why is None and coordinator != self.me:
             why = f"{coordinator} coordinates here"
+        if why is None and self._membership.held_by is not None:
+            why = f"{self._membership.held_by} changes the view here"
         if why is None and self._readmission.is_held(now_ns, sender):
             why = f"{sender} was excluded for a bad link, and is taken back later"
         if why is not None:

@@ -109,7 +109,7 @@ class Keeper(Talker):
 
     def take(self, event: Message | Batch | Notice) -> None:
         if self.tally is None:
-            if isinstance(event, ViewChange) and len(event.view.members) > 1:
+            if isinstance(event, ViewChange) and (len(event.view.members) > 1 or self.views):
                 # A merge came before its state did: it reads the views up to that, and then gets the merged state.
                 self._succession.note_view(self._me, event.view, NO_STATE)
                 super().take(event)

@@ -116,6 +116,14 @@ class Membership:
         return None if self.follower is None else self.suspicions.leader(self.follower.view)
 
     @property
+    def held_by(self) -> Address | None:
+        """Another member whose roll call we answered, and that we do not suspect: its view is on its way to us."""
+        promise = None if self.follower is None else self.follower.promise
+        if promise is None or promise.asker == self.me or promise.asker in self.suspicions:
+            return None
+        return promise.asker
+
+    @property
     def is_promised(self) -> bool:
         """Between our answer to a roll call and its view or its cancel."""
         return self.follower is not None and self.follower.promise is not None

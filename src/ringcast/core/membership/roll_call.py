@@ -223,7 +223,9 @@ class RollCall:
 
     @property
     def number(self) -> int:
-        return max((answer.number for answer in self._answers.values()), default=self.base.id.number)
+        """The highest number of a view that those who answered know, primary views of before included (G17)."""
+        highest = max((answer.number for answer in self._answers.values()), default=self.base.id.number)
+        return highest if self.mark is None else max(highest, self.mark.highest)
 
     @property
     def mark(self) -> Mark | None:
