@@ -25,6 +25,7 @@ from ringcast.core.control import (
     StateConfirmed,
     StateProgress,
     Stranger,
+    Suspicion,
 )
 from ringcast.core.control.declaration import Carrier, Sender, State
 from ringcast.core.control_streams import ControlStreams
@@ -40,11 +41,12 @@ from ringcast.core.effects import (
     Left,
     Probe,
     Refused,
+    SendReliable,
     Unicast,
     Warn,
 )
 from ringcast.core.entrance import Entrance
-from ringcast.core.failure import Readmission
+from ringcast.core.failure import Decision, FailureDetector, Suspect, Unsuspect
 from ringcast.core.membership import (
     AcceptMerge,
     Adopt,
@@ -56,11 +58,8 @@ from ringcast.core.membership import (
     RandomSource,
     RejectMerge,
     Release,
-    Ring,
-    Say,
     StartMerge,
     Steps,
-    Tell,
     UnwatchLeader,
     WatchLeader,
 )
@@ -69,7 +68,6 @@ from ringcast.core.multicast import GroupStream, OutsideBudget
 from ringcast.core.ordering_streams import OrderingStreams
 from ringcast.core.packets import Loose, Run
 from ringcast.core.state.exchange import StateExchange, Told
-from ringcast.core.vigilance import Vigilance
 from ringcast.model import Address, Config, Event, View
 
 _CLAIMS = (Heartbeat, Announce)  # messages in which a process names its view
@@ -110,11 +108,9 @@ class Coordination:
         self.control = control
         self.membership = Membership(self.me, self.config, random, entrance)
         self._early_ask: tuple[Address, Ask] | None = None  # of a roll call on a later view than ours
-        self.readmission = Readmission(self.config.readmit_ns, self.config.readmit_max_ns)
+        self.detector = FailureDetector(self.me, self.config, beats=entrance.beats)
+        self.readmission = self.detector.readmission
         self.merging = Merging(self.me, self.config, random, self.membership, self.readmission)
-        self.vigilance = Vigilance(
-            self.me, self.config, self.membership, self.merging, self.readmission, beats=entrance.beats
-        )
         self.exchange = StateExchange(
             self.me,
             self.config,
@@ -131,9 +127,9 @@ class Coordination:
         self._deadline_ns: int | None = None
         self._business_ns: int | None = None  # the deadline without failure detection
         self._do: dict[type, Callable[[int, Any], list[Effect]]] = {
-            Say: self._say,
-            Tell: self._tell,
-            Ring: self._ring,
+            SendReliable: self._send,
+            Unicast: self._pass_on,
+            Probe: self._pass_on,
             Hold: self._hold,
             FillTo: self._fill,
             Release: self._release,
@@ -176,7 +172,7 @@ class Coordination:
         return self.carry_out(now_ns, self.membership.leave(now_ns))
 
     def suspect(self, now_ns: int, member: Address) -> list[Effect]:
-        return self.carry_out(now_ns, self.vigilance.suspect(now_ns, member))
+        return self._carry_out_found(now_ns, self.detector.suspect(now_ns, member))
 
     def on_run(self, now_ns: int, sender: Address, run: Run) -> list[Effect]:
         """Control messages, as they came."""
@@ -209,7 +205,7 @@ class Coordination:
             asker, ask = self._early_ask
             self._early_ask = None if asker == sender and ask.id <= message.id else self._early_ask
         if isinstance(message, Join) and self.view is not None and self.readmission.is_held(now_ns, sender):
-            return self.carry_out(now_ns, [Say(sender, Busy())])
+            return self.carry_out(now_ns, [SendReliable(sender, Busy())])
         if isinstance(message, StateConfirmed):
             out = self.carry_out(now_ns, self.membership.on_message(now_ns, sender, message))
             return out + self.exchange.on_confirmed(sender, message)
@@ -219,17 +215,19 @@ class Coordination:
             self.exchange.on_progress(now_ns, sender)
         if self.view is not None and isinstance(message, _CLAIMS):
             return self._on_claim(now_ns, sender, message)
-        for organ in (self.vigilance, self.merging):
-            steps = organ.on_message(now_ns, sender, message)
-            if steps is not None:
-                return self.carry_out(now_ns, steps)
+        found = self.detector.on_message(now_ns, sender, message)
+        if found is not None:
+            return self._carry_out_found(now_ns, found)
+        steps = self.merging.on_message(now_ns, sender, message)
+        if steps is not None:
+            return self.carry_out(now_ns, steps)
         return self.carry_out(now_ns, self.membership.on_message(now_ns, sender, message))
 
     def _on_ask(self, now_ns: int, sender: Address, ask: Ask) -> list[Effect]:
         out: list[Effect] = []
         if ask.merge_id is None and self.who_is(sender) is Sender.MEMBER and not self.membership.may_lead(sender):
             # It thinks that all before it are dead, and we do not: see for ourselves, for it will ask again.
-            out += self.carry_out(now_ns, self.vigilance.on_told(now_ns, sender, ask.going))
+            out += self._carry_out_found(now_ns, self.detector.on_told(now_ns, sender, ask.going))
         if self.view is not None and ask.id.base > self.view.id:
             self._early_ask = (sender, ask)
         why = self.merging.objection(now_ns, ask) if self.membership.would_answer(sender, ask) else None
@@ -239,7 +237,7 @@ class Coordination:
 
     def _on_claim(self, now_ns: int, sender: Address, claim: Heartbeat | Announce) -> list[Effect]:
         """It names its view: a member has shown it, a stranger learns that it is none of us, a merge may be due."""
-        out = self.carry_out(now_ns, self.vigilance.on_message(now_ns, sender, claim) or [])
+        out = self._carry_out_found(now_ns, self.detector.on_message(now_ns, sender, claim) or [])
         view = self.view
         if view is not None and sender in view and claim.view == view.id:
             self._node.group.on_shown(sender)
@@ -270,9 +268,10 @@ class Coordination:
 
     def after_packet(self, now_ns: int, sender: Address, out: list[Effect]) -> list[Effect]:
         """Whatever it was: its sender lives, and it may have filled us up."""
-        heard = self.vigilance.on_heard(now_ns, sender)
+        heard = self.detector.on_heard(now_ns, sender)
         if heard:
-            out = out + self.carry_out(now_ns, heard)
+            steps = self._steps_of(now_ns, heard)
+            out = out + self.carry_out(now_ns, steps) if steps else out
         return out + self._progress(now_ns) if self._is_filling else out
 
     @property
@@ -283,6 +282,23 @@ class Coordination:
         return self._node.order.on_progress(now_ns) + self.carry_out(now_ns, self.membership.on_progress())
 
     # ---- steps
+
+    def _carry_out_found(self, now_ns: int, found: list[Decision]) -> list[Effect]:
+        return self.carry_out(now_ns, self._steps_of(now_ns, found))
+
+    def _steps_of(self, now_ns: int, found: list[Decision]) -> Steps:
+        """What the failure detector found out, with what follows from each suspicion."""
+        out: Steps = []
+        for finding in found:
+            if isinstance(finding, Suspect):
+                out += [SendReliable(member, Suspicion((finding.peer,))) for member in finding.tell]
+                out += self.merging.on_suspect(now_ns, finding.peer)
+                out += self.membership.suspect(now_ns, finding.peer, str(finding.reason), final=False)
+            elif isinstance(finding, Unsuspect):
+                self.membership.withdraw(finding.peer)
+            else:
+                out.append(finding)
+        return out
 
     def carry_out(self, now_ns: int, steps: Steps) -> list[Effect]:
         self._is_moved = True
@@ -295,21 +311,15 @@ class Coordination:
                 out += self.carry_out(now_ns, self.membership.on_step(now_ns, step))
         return out
 
-    def _say(self, now_ns: int, step: Say) -> list[Effect]:
+    def _send(self, now_ns: int, step: SendReliable) -> list[Effect]:
         if step.to == self.me:
             return self.on_message(now_ns, self.me, step.message)
         said = self.control.say(now_ns, step.to, step.message)
         self._node.wake(now_ns)
         if said is None:
             full = Drop("the control ring to a peer is full", step.to)
-            return [full, *self.carry_out(now_ns, self.vigilance.on_unreachable(now_ns, step.to))]
+            return [full, *self._carry_out_found(now_ns, self.detector.on_unreachable(now_ns, step.to))]
         return said
-
-    def _tell(self, now_ns: int, step: Tell) -> list[Effect]:
-        return [Unicast(step.to, Loose(step.message))]
-
-    def _ring(self, now_ns: int, step: Ring) -> list[Effect]:
-        return [Probe(step.endpoint, Loose(step.message))]
 
     def _hold(self, now_ns: int, step: Hold) -> list[Effect]:
         self._node.wake(now_ns)
@@ -341,8 +351,8 @@ class Coordination:
         out[behind_view:behind_view] = states
         self._outside.on_view()
         out += self.control.on_view(now_ns, previous, view) + self.state.on_departed(now_ns, previous, view)
-        out += self.carry_out(now_ns, self.vigilance.on_view(now_ns, view))
-        suspects = self.vigilance.detector.suspects
+        out += self._carry_out_found(now_ns, self.detector.on_view(now_ns, view))
+        suspects = self.detector.suspects
         out += self.carry_out(now_ns, self.membership.on_adopted(now_ns, message, self._node.order, suspects))
         out += self.carry_out(now_ns, self.merging.on_view(now_ns, view, message.left))
         out += self.carry_out(now_ns, said)
@@ -366,19 +376,19 @@ class Coordination:
         return lambda now_ns, step: self.carry_out(now_ns, decide(now_ns, step))
 
     def _watch_leader(self, now_ns: int, decision: WatchLeader) -> list[Effect]:
-        self.vigilance.detector.watch(now_ns, decision.leader)
+        self.detector.watch(now_ns, decision.leader)
         return []
 
     def _unwatch_leader(self, now_ns: int, decision: UnwatchLeader) -> list[Effect]:
-        self.vigilance.detector.unwatch(decision.leader)
+        self.detector.unwatch(decision.leader)
         return []
 
     # ---- time
 
     def deadline_ns(self) -> int | None:
         """Kept from fact to fact. Hearing from a member only puts it off, and a deadline that is early does no harm."""
-        if self._is_moved or self.vigilance.detector.is_moved:
-            self._is_moved = self.vigilance.detector.is_moved = False
+        if self._is_moved or self.detector.is_moved:
+            self._is_moved = self.detector.is_moved = False
             self._business_ns, self._deadline_ns = self._find_deadlines()
         return self._deadline_ns
 
@@ -388,14 +398,15 @@ class Coordination:
         business = earliest(
             self.membership.deadline_ns(), self.merging.deadline_ns(), self.exchange.reunion.deadline_ns
         )
-        return business, earliest(business, self.vigilance.deadline_ns())
+        return business, earliest(business, self.detector.heartbeats.due_ns, self.detector.deadline_ns())
 
     def on_time(self, now_ns: int) -> list[Effect]:
         self.deadline_ns()
         is_due = self._business_ns is not None and now_ns >= self._business_ns
         out: list[Effect] = []
         if not self.membership.is_over:
-            steps = self.vigilance.on_time(now_ns)
+            beats = self.detector.heartbeats.on_time(now_ns)
+            steps = [*beats, *self._steps_of(now_ns, self.detector.on_time(now_ns))]
             if steps:
                 out += self.carry_out(now_ns, steps)
                 is_due = True  # It may have given the others something to do at once.
@@ -410,7 +421,7 @@ class Coordination:
     @property
     def progress(self) -> int:
         """Turns of the core loop, for heartbeats that a driver sends."""
-        return self.vigilance.pulse.progress
+        return self.detector.heartbeats.progress
 
     @property
     def is_idle(self) -> bool:

@@ -9,8 +9,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import NamedTuple
 
-from ringcast.core.control import Side
-from ringcast.core.packets import Channel, Packet
+from ringcast.core.control import Control, Side
+from ringcast.core.packets import Channel, Loose, Packet
 from ringcast.model import Address, Event, Mark, Undelivered, View, ViewId
 from ringcast.order import Stamp
 
@@ -31,6 +31,23 @@ class Probe(NamedTuple):
 
     endpoint: str
     packet: Packet
+
+
+def send_once(to: Address, message: Control) -> Unicast:
+    """One unreliable datagram."""
+    return Unicast(to, Loose(message))
+
+
+def probe(endpoint: str, message: Control) -> Probe:
+    """One unreliable datagram to whoever is at this endpoint."""
+    return Probe(endpoint, Loose(message))
+
+
+class SendReliable(NamedTuple):
+    """A control message, reliably and in order; to oneself it is handled at once. A driver never sees one."""
+
+    to: Address
+    message: Control
 
 
 @dataclass(slots=True)

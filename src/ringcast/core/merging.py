@@ -30,8 +30,9 @@ from ringcast.core.control import (
     Sighted,
     ViewAnswer,
 )
+from ringcast.core.control.merge import Relayable
 from ringcast.core.deadlines import earliest
-from ringcast.core.effects import Drop, Warn
+from ringcast.core.effects import Drop, SendReliable, Warn, probe
 from ringcast.core.failure import Readmission
 from ringcast.core.membership import (
     AcceptMerge,
@@ -40,11 +41,8 @@ from ringcast.core.membership import (
     Membership,
     RandomSource,
     RejectMerge,
-    Ring,
-    Say,
     StartMerge,
     Steps,
-    Tell,
 )
 from ringcast.core.merge import (
     AnnounceTo,
@@ -55,15 +53,12 @@ from ringcast.core.merge import (
     MergeDetector,
     MergeEnded,
     MergeLeader,
-    MergeMessage,
     MergeOver,
     MergeParticipant,
     Overlap,
     Party,
     Propose,
     RaiseMerge,
-    ReadView,
-    Send,
     SpreadView,
     SuspectDissenter,
     Told,
@@ -123,7 +118,7 @@ class Merging:
         if relayed.to != self.me:
             if sender != relayed.origin or (relayed.to not in view and sender not in view):
                 return [Drop("a relayed message between strangers", sender)]
-            return [Say(relayed.to, relayed)]
+            return [SendReliable(relayed.to, relayed)]
         if sender not in view and self._via.get(relayed.origin) != sender:
             return [Drop("a relayed message from a stranger", sender)]
         if isinstance(message, MergeReq):
@@ -132,11 +127,12 @@ class Merging:
             self._via[relayed.origin] = sender
         return self._routes[type(message)](now_ns, relayed.origin, message)
 
-    def _send(self, to: Address, message: MergeMessage) -> Steps:
-        via = self._via.get(to)
-        if via is None or isinstance(message, Sighted):
-            return [Say(to, message)]
-        return [Say(via, Relayed.of(self.me, to, message))]
+    def _relay(self, sent: SendReliable) -> SendReliable:
+        """To a coordinator that we do not hear: through the member that hears both."""
+        via, message = self._via.get(sent.to), sent.message
+        if via is None or not isinstance(message, Relayable):
+            return sent
+        return SendReliable(via, Relayed.of(self.me, sent.to, message))
 
     def _on_raised(self, now_ns: int, parties: tuple[Party, ...]) -> Steps:
         if self.leader.attempt is None:
@@ -156,7 +152,7 @@ class Merging:
         return self._carry(now_ns, self.detection.on_announcement(now_ns, sender, message.view, coordinator))
 
     def _on_ask_view(self, now_ns: int, sender: Address, ask: AskView) -> Steps:
-        return [] if self._view is None else [Say(sender, ViewAnswer.of(self._view, self.detection.acting))]
+        return [] if self._view is None else [SendReliable(sender, ViewAnswer.of(self._view, self.detection.acting))]
 
     def _on_view_answer(self, now_ns: int, sender: Address, answer: ViewAnswer) -> Steps:
         return self._carry(now_ns, self.detection.on_view_answer(now_ns, sender, answer.view, answer.acting))
@@ -285,17 +281,17 @@ class Merging:
 
     def _step(self, now_ns: int, decision: Any) -> Steps:
         match decision:
-            case Send():
-                return self._send(decision.to, decision.message)
+            case SendReliable():
+                return [self._relay(decision)]
             case AnnounceTo():
                 return self._announce(decision.endpoints)
-            case ReadView():
-                return [Tell(decision.peer, AskView())]
             case RaiseMerge():
                 return self._on_raised(now_ns, decision.parties)
             case BringUp():
                 follower = self._membership.follower
-                return [] if follower is None or follower.known is None else [Say(decision.peer, follower.known)]
+                return (
+                    [] if follower is None or follower.known is None else [SendReliable(decision.peer, follower.known)]
+                )
             case SuspectDissenter():
                 return self._membership.suspect(now_ns, decision.peer, "has another view")
             case LeftBehind():
@@ -319,7 +315,7 @@ class Merging:
 
     def _announce(self, endpoints: tuple[str, ...]) -> Steps:
         view: ViewId | None = None if self._view is None else self._view.id
-        return [Ring(endpoint, Announce(view, self._membership.leader)) for endpoint in endpoints]
+        return [probe(endpoint, Announce(view, self._membership.leader)) for endpoint in endpoints]
 
     def _tell_handler(self, now_ns: int, decision: Propose | MergeEnded | MergeOver) -> Steps:
         leading = self._membership.leading
@@ -338,7 +334,7 @@ class Merging:
         """The primary side has gone on without us; ourselves last, for we end with it."""
         members = () if self._view is None else self._view.members
         outside = [member for member in members if member not in view and member != self.me]
-        return [Say(member, PrimaryElsewhere(primary)) for member in (*outside, self.me)]
+        return [SendReliable(member, PrimaryElsewhere(primary)) for member in (*outside, self.me)]
 
     # ---- time
 

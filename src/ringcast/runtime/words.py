@@ -58,7 +58,7 @@ def heard_seconds(driver: Driver, member: Address) -> float | None:
 def slow_members(driver: Driver) -> list[Address]:
     """Who lives, but whose event loop does not turn; as far as this member watches them."""
     coordination = driver.node.coordination
-    return [] if coordination is None else list(coordination.vigilance.detector.slow)
+    return [] if coordination is None else list(coordination.detector.slow)
 
 
 # ---- reading

@@ -155,7 +155,7 @@ def test_an_outsiders_roll_call_is_refused_and_holds_nobody() -> None:
     node = member()
     on_stream(node, X, Ask(ROLL_CALL, (A, C), ()))
     assert node.room() > 0
-    assert node.coordination is not None and not node.coordination.vigilance.detector.suspects
+    assert node.coordination is not None and not node.coordination.detector.suspects
     assert not node.coordination.membership.suspicions.members
 
 

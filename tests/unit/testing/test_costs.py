@@ -25,7 +25,7 @@ def test_data_does_not_make_a_member_look_for_its_deadlines_again(monkeypatch: p
         return on_time(node, now_ns)
 
     def counted_deadline(coordination: Coordination) -> int | None:
-        counted["searches"] += coordination._is_moved or coordination.vigilance.detector.is_moved
+        counted["searches"] += coordination._is_moved or coordination.detector.is_moved
         return deadline_ns(coordination)
 
     async def talk(app: Log) -> None:

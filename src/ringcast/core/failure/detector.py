@@ -8,27 +8,25 @@ before it believes. Who lives, but is not heard by everybody, is a complaint (co
 
 Cost: a member watches `watch_peers` others, whatever the size of the group; more only while somebody is suspected.
 A member that slept itself (suspended, blocked loop) suspects nobody for what it did not hear meanwhile.
-Not here: heartbeats are sent by the driver, from a thread of its own; what a suspicion leads to is the view handler's.
+Not here: what a suspicion leads to is the view handler's.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterable
 
+from ringcast.core.control import AreYouThere, AskAbout, Control, Heard, Heartbeat, Suspicion
+from ringcast.core.effects import send_once
 from ringcast.core.failure.complaints import Complaints
 from ringcast.core.failure.decisions import (
-    AskIfAlive,
-    AskOthers,
-    AssureAlive,
-    Complain,
     Decision,
-    HeartbeatTo,
     Reason,
     Suspect,
     Unsuspect,
-    Vouch,
 )
 from ringcast.core.failure.health import Health
+from ringcast.core.failure.heartbeats import Heartbeats
+from ringcast.core.failure.readmission import Readmission
 from ringcast.core.failure.vouching import Vouching
 from ringcast.core.failure.watching import watched, watchers
 from ringcast.model import Address, Config, Event, Kind, View
@@ -39,9 +37,12 @@ Decisions = list[Decision]
 
 
 class FailureDetector:
-    def __init__(self, me: Address, config: Config) -> None:
+    def __init__(self, me: Address, config: Config, *, beats: bool = True) -> None:
+        """`beats`: heartbeats are sent from here; else the driver sends them, from a thread of its own."""
         self.me = me
         self.config = config
+        self.heartbeats = Heartbeats(config.heartbeat_ns, is_own=beats)
+        self.readmission = Readmission(config.readmit_ns, config.readmit_max_ns)
         self.health: dict[Address, Health] = {}
         self.complaints = Complaints(config.suspect_after_ns, config.suspect_repeat_ns)
         self._vouching = Vouching(config.verify_ns)
@@ -68,8 +69,12 @@ class FailureDetector:
     # ---- whom to watch
 
     def on_view(self, now_ns: int, view: View) -> Decisions:
-        """A view settles every suspicion of those it excludes, and every roll call of those it has."""
+        """A view settles every suspicion of those it excludes."""
+        for member in () if self._view is None else self._view.members:
+            if member not in view and self.complaints.has_lasted(member):
+                self.readmission.on_excluded(now_ns, member)
         self._view = view
+        self.heartbeats.view = view.id
         kept = [m for m in dict.fromkeys([*view.members, *self._named]) if m != self.me]
         self.health = {m: self.health.get(m) or Health(now_ns, now_ns) for m in kept}
         for health in self.health.values():
@@ -78,7 +83,7 @@ class FailureDetector:
         self.complaints.forget(now_ns, view)
         self._vouching.on_view(view)
         self._watch_ring(now_ns)
-        return [HeartbeatTo(tuple(watchers(view.members, self.me, self.config.watch_peers)))]
+        return [*self.heartbeats.beat_to(now_ns, tuple(watchers(view.members, self.me, self.config.watch_peers)))]
 
     def watch(self, now_ns: int, peer: Address) -> None:
         """Also this one, member or not, until `unwatch`."""
@@ -113,6 +118,24 @@ class FailureDetector:
             return []
         return self._question(now_ns, peer, Reason.SILENT, told=True)
 
+    # ---- messages
+
+    def on_message(self, now_ns: int, sender: Address, message: Control) -> Decisions | None:
+        """None: not a message about who lives."""
+        match message:
+            case Heartbeat():
+                return self.on_heartbeat(now_ns, sender, message.progress)
+            case AreYouThere():
+                return [send_once(sender, self.heartbeats.heartbeat())]
+            case Suspicion():
+                return self.on_told(now_ns, sender, message.members)
+            case AskAbout():
+                return self.on_asked_about(now_ns, sender, message.peer)
+            case Heard():
+                return self.on_vouched(now_ns, sender, message.peer)
+            case _:
+                return None
+
     # ---- signs of life
 
     def on_heard(self, now_ns: int, peer: Address) -> Decisions:
@@ -129,7 +152,7 @@ class FailureDetector:
             health.is_unheard = False
             self.complaints.withdraw(self.me, peer)
         if peer in self._vouching:
-            out += [Vouch(asker, peer) for asker in self._vouching.take(now_ns, peer)]
+            out += [send_once(asker, Heard(peer)) for asker in self._vouching.take(now_ns, peer)]
         return out + self._trust(now_ns, peer) if health.doubt is Reason.SILENT else out
 
     def on_heartbeat(self, now_ns: int, peer: Address, progress: int) -> Decisions:
@@ -171,7 +194,7 @@ class FailureDetector:
         out: Decisions = []
         for peer in suspects:
             if peer == self.me:  # A complaint about ourselves counts like any other.
-                out.append(AssureAlive(by))
+                out.append(send_once(by, self.heartbeats.heartbeat()))
                 self.complaints.on_complaint(now_ns, by, peer)
             elif peer in self._view and peer != by and not self._is_gone(peer):
                 self.complaints.on_complaint(now_ns, by, peer)
@@ -190,14 +213,14 @@ class FailureDetector:
         if self._view is None or asker not in self._view or peer == asker:
             return []
         if peer == self.me:
-            return [AssureAlive(asker)]
+            return [send_once(asker, self.heartbeats.heartbeat())]
         health = self.health.get(peer)
         if health is None:
             return []
         if now_ns - health.heard_ns < self.config.heartbeat_ns:
-            return [Vouch(asker, peer)]
+            return [send_once(asker, Heard(peer))]
         self._vouching.note(now_ns, asker, peer)
-        return [AskIfAlive(peer)]
+        return [send_once(peer, AreYouThere())]
 
     def on_vouched(self, now_ns: int, by: Address, peer: Address) -> Decisions:
         """That member hears this one: it lives, and only we do not hear it."""
@@ -217,14 +240,14 @@ class FailureDetector:
             return []
         near = watchers(self._view.members, peer, self.config.watch_peers)
         able = [m for m in dict.fromkeys([*near, *self._view.members]) if m not in (self.me, peer)]
-        helpers = tuple(m for m in able if self.health[m].doubt is None)[:HELPERS]
-        return [AskOthers(peer, helpers)] if helpers else []
+        helpers = [m for m in able if self.health[m].doubt is None][:HELPERS]
+        return [send_once(helper, AskAbout(peer)) for helper in helpers]
 
     def _complain(self, now_ns: int, peer: Address) -> Decisions:
         health = self.health[peer]
         health.is_unheard, health.complained_ns = True, now_ns
         self.complaints.on_complaint(now_ns, self.me, peer)
-        return [Complain(peer, self._others(peer))]
+        return [send_once(member, Suspicion((peer,))) for member in self._others(peer)]
 
     def _examine_unheard(self, now_ns: int, peer: Address, health: Health) -> Decisions:
         """We do not hear it, others do. Said again as long as that is so; else it is silent like any other."""
@@ -235,12 +258,12 @@ class FailureDetector:
             health.is_unheard = False
             self.complaints.withdraw(self.me, peer)
             return [] if health.is_suspected else self._suspect(now_ns, peer, Reason.SILENT)
-        return [*self._complain(now_ns, peer), AskIfAlive(peer), *self._ask_others(peer)]
+        return [*self._complain(now_ns, peer), send_once(peer, AreYouThere()), *self._ask_others(peer)]
 
     def _question(self, now_ns: int, peer: Address, reason: Reason, *, told: bool = False) -> Decisions:
         self.health[peer].doubt_it(now_ns, reason, told=told)
         self._wake(now_ns)
-        return [AskIfAlive(peer)]
+        return [send_once(peer, AreYouThere())]
 
     def _suspect(self, now_ns: int, peer: Address, reason: Reason) -> Decisions:
         health = self.health[peer]
@@ -325,7 +348,7 @@ class FailureDetector:
             assert health.doubt is not None
             if now_ns - health.since_ns < config.suspect_repeat_ns:
                 return unheard
-            return [*unheard, *self._suspect(now_ns, peer, health.doubt), AskIfAlive(peer)]
+            return [*unheard, *self._suspect(now_ns, peer, health.doubt), send_once(peer, AreYouThere())]
         if health.is_unheard:
             return unheard
         if health.doubt is not None:
@@ -340,7 +363,7 @@ class FailureDetector:
             return self._complain(now_ns, peer) if is_heard_by_others else self._suspect(now_ns, peer, doubt)
         if now_ns - health.asked_ns > self.config.verify_ns // 2:
             health.asked_ns = now_ns
-            again: Decisions = [AskIfAlive(peer)]  # The first question may have been lost.
+            again: Decisions = [send_once(peer, AreYouThere())]  # The first question may have been lost.
             return again + self._ask_others(peer) if doubt is Reason.SILENT else again
         return []
 

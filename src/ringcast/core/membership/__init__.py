@@ -19,7 +19,7 @@ from ringcast.core.membership.handler_table import Phase
 from ringcast.core.membership.membership import Membership
 from ringcast.core.membership.requests import Request, RequestKind
 from ringcast.core.membership.resumer import ResumeCause
-from ringcast.core.membership.steps import Adopt, Digested, FillTo, Hold, Release, Ring, Say, Step, Steps, Tell
+from ringcast.core.membership.steps import Adopt, Digested, FillTo, Hold, Release, Step, Steps
 from ringcast.core.random_source import RandomSource
 
 __all__ = [
@@ -38,15 +38,12 @@ __all__ = [
     "Request",
     "RequestKind",
     "ResumeCause",
-    "Ring",
-    "Say",
     "Settled",
     "StartMerge",
     "StartViewChange",
     "Step",
     "Steps",
     "Suspension",
-    "Tell",
     "TellBusy",
     "TellRollCall",
     "UnwatchLeader",

@@ -29,7 +29,8 @@ from ringcast.core.control import (
     ViewAck,
     ViewRefusal,
 )
-from ringcast.core.membership.steps import Adopt, FillTo, Hold, Release, Say, Steps
+from ringcast.core.effects import SendReliable
+from ringcast.core.membership.steps import Adopt, FillTo, Hold, Release, Steps
 from ringcast.core.view_numbers import ViewNumbers
 from ringcast.model import Address, Config, Entry, Event, Kind, View
 
@@ -97,7 +98,7 @@ class Follower:
         if base < self.view.id:
             return self._ahead(now_ns, asker, ask.id)
         if base > self.view.id:
-            return [Say(asker, Behind(ask.id, self.view.id))]
+            return [SendReliable(asker, Behind(ask.id, self.view.id))]
         why = self.objection(asker, ask)
         if why is not None:
             return self.refuse(now_ns, asker, ask.id, why)
@@ -120,7 +121,7 @@ class Follower:
     def _ahead(self, now_ns: int, asker: Address, roll_call: RollCallId) -> Steps:
         """The asker is behind: give it our view if it is in it; else it is left to merge."""
         if asker in self.view and self.known is not None:
-            return [Say(asker, self.known)]
+            return [SendReliable(asker, self.known)]
         return self.refuse(now_ns, asker, roll_call, f"already in {self.view.id}", gone=asker not in self.view)
 
     def _answer(self, now_ns: int, asker: Address, ask: Ask) -> Steps:
@@ -134,10 +135,14 @@ class Follower:
             self.config.window_bytes,
             self._streams.carried(ask.going),
         )
-        return [self._event(now_ns, "promise", ask.id, leaving=ask.leaving), Hold(ask.going), Say(asker, answer)]
+        return [
+            self._event(now_ns, "promise", ask.id, leaving=ask.leaving),
+            Hold(ask.going),
+            SendReliable(asker, answer),
+        ]
 
     def refuse(self, now_ns: int, asker: Address, roll_call: RollCallId, why: str, gone: bool = False) -> Steps:
-        return [self._event(now_ns, "refuse", roll_call, why), Say(asker, Refusal(roll_call, why, gone))]
+        return [self._event(now_ns, "refuse", roll_call, why), SendReliable(asker, Refusal(roll_call, why, gone))]
 
     # ---- filling up
 
@@ -162,7 +167,7 @@ class Follower:
         if promise is None or not promise.is_filling or promise.has_filled or not self._streams.is_filled:
             return []
         promise.has_filled = True
-        return [Say(promise.asker, Filled(promise.id))]
+        return [SendReliable(promise.asker, Filled(promise.id))]
 
     # ---- the end of a promise
 
@@ -180,17 +185,17 @@ class Follower:
         if sender in self.view:
             self.numbers.note(message.id.number)
         if message.id == self.view.id:
-            return [Say(sender, ViewAck(message.id))]
+            return [SendReliable(sender, ViewAck(message.id))]
         if message.id < self.view.id or self.me not in message.members:
             return []
         wrong = self._mismatch(sender, message)
         if wrong is not None:
             return [
                 self._event(now_ns, "refuse", message.roll_call, wrong),
-                Say(sender, ViewRefusal(message.id, wrong)),
+                SendReliable(sender, ViewRefusal(message.id, wrong)),
             ]
         self.promise = None
-        return [Adopt(message), Say(sender, ViewAck(message.id))]
+        return [Adopt(message), SendReliable(sender, ViewAck(message.id))]
 
     def _mismatch(self, sender: Address, message: NewView) -> str | None:
         """Why this view cannot follow ours."""

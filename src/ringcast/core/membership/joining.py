@@ -18,8 +18,9 @@ from itertools import accumulate, islice
 from typing import NamedTuple
 
 from ringcast.core.control import Announce, Hello, Join, NewView, RollCallId
+from ringcast.core.effects import SendReliable, probe, send_once
 from ringcast.core.entrance import PLAIN, Entrance
-from ringcast.core.membership.steps import Ring, Say, Steps, Tell
+from ringcast.core.membership.steps import Steps
 from ringcast.core.random_source import RandomSource
 from ringcast.model import Address, Config, Entry, Terms, ViewId
 
@@ -90,7 +91,7 @@ class Joiner:
         needs_others = self.expect > 1 or self.request.with_state or (terms is not None and terms.primary)
         if is_all and not self._endpoints and not needs_others:
             self._found_ns = self._look_ns = now_ns
-        return [Ring(endpoint, self._hello) for endpoint in new]
+        return [probe(endpoint, self._hello) for endpoint in new]
 
     def on_undiscovered(self, why: str) -> None:
         """Discovery has no answer: others may have a group. The wait before founding one begins with an answer."""
@@ -107,7 +108,7 @@ class Joiner:
     def on_hello(self, now_ns: int, sender: Address, hello: Hello) -> Steps:
         """Another one is looking; answer, so that the two know each other."""
         self._hear(now_ns, sender, Announce(None, None, observer=hello.observer))
-        return [Tell(sender, self.announcement())]
+        return [send_once(sender, self.announcement())]
 
     def announcement(self) -> Announce:
         looking = self.looking
@@ -121,7 +122,7 @@ class Joiner:
         out: Steps = []
         for address in announce.known:
             if address != self.me and self._remember(address.endpoint):
-                out.append(Tell(address, self._hello))
+                out.append(send_once(address, self._hello))
         return out + self._ask_if_possible(now_ns)
 
     def _hear(self, now_ns: int, sender: Address, announce: Announce) -> None:
@@ -165,7 +166,7 @@ class Joiner:
             self._asked.append(coordinator)
         self.tries += 1
         self._ask_ns = now_ns + self._pause(self.config.join_retry_ns)
-        return [Say(coordinator, self.request)]
+        return [SendReliable(coordinator, self.request)]
 
     def on_busy(self, now_ns: int, sender: Address) -> Steps:
         if sender == self.target:
@@ -243,7 +244,7 @@ class Joiner:
         if self._look_ns is not None and now_ns >= self._look_ns:
             self._look_ns = now_ns + self.config.discovery_ns
             self._heard = {who: heard for who, heard in self._heard.items() if heard.until_ns > now_ns}
-            out += [Ring(endpoint, self._hello) for endpoint in self._next_in_turn()]
+            out += [probe(endpoint, self._hello) for endpoint in self._next_in_turn()]
         if self._ask_ns is not None and now_ns >= self._ask_ns and self.target is not None:
             out += self._ask_again(now_ns, self.target)
         return out

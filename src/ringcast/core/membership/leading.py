@@ -25,7 +25,7 @@ from ringcast.core.control import (
     ViewRefusal,
 )
 from ringcast.core.deadlines import earliest
-from ringcast.core.effects import Left
+from ringcast.core.effects import Left, SendReliable
 from ringcast.core.membership.decisions import (
     CancelHeld,
     Decision,
@@ -39,7 +39,7 @@ from ringcast.core.membership.follower import Follower
 from ringcast.core.membership.handler import ViewHandler
 from ringcast.core.membership.requests import Request, RequestKind
 from ringcast.core.membership.roll_call import RollCall
-from ringcast.core.membership.steps import Complete, Failed, Say, Steps
+from ringcast.core.membership.steps import Complete, Failed, Steps
 from ringcast.core.membership.suspicions import Suspicions
 from ringcast.core.membership.view_change import ViewChange
 from ringcast.core.state.pending import PendingStates
@@ -83,7 +83,7 @@ class Leading:
 
     def on_join(self, now_ns: int, sender: Address, join: Join) -> Steps:
         if join.with_state and self._states.reunion is not None:
-            return [Say(sender, Busy())]  # There is no one state yet that it could get.
+            return [SendReliable(sender, Busy())]  # There is no one state yet that it could get.
         kind = RequestKind.JOIN_WITH_STATE if join.with_state else RequestKind.JOIN
         return self.decide(now_ns, self.handler.on_request(now_ns, Request(kind, sender, join)))
 
@@ -125,10 +125,10 @@ class Leading:
                 case StartViewChange():
                     out += self._start(now_ns, decision)
                 case TellBusy():
-                    out.append(Say(decision.request.member, Busy()))
+                    out.append(SendReliable(decision.request.member, Busy()))
                 case Settled():
                     known = self._follower.known
-                    out += [] if known is None else [Say(decision.request.member, known)]
+                    out += [] if known is None else [SendReliable(decision.request.member, known)]
                 case TellRollCall():
                     out += [] if self.change is None else self.change.on_suspect(now_ns, decision.suspect)
                 case CancelHeld():
@@ -237,7 +237,7 @@ class Leading:
         return self._tell(now_ns, change, change.compose_merged(change.complete, view, digest, self._states))
 
     def _tell(self, now_ns: int, change: ViewChange, message: NewView) -> Steps:
-        here: Steps = [Say(self.me, message)] if self.me in message.members else []
+        here: Steps = [SendReliable(self.me, message)] if self.me in message.members else []
         return [*here, *change.roll_call.dismiss(now_ns), *change.spread(now_ns, message)]
 
     def on_failed(self, now_ns: int, failed: Failed) -> Steps:

@@ -7,7 +7,8 @@ A member that leads asks itself; the request takes the same way. Not the hand-ov
 from __future__ import annotations
 
 from ringcast.core.control import Leave
-from ringcast.core.membership.steps import Say, Steps
+from ringcast.core.effects import SendReliable
+from ringcast.core.membership.steps import Steps
 from ringcast.core.random_source import RandomSource
 from ringcast.model import Address, Config
 
@@ -23,7 +24,7 @@ class Leaver:
 
     def ask(self, now_ns: int, leader: Address | None) -> Steps:
         self._ask_ns = now_ns + self._pause(self.config.join_retry_ns)
-        return [] if leader is None else [Say(leader, Leave())]
+        return [] if leader is None else [SendReliable(leader, Leave())]
 
     def on_busy(self, now_ns: int) -> None:
         self._ask_ns = now_ns + self._pause(self.config.busy_pause_ns)

@@ -34,24 +34,14 @@ from ringcast.core.control import (
     ViewAck,
 )
 from ringcast.core.deadlines import earliest
-from ringcast.core.effects import Drop, Excluded, Freed, Left, Refused, Warn
+from ringcast.core.effects import Drop, Excluded, Freed, Left, Refused, SendReliable, Warn, send_once
 from ringcast.core.entrance import PLAIN, Entrance
 from ringcast.core.membership.follower import Follower, Streams
 from ringcast.core.membership.joining import Joiner
 from ringcast.core.membership.leading import Leading
 from ringcast.core.membership.leaving import Leaver
 from ringcast.core.membership.primacy import Primacy
-from ringcast.core.membership.steps import (
-    Adopt,
-    Complete,
-    Failed,
-    Say,
-    Spread,
-    Step,
-    Steps,
-    Suspect,
-    Tell,
-)
+from ringcast.core.membership.steps import Adopt, Complete, Failed, RaiseSuspicion, Spread, Step, Steps
 from ringcast.core.membership.suspicions import Suspicions
 from ringcast.core.random_source import RandomSource
 from ringcast.core.state.pending import PendingStates
@@ -147,7 +137,7 @@ class Membership:
     def _on_hello(self, now_ns: int, sender: Address, hello: Hello) -> Steps:
         if self.joiner is not None:
             return self.joiner.on_hello(now_ns, sender, hello) + self._found_if_due(now_ns)
-        return [] if self.view is None else [Tell(sender, Announce(self.view.id, self.leader))]
+        return [] if self.view is None else [send_once(sender, Announce(self.view.id, self.leader))]
 
     def _on_announce(self, now_ns: int, sender: Address, announce: Announce) -> Steps:
         if self.joiner is None:
@@ -160,7 +150,7 @@ class Membership:
             return []
         mark = self.primacy.mark
         if mark is None:
-            return [Say(self.me, self.joiner.founding())]
+            return [SendReliable(self.me, self.joiner.founding())]
         founding = self.joiner.founding(after=mark.highest)
         primary = mark.proposal(founding.id, [self.me])
         self._founding = replace(founding, mark=mark.of_view([self.me], primary))
@@ -170,12 +160,12 @@ class Membership:
         if self._founding is None or not self.primacy.has_recorded:
             return []
         founding, self._founding = self._founding, None
-        return [Say(self.me, founding)]
+        return [SendReliable(self.me, founding)]
 
     def _on_join(self, now_ns: int, sender: Address, join: Join) -> Steps:
         view, leading = self.view, self.leading
         if view is None or leading is None:
-            return [Say(sender, Busy())]
+            return [SendReliable(sender, Busy())]
         if not leading.is_mine:
             return self._elsewhere(sender)
         if sender not in view and self.follower is not None and self.follower.has_read(sender):
@@ -194,7 +184,7 @@ class Membership:
         return [
             Event(Kind.REQUESTED, now_ns, peer=sender, detail=detail),
             Warn(f"refused to let {sender} join: here {why} as at {sender}"),
-            Say(sender, JoinRefused(f"there {why} as here")),
+            SendReliable(sender, JoinRefused(f"there {why} as here")),
         ]
 
     def _narrows(self, view: View, sender: Address, join: Join) -> Steps:
@@ -212,7 +202,7 @@ class Membership:
         return [Refused(f"{sender} refuses it: {refused.why}")]
 
     def _elsewhere(self, asker: Address) -> Steps:
-        return [] if self.leader is None else [Say(asker, Elsewhere(self.leader))]
+        return [] if self.leader is None else [SendReliable(asker, Elsewhere(self.leader))]
 
     def _on_busy(self, now_ns: int, sender: Address, busy: Busy) -> Steps:
         if self.leaver is not None:
@@ -324,14 +314,14 @@ class Membership:
 
     def _on_ask(self, now_ns: int, sender: Address, ask: Ask) -> Steps:
         if self.follower is None:  # Its view has us, but whoever made it died before telling us.
-            return [Say(sender, Behind(ask.id, ViewId(0, self.me)))]
+            return [SendReliable(sender, Behind(ask.id, ViewId(0, self.me)))]
         if sender in self.follower.view:
             self.primacy.on_ask(ask)
         return [self._with_standing(step) for step in self.follower.on_ask(now_ns, sender, ask)]
 
     def _with_standing(self, step: Step) -> Step:
         """What we say when the roll is called, we say of the application's state and of primary views too."""
-        if isinstance(step, Say) and isinstance(step.message, Answer):
+        if isinstance(step, SendReliable) and isinstance(step.message, Answer):
             return step._replace(message=replace(step.message, standing=self.standing(), mark=self.primacy.mark))
         return step
 
@@ -366,7 +356,7 @@ class Membership:
 
     def _on_new_view(self, now_ns: int, sender: Address, message: NewView) -> Steps:
         if self.follower is None:
-            taken: Steps = [Adopt(message), Say(sender, ViewAck(message.id))]
+            taken: Steps = [Adopt(message), SendReliable(sender, ViewAck(message.id))]
             return taken if self.me in message.members else []
         if self.leaver is not None and self.me not in message.members and message.id > self.follower.view.id:
             return self.end(clean=True) if sender in self.follower.view else []
@@ -410,7 +400,7 @@ class Membership:
                 return self.leading.on_failed(now_ns, step)
             case Spread():
                 return self._noticing_end(self.leading.on_spread(now_ns)) + self._want_primary(now_ns)
-            case Suspect():
+            case RaiseSuspicion():
                 return self.suspect(now_ns, step.member, step.why)
             case _:
                 return []

@@ -32,9 +32,9 @@ from ringcast.core.control import (
     Settlement,
     Survivor,
 )
-from ringcast.core.effects import Drop
+from ringcast.core.effects import Drop, SendReliable
 from ringcast.core.membership.cut import agreed_cut
-from ringcast.core.membership.steps import Complete, Digested, Failed, Say, Steps, Suspect
+from ringcast.core.membership.steps import Complete, Digested, Failed, RaiseSuspicion, Steps
 from ringcast.core.view_numbers import ViewNumbers
 from ringcast.model import Address, Config, Electorate, Entry, Event, Kind, Mark, View, ViewId, combined
 
@@ -127,7 +127,7 @@ class RollCall:
         purpose = "view" if self.merge_id is None else "merge"
         question = Ask(self.id, tuple(self.going), self.leaving, self.merge_id)
         detail = {"purpose": purpose, "asked": asked, "going": list(self.going)}
-        return [self._event(now_ns, step, **detail), *(Say(member, question) for member in asked)]
+        return [self._event(now_ns, step, **detail), *(SendReliable(member, question) for member in asked)]
 
     def cancel(self, now_ns: int, why: str = "") -> Steps:
         """The end without a view: all who hold are told (G7)."""
@@ -139,7 +139,7 @@ class RollCall:
         return [self._event(now_ns, "end", outcome="installed"), *self._cancels(list(self.going))]
 
     def _cancels(self, members: list[Address]) -> Steps:
-        return [Say(member, Cancel(self.id)) for member in members if member in self._asked_ever]
+        return [SendReliable(member, Cancel(self.id)) for member in members if member in self._asked_ever]
 
     @property
     def cancelled(self) -> list[Address]:
@@ -179,7 +179,7 @@ class RollCall:
         self._propose()
         order = Fill(self.id, self._cuts, tuple(sources), self._settlement(), self.primary)
         out: Steps = [self._event(now_ns, "fill", cuts=list(self._cuts))]
-        out += [Say(member, order) for member in self.asked if member not in self.leaving]
+        out += [SendReliable(member, order) for member in self.asked if member not in self.leaving]
         return out if self.staying else [*out, *self._end_filling(now_ns)]
 
     def _propose(self) -> None:
@@ -264,13 +264,16 @@ class RollCall:
             or self.base.joins(self.me, sender)
         ):
             return []
-        return [Say(sender, self._known), Say(sender, Ask(self.id, tuple(self.going), self.leaving, self.merge_id))]
+        return [
+            SendReliable(sender, self._known),
+            SendReliable(sender, Ask(self.id, tuple(self.going), self.leaving, self.merge_id)),
+        ]
 
     def on_refusal(self, now_ns: int, sender: Address, refusal: Refusal) -> Steps:
         if refusal.id != self.id or sender in self.going or sender not in self.base:
             return []
         if refusal.gone:  # It is in a later view without us: left to merge.
-            return [Suspect(sender, refusal.why), *self.again(now_ns, sender)]
+            return [RaiseSuspicion(sender, refusal.why), *self.again(now_ns, sender)]
         if self.merge_id is not None:
             return self.again(now_ns, sender)
         if sender in self._answers:  # It could not fill up to the cut: its answer is void.
@@ -290,7 +293,7 @@ class RollCall:
         for member in self.awaited:
             self._strikes[member] = self._strikes.get(member, 0) + 1
         silent = [m for m in self.awaited if self._strikes[m] >= STRIKES and m != self.me]
-        out += [Suspect(member, f"silent in {STRIKES} attempts of roll call {self.id}") for member in silent]
+        out += [RaiseSuspicion(member, f"silent in {STRIKES} attempts of roll call {self.id}") for member in silent]
         return out + self.again(now_ns, *silent)
 
     def _event(self, now_ns: int, step: str, **detail: object) -> Event:

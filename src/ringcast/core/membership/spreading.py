@@ -8,7 +8,8 @@ from __future__ import annotations
 from collections.abc import Iterable
 
 from ringcast.core.control import NewView, ViewRefusal
-from ringcast.core.membership.steps import Say, Spread, Steps, Suspect
+from ringcast.core.effects import SendReliable
+from ringcast.core.membership.steps import RaiseSuspicion, Spread, Steps
 from ringcast.model import Address
 
 
@@ -23,7 +24,7 @@ class Spreading:
         self._also = tuple(also)
 
     def begin(self) -> Steps:
-        told: Steps = [Say(member, self._message) for member in (*self._unacked, *self._also)]
+        told: Steps = [SendReliable(member, self._message) for member in (*self._unacked, *self._also)]
         return told + self._end_if_shown()
 
     def on_shown(self, member: Address) -> Steps:
@@ -36,13 +37,13 @@ class Spreading:
     def on_refusal(self, sender: Address, refusal: ViewRefusal) -> Steps:
         if refusal.view != self.view.id or sender not in self._unacked:
             return []
-        return [Suspect(sender, f"refused view {refusal.view}: {refusal.why}"), *self.on_shown(sender)]
+        return [RaiseSuspicion(sender, f"refused view {refusal.view}: {refusal.why}"), *self.on_shown(sender)]
 
     def on_time(self, now_ns: int) -> Steps:
         if self.deadline_ns is None or now_ns < self.deadline_ns:
             return []
         silent, self._unacked = list(self._unacked), {}
-        out: Steps = [Suspect(member, f"did not show view {self.view.id}") for member in silent]
+        out: Steps = [RaiseSuspicion(member, f"did not show view {self.view.id}") for member in silent]
         return out + self._end_if_shown()
 
     def _end_if_shown(self) -> Steps:

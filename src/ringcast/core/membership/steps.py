@@ -1,4 +1,4 @@
-"""What the organs of membership order the node to do. The node carries the steps out in order.
+"""What the components of membership order the node to do; the coordination carries the steps out in order.
 
 Not effects: a driver never sees them. They exist so that membership needs to know neither streams nor windows.
 """
@@ -8,31 +8,22 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import NamedTuple
 
-from ringcast.core.control import NOTHING_TO_SETTLE, Control, MergeId, NewView, Settlement, Source, Standing
-from ringcast.core.effects import Beat, Drop, Excluded, Freed, KeepMark, Left, Refused, Warn
+from ringcast.core.control import NOTHING_TO_SETTLE, MergeId, NewView, Settlement, Source, Standing
+from ringcast.core.effects import (
+    Beat,
+    Drop,
+    Excluded,
+    Freed,
+    KeepMark,
+    Left,
+    Probe,
+    Refused,
+    SendReliable,
+    Unicast,
+    Warn,
+)
 from ringcast.core.membership.decisions import Decision
 from ringcast.model import Address, Entry, Mark
-
-
-class Say(NamedTuple):
-    """Reliably, on the control stream; to oneself at once, without a wire."""
-
-    to: Address
-    message: Control
-
-
-class Tell(NamedTuple):
-    """Once, alone; it may be lost."""
-
-    to: Address
-    message: Control
-
-
-class Ring(NamedTuple):
-    """Once, to an endpoint whose address is not known yet."""
-
-    endpoint: str
-    message: Control
 
 
 class Hold(NamedTuple):
@@ -59,7 +50,7 @@ class Adopt(NamedTuple):
     message: NewView
 
 
-class Suspect(NamedTuple):
+class RaiseSuspicion(NamedTuple):
     """This member did not do what it must; raise a suspicion of it."""
 
     member: Address
@@ -103,14 +94,14 @@ class Spread(NamedTuple):
 
 
 Step = (
-    Say
-    | Tell
-    | Ring
+    SendReliable
+    | Unicast
+    | Probe
     | Hold
     | FillTo
     | Release
     | Adopt
-    | Suspect
+    | RaiseSuspicion
     | Complete
     | Failed
     | Digested

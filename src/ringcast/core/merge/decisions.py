@@ -4,28 +4,10 @@ from __future__ import annotations
 
 from typing import NamedTuple
 
-from ringcast.core.control import (
-    CancelMerge,
-    MergeCall,
-    MergeDigest,
-    MergeId,
-    MergeReq,
-    MergeRsp,
-    MergeView,
-    Sighted,
-)
+from ringcast.core.control import MergeId
+from ringcast.core.effects import SendReliable, Unicast
 from ringcast.core.merge.parties import Party
 from ringcast.model import Address, Digest, Electorate, Event, View
-
-MergeMessage = MergeReq | MergeRsp | MergeCall | MergeDigest | MergeView | CancelMerge | Sighted
-
-
-class Send(NamedTuple):
-    """On the control stream to this peer. To ourselves: handle it at once, after the orders before it."""
-
-    to: Address
-    message: MergeMessage
-
 
 # ---- detection
 
@@ -34,12 +16,6 @@ class AnnounceTo(NamedTuple):
     """Tell our view id to whoever is at these endpoints (and by multicast, if the transport has it)."""
 
     endpoints: tuple[str, ...]
-
-
-class ReadView(NamedTuple):
-    """Ask this peer for its real view."""
-
-    peer: Address
 
 
 class RaiseMerge(NamedTuple):
@@ -73,7 +49,7 @@ class GoToPrimary(NamedTuple):
     primary: Electorate
 
 
-Detection = AnnounceTo | ReadView | RaiseMerge | BringUp | SuspectDissenter | LeftBehind | GoToPrimary | Send
+Detection = AnnounceTo | Unicast | RaiseMerge | BringUp | SuspectDissenter | LeftBehind | GoToPrimary | SendReliable
 
 
 # ---- leading
@@ -99,7 +75,7 @@ class Overlap(NamedTuple):
     members: tuple[Address, ...]
 
 
-Leading = Propose | Send | MergeEnded | Overlap | Event
+Leading = Propose | SendReliable | MergeEnded | Overlap | Event
 
 
 # ---- taking part
@@ -127,4 +103,4 @@ class MergeOver(NamedTuple):
     why: str
 
 
-Taking = HoldRollCall | SpreadView | MergeOver | Send | Event
+Taking = HoldRollCall | SpreadView | MergeOver | SendReliable | Event

@@ -17,8 +17,9 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable
 
-from ringcast.core.control import Sighted
+from ringcast.core.control import AskView, Sighted
 from ringcast.core.deadlines import earliest
+from ringcast.core.effects import SendReliable, send_once
 from ringcast.core.merge.decisions import (
     AnnounceTo,
     BringUp,
@@ -26,8 +27,6 @@ from ringcast.core.merge.decisions import (
     GoToPrimary,
     LeftBehind,
     RaiseMerge,
-    ReadView,
-    Send,
     SuspectDissenter,
 )
 from ringcast.core.merge.election import choose_leader
@@ -182,7 +181,7 @@ class MergeDetector:
         if len(self._passed_on) >= self.config.known_peers:
             self._passed_on.clear()
         self._passed_on[sighting.view] = now_ns + self.config.announce_ns
-        return [Send(acting, Sighted(peer, sighting.view, sighting.coordinator))]
+        return [SendReliable(acting, Sighted(peer, sighting.view, sighting.coordinator))]
 
     # ---- reading the real views
 
@@ -192,7 +191,7 @@ class MergeDetector:
         if not asked:
             return []
         self._rereading = Rereading(now_ns + self.config.reread_ns)
-        return [ReadView(peer) for peer in asked if self._rereading.ask(peer)]
+        return [send_once(peer, AskView()) for peer in asked if self._rereading.ask(peer)]
 
     def _whom_to_ask(self, now_ns: int) -> list[Address]:
         """Who will lead reads all views; who sees a lower coordinator reads that one's only, and will announce itself.
@@ -213,7 +212,7 @@ class MergeDetector:
         out: Decisions = []
         coordinator = view.coordinator
         if view.id != mine.id and coordinator is not None and coordinator != self.me and rereading.ask(coordinator):
-            out.append(ReadView(coordinator))  # It must be alive to speak for its members.
+            out.append(send_once(coordinator, AskView()))  # It must be alive to speak for its members.
         return out + self._conclude(now_ns) if rereading.is_complete else out
 
     def _is_split(self, mine: View, peer: Address, view: View) -> bool:

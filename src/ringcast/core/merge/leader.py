@@ -14,8 +14,9 @@ from dataclasses import dataclass, field
 from enum import StrEnum
 
 from ringcast.core.control import CancelMerge, MergeCall, MergeDigest, MergeId, MergeReq, MergeRsp, MergeView
+from ringcast.core.effects import SendReliable
 from ringcast.core.merge.consolidate import Aggregate, Told, consolidate, digest_event, merge_view
-from ringcast.core.merge.decisions import Leading, MergeEnded, Overlap, Propose, Send
+from ringcast.core.merge.decisions import Leading, MergeEnded, Overlap, Propose
 from ringcast.core.merge.parties import Party
 from ringcast.core.merge.patience import Patience
 from ringcast.core.merge.pause import Pause
@@ -88,7 +89,7 @@ class MergeLeader:
         deadline = now_ns + self.config.merge_ask_ns
         self.attempt = Attempt(merge_id, by_coordinator, Step.ASKING, deadline, dict.fromkeys(by_coordinator))
         asked = [
-            Send(party.coordinator, MergeReq(merge_id, party.view.id, party.members, self._terms))
+            SendReliable(party.coordinator, MergeReq(merge_id, party.view.id, party.members, self._terms))
             for party in _self_last(self.me, parties)
         ]
         return [self._traced(now_ns, "start", {"parties": [list(party.members) for party in parties]}), *asked]
@@ -109,7 +110,7 @@ class MergeLeader:
     def _call(self, now_ns: int, attempt: Attempt) -> Decisions:
         attempt.step, attempt.deadline_ns = Step.CALLING, now_ns + self.config.merge_ns
         attempt.awaited = dict.fromkeys(attempt.parties)
-        calls = [Send(to, MergeCall(attempt.merge_id)) for to in self._addressees(attempt)]
+        calls = [SendReliable(to, MergeCall(attempt.merge_id)) for to in self._addressees(attempt)]
         return [self._traced(now_ns, "call"), *calls]
 
     def on_merge_digest(self, now_ns: int, sender: Address, answer: MergeDigest) -> Decisions:
@@ -139,7 +140,7 @@ class MergeLeader:
             return self._fail(now_ns, f"no digest for {', '.join(map(str, missing))}", missing)
         attempt.step, attempt.deadline_ns = Step.SPREADING, now_ns + self.config.merge_ask_ns
         attempt.outcome = view.id
-        spread = [Send(to, _merge_view(attempt.merge_id, view, digest)) for to in self._addressees(attempt)]
+        spread = [SendReliable(to, _merge_view(attempt.merge_id, view, digest)) for to in self._addressees(attempt)]
         warning = [Overlap(overlap)] if overlap else []
         return [self._traced(now_ns, "view", {"view": view.id, "overlap": list(overlap)}), *warning, *spread]
 
@@ -184,7 +185,9 @@ class MergeLeader:
     def _end(self, now_ns: int, why: str) -> Decisions:
         attempt = self.attempt
         assert attempt is not None
-        cancels = [Send(to, CancelMerge(attempt.merge_id, why)) for to in self._addressees(attempt) if to != self.me]
+        cancels = [
+            SendReliable(to, CancelMerge(attempt.merge_id, why)) for to in self._addressees(attempt) if to != self.me
+        ]
         ended = self._traced(now_ns, "end", {"outcome": "cancelled", "why": why})
         self.attempt = None
         return [ended, *cancels, MergeEnded(attempt.merge_id, False, why)]

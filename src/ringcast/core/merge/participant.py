@@ -12,8 +12,9 @@ from dataclasses import dataclass
 from enum import StrEnum
 
 from ringcast.core.control import MergeCall, MergeDigest, MergeId, MergeReq, MergeRsp, MergeView
+from ringcast.core.effects import SendReliable
 from ringcast.core.merge.consolidate import Told, digest_event
-from ringcast.core.merge.decisions import HoldRollCall, MergeOver, Send, SpreadView, Taking
+from ringcast.core.merge.decisions import HoldRollCall, MergeOver, SpreadView, Taking
 from ringcast.model import Address, Config, Digest, Event, Kind, Mark, Terms, View
 
 MAX_LEADERS = 1024
@@ -87,7 +88,7 @@ class MergeParticipant:
 
     def on_accepted(self, now_ns: int, request: MergeReq) -> Decisions:
         """The view handler accepted it: first or again, the answer is the same."""
-        answer = Send(request.merge_id.leader, MergeRsp(request.merge_id, True))
+        answer = SendReliable(request.merge_id.leader, MergeRsp(request.merge_id, True))
         if self.merge is not None and self.merge.merge_id == request.merge_id:
             return [answer]
         yielded = [] if self.merge is None else self._end(now_ns, "cancelled", f"yielded to {request.merge_id}")
@@ -105,7 +106,7 @@ class MergeParticipant:
     ) -> Decisions:
         """The view handler rejected it, or there was an objection: the leader learns it at once (X5)."""
         refusal = MergeRsp(merge_id, False, why, terms, coordinator)
-        return [self._event(now_ns, merge_id, "refuse", why=why), Send(sender, refusal)]
+        return [self._event(now_ns, merge_id, "refuse", why=why), SendReliable(sender, refusal)]
 
     def on_merge_call(self, now_ns: int, sender: Address, call: MergeCall) -> Decisions:
         merge = self._in(call.merge_id, Part.ACCEPTED)
@@ -139,7 +140,7 @@ class MergeParticipant:
         missing = tuple(member for member in blamed if member in merge.members) or missing
         digest = MergeDigest(merge_id, tuple(said), origins, entries, missing, number, *limits, mark)
         events = [digest_event(now_ns, merge_id, member, entry) for member, entry in said.items()]
-        return [*events, self._event(now_ns, merge_id, "answer"), Send(merge_id.leader, digest)]
+        return [*events, self._event(now_ns, merge_id, "answer"), SendReliable(merge_id.leader, digest)]
 
     def on_merge_view(self, now_ns: int, sender: Address, outcome: MergeView) -> Decisions:
         merge = self._in(outcome.merge_id, Part.ANSWERED)

@@ -10,9 +10,9 @@ from __future__ import annotations
 from collections.abc import Callable
 
 from ringcast.core.control import Control, NewView, Reunion, ReunionFailed, Standing, StateConfirmed, StateProgress
-from ringcast.core.effects import Effect, GiveMerged, MergedOver, StateOver
+from ringcast.core.effects import Effect, GiveMerged, MergedOver, SendReliable, StateOver
 from ringcast.core.entrance import Entrance
-from ringcast.core.membership import Membership, Say, Steps
+from ringcast.core.membership import Membership, Steps
 from ringcast.core.packets import Run
 from ringcast.core.state.chunks import StateChunks
 from ringcast.core.state.merging import StateMerging
@@ -105,7 +105,7 @@ class StateExchange:
         if reunion.merger == self.me:
             return self._to_members(failed)
         is_giver = any(side.giver == self.me for side in reunion.sides)
-        return [Say(reunion.merger, failed if is_giver else StateConfirmed())]
+        return [SendReliable(reunion.merger, failed if is_giver else StateConfirmed())]
 
     def on_states_merged(self, now_ns: int, error: str | None) -> Told:
         before = self.reunion.reunion
@@ -139,8 +139,8 @@ class StateExchange:
                 if error is not None and before is not None and before.merger == self.me:
                     steps += self._to_members(ReunionFailed(before.cut, error))
                 leader = self._membership.leader
-                steps += [] if leader is None else [Say(leader, StateConfirmed(error or ""))]
+                steps += [] if leader is None else [SendReliable(leader, StateConfirmed(error or ""))]
         return effects, steps
 
     def _to_members(self, message: Control) -> Steps:
-        return [Say(member, message) for member in self._members()]
+        return [SendReliable(member, message) for member in self._members()]

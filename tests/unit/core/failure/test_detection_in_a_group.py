@@ -5,12 +5,11 @@ from collections.abc import Callable
 
 import pytest
 
+from ringcast.core import Beat, Heartbeat, Loose, Unicast
+from ringcast.core.control import AreYouThere
 from ringcast.core.failure import (
-    AskIfAlive,
-    AssureAlive,
     Decision,
     FailureDetector,
-    HeartbeatTo,
     Suspect,
     watched,
 )
@@ -26,7 +25,7 @@ class Group:
         self.config = profile(place)
         self.members = [Address(f"m{rank:03}", 0, f"m:{rank}") for rank in range(size)]
         self.view = View(ViewId(1, self.members[0]), tuple(self.members))
-        self.detectors = {m: FailureDetector(m, self.config) for m in self.members}
+        self.detectors = {m: FailureDetector(m, self.config, beats=False) for m in self.members}
         self.beats_to: dict[Address, tuple[Address, ...]] = {}
         self.dead: dict[Address, int] = {}
         self.deaf: set[Address] = set()
@@ -80,11 +79,11 @@ class Group:
     def obey(self, member: Address, decisions: list[Decision]) -> None:
         for decision in decisions:
             match decision:
-                case HeartbeatTo(peers):
+                case Beat(peers):
                     self.beats_to[member] = peers
-                case AskIfAlive(peer):
+                case Unicast(peer, Loose(message=AreYouThere())):
                     self.send(member, peer, lambda at, p=peer: self.answer(p, member))  # type: ignore[misc]
-                case AssureAlive(to):
+                case Unicast(to, Loose(message=Heartbeat())):
                     self.answer(member, to)
                 case Suspect(peer, _, tell):
                     for other in tell:

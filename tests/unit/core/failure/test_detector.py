@@ -1,17 +1,13 @@
 """One member's detector: questions before suspicion, reasons and what clears them, level-triggering, own sleep."""
 
+from ringcast.core.control import AreYouThere, AskAbout, Heard, Heartbeat, Suspicion
+from ringcast.core.effects import Beat, send_once
 from ringcast.core.failure import (
-    AskIfAlive,
-    AskOthers,
-    AssureAlive,
-    Complain,
     Decision,
     FailureDetector,
-    HeartbeatTo,
     Reason,
     Suspect,
     Unsuspect,
-    Vouch,
 )
 from ringcast.model import MS, SECOND, Address, Config, Event, Kind, View, ViewId
 
@@ -52,19 +48,19 @@ class Clock:
 def test_silence_is_followed_by_a_question_and_only_then_by_suspicion() -> None:
     clock = Clock(A, A, B, C)
     assert clock.run(4 * SECOND, C) == [
-        (2 * SECOND, AskIfAlive(B)),
-        (2 * SECOND + 375 * MS + 1, AskIfAlive(B)),
-        (2 * SECOND + 375 * MS + 1, AskOthers(B, (C,))),
+        (2 * SECOND, send_once(B, AreYouThere())),
+        (2 * SECOND + 375 * MS + 1, send_once(B, AreYouThere())),
+        (2 * SECOND + 375 * MS + 1, send_once(C, AskAbout(B))),
         (2 * SECOND + 750 * MS, Suspect(B, Reason.SILENT, (C,))),
         (3 * SECOND + 750 * MS, Suspect(B, Reason.SILENT, ())),
-        (3 * SECOND + 750 * MS, AskIfAlive(B)),
+        (3 * SECOND + 750 * MS, send_once(B, AreYouThere())),
     ]
     assert clock.detector.suspects == (B,)
 
 
 def test_an_answer_to_the_question_ends_the_doubt() -> None:
     clock = Clock(A, A, B)
-    assert clock.run(2 * SECOND) == [(2 * SECOND, AskIfAlive(B))]
+    assert clock.run(2 * SECOND) == [(2 * SECOND, send_once(B, AreYouThere()))]
     assert clock.detector.on_heartbeat(clock.now_ns, B, 1) == []
     assert clock.run(1 * SECOND) == []
 
@@ -123,7 +119,7 @@ def test_a_busy_loop_is_slow_not_dead_until_the_stall_limit() -> None:
     assert early == []
     assert clock.detector.slow == (B,)
     late = [d for _, d in clock.run(3 * SECOND, stalled=(B,))]
-    assert late[:2] == [AskIfAlive(B), AskIfAlive(B)]
+    assert late[:2] == [send_once(B, AreYouThere()), send_once(B, AreYouThere())]
     assert late[2] == Suspect(B, Reason.STALLED, ())
 
 
@@ -156,7 +152,7 @@ def test_who_is_reported_dead_is_suspected_although_it_is_heard_until_a_view() -
 def test_who_is_told_sees_for_itself() -> None:
     clock = Clock(A, A, B, C)
     clock.run(1500 * MS, C)
-    assert clock.detector.on_told(clock.now_ns, C, [B]) == [AskIfAlive(B)]
+    assert clock.detector.on_told(clock.now_ns, C, [B]) == [send_once(B, AreYouThere())]
     assert clock.detector.suspects == ()
     told = [d for _, d in clock.run(750 * MS, C) if isinstance(d, Suspect)]
     assert told == [Suspect(B, Reason.SILENT, ())]
@@ -171,7 +167,7 @@ def test_who_hears_the_suspect_does_not_even_ask() -> None:
 def test_who_is_itself_suspected_shows_that_it_lives() -> None:
     detector = FailureDetector(A, CONFIG)
     detector.on_view(0, view_of(A, B))
-    assert detector.on_told(1, B, [A]) == [AssureAlive(B)]
+    assert detector.on_told(1, B, [A]) == [send_once(B, Heartbeat(ViewId(1, A), 0))]
 
 
 def test_strangers_and_talk_about_strangers_are_ignored() -> None:
@@ -226,7 +222,7 @@ def test_b_that_does_not_hear_its_coordinator_is_the_one_to_go_of_two_y13() -> N
     clock = Clock(A, A, B, C)
     suspected: list[Decision] = []
     for _ in range(4):
-        assert clock.detector.on_told(clock.now_ns, B, [A]) == [AssureAlive(B)]
+        assert clock.detector.on_told(clock.now_ns, B, [A]) == [send_once(B, Heartbeat(ViewId(1, A), 0))]
         suspected += [d for _, d in clock.run(1 * SECOND, B, C)]
     assert suspected[0] == Suspect(B, Reason.UNHEARD, ())
 
@@ -238,7 +234,7 @@ def test_a_member_that_others_hear_is_not_suspected_but_complained_about_y13() -
     clock = Clock(B, A, B, C)
     clock.run(2400 * MS, C)
     assert clock.detector.on_vouched(clock.now_ns, C, A) == []
-    assert clock.run(400 * MS, C) == [(2750 * MS, Complain(A, (A, C)))]
+    assert clock.run(400 * MS, C) == [(2750 * MS, send_once(to, Suspicion((A,)))) for to in (A, C)]
     assert clock.detector.suspects == ()
 
 
@@ -248,9 +244,10 @@ def test_a_complaint_is_repeated_while_others_hear_it_and_ends_when_we_do() -> N
     clock.detector.on_vouched(clock.now_ns, C, A)
     clock.run(400 * MS, C)
     assert clock.run(1000 * MS, C) == [
-        (3750 * MS, Complain(A, (A, C))),
-        (3750 * MS, AskIfAlive(A)),
-        (3750 * MS, AskOthers(A, (C,))),
+        (3750 * MS, send_once(A, Suspicion((A,)))),
+        (3750 * MS, send_once(C, Suspicion((A,)))),
+        (3750 * MS, send_once(A, AreYouThere())),
+        (3750 * MS, send_once(C, AskAbout(A))),
     ]
     clock.detector.on_heard(clock.now_ns, A)
     assert A not in clock.detector.complaints
@@ -270,16 +267,16 @@ def test_a_word_for_a_suspect_that_comes_late_makes_it_a_complaint() -> None:
     clock = Clock(B, A, B, C)
     clock.run(3 * SECOND, C)
     assert clock.detector.suspects == (A,)
-    assert clock.detector.on_vouched(clock.now_ns, C, A) == [Complain(A, (C,)), Unsuspect(A)]
+    assert clock.detector.on_vouched(clock.now_ns, C, A) == [send_once(C, Suspicion((A,))), Unsuspect(A)]
 
 
 def test_who_hears_a_member_vouches_for_it_at_once_and_else_when_it_does() -> None:
     clock = Clock(C, A, B, C)
     clock.run(1 * SECOND, A, B)
-    assert clock.detector.on_asked_about(clock.now_ns, B, A) == [Vouch(B, A)]
+    assert clock.detector.on_asked_about(clock.now_ns, B, A) == [send_once(B, Heard(A))]
     clock.run(1 * SECOND, B)
-    assert clock.detector.on_asked_about(clock.now_ns, B, A) == [AskIfAlive(A)]
-    assert clock.detector.on_heard(clock.now_ns, A) == [Vouch(B, A)]
+    assert clock.detector.on_asked_about(clock.now_ns, B, A) == [send_once(A, AreYouThere())]
+    assert clock.detector.on_heard(clock.now_ns, A) == [send_once(B, Heard(A))]
     assert clock.detector.on_heard(clock.now_ns, A) == []
 
 
@@ -317,9 +314,9 @@ def test_a_merge_leader_outside_the_view_is_watched_until_it_is_unwatched() -> N
 def test_a_watched_outsider_answers_questions_instead_of_sending_heartbeats() -> None:
     clock = Clock(A, A)
     clock.detector.watch(clock.now_ns, X)
-    assert clock.run(2 * SECOND) == [(2 * SECOND, AskIfAlive(X))]
+    assert clock.run(2 * SECOND) == [(2 * SECOND, send_once(X, AreYouThere()))]
     clock.detector.on_heartbeat(clock.now_ns, X, 1)
-    assert clock.run(2 * SECOND) == [(4 * SECOND, AskIfAlive(X))]
+    assert clock.run(2 * SECOND) == [(4 * SECOND, send_once(X, AreYouThere()))]
 
 
 def test_a_member_that_slept_suspects_nobody_for_what_it_did_not_hear() -> None:
@@ -341,16 +338,16 @@ def test_a_member_that_slept_while_a_question_was_open_waits_for_the_answer() ->
 def test_an_unreachable_peer_is_asked_first() -> None:
     detector = FailureDetector(A, CONFIG)
     detector.on_view(0, view_of(A, B))
-    assert detector.on_unreachable(1, B) == [AskIfAlive(B)]
+    assert detector.on_unreachable(1, B) == [send_once(B, AreYouThere())]
     assert detector.on_unreachable(2, B) == []
 
 
 def test_a_member_alone_has_nothing_to_wait_for() -> None:
-    detector = FailureDetector(A, CONFIG)
-    assert detector.on_view(0, view_of(A)) == [HeartbeatTo(())]
+    detector = FailureDetector(A, CONFIG, beats=False)
+    assert detector.on_view(0, view_of(A)) == [Beat(())]
     assert detector.deadline_ns() is None
 
 
 def test_a_view_names_who_expects_our_heartbeats() -> None:
-    detector = FailureDetector(A, CONFIG)
-    assert detector.on_view(0, view_of(A, B, C, D)) == [HeartbeatTo((D, C, B))]
+    detector = FailureDetector(A, CONFIG, beats=False)
+    assert detector.on_view(0, view_of(A, B, C, D)) == [Beat((D, C, B))]

@@ -19,7 +19,8 @@ from ringcast.core.control import (
     ViewAck,
     ViewRefusal,
 )
-from ringcast.core.membership import Adopt, FillTo, Hold, Release, Say, Steps
+from ringcast.core.effects import SendReliable
+from ringcast.core.membership import Adopt, FillTo, Hold, Release, Steps
 from ringcast.core.membership.follower import Follower
 from ringcast.core.membership.suspicions import Suspicions
 from ringcast.model import Address, Entry, Event, View, ViewId, profile
@@ -76,12 +77,12 @@ W = View(ViewId(5, A), (A, B, C, D))
 
 def test_the_coordinator_is_answered_and_sends_are_held() -> None:
     answer = Answer(FIRST, Entry(0, 9, 9), (), 4, CONFIG.capacity, CONFIG.window_bytes)
-    assert Member().ask(A) == [Hold(()), Say(A, answer)]
+    assert Member().ask(A) == [Hold(()), SendReliable(A, answer)]
 
 
 def test_another_is_refused_at_once_while_the_coordinator_is_trusted() -> None:
     (refused,) = Member().ask(B)
-    assert refused == Say(B, Refusal(RollCallId(V.id, 1, 1), "B#1 does not lead here"))
+    assert refused == SendReliable(B, Refusal(RollCallId(V.id, 1, 1), "B#1 does not lead here"))
 
 
 def test_another_is_answered_when_all_before_it_are_suspected() -> None:
@@ -96,7 +97,7 @@ def test_a_greater_id_replaces_a_promise_and_a_smaller_one_is_refused() -> None:
     member = Member()
     member.ask(A, attempt=2)
     (refused,) = member.ask(A, attempt=1)
-    assert isinstance(refused, Say) and isinstance(refused.message, Refusal)
+    assert isinstance(refused, SendReliable) and isinstance(refused.message, Refusal)
     assert member.ask(A, attempt=3)[0] == Hold(())
 
 
@@ -104,21 +105,21 @@ def test_an_asker_in_an_earlier_view_is_given_ours_or_left_to_merge() -> None:
     member = Member()
     member.follower.known = message(FIRST, V, ())
     old = RollCallId(ViewId(3, A), 0, 1)
-    assert orders(member.follower.on_ask(0, A, Ask(old, (), ()))) == [Say(A, member.follower.known)]
+    assert orders(member.follower.on_ask(0, A, Ask(old, (), ()))) == [SendReliable(A, member.follower.known)]
     (refused,) = orders(member.follower.on_ask(0, D, Ask(old, (), ())))
-    assert refused == Say(D, Refusal(old, f"already in {V.id}", gone=True))
+    assert refused == SendReliable(D, Refusal(old, f"already in {V.id}", gone=True))
 
 
 def test_an_asker_in_a_later_view_learns_that_we_are_behind() -> None:
     later = RollCallId(ViewId(6, B), 0, 1)
-    assert Member().follower.on_ask(0, B, Ask(later, (), ())) == [Say(B, Behind(later, V.id))]
+    assert Member().follower.on_ask(0, B, Ask(later, (), ())) == [SendReliable(B, Behind(later, V.id))]
 
 
 def test_a_fill_below_what_was_delivered_is_refused() -> None:
     member = Member()
     member.ask(A)
     (refused,) = orders(member.follower.on_fill(0, A, Fill(FIRST, (5, 6, 9), ())))
-    assert refused == Say(A, Refusal(FIRST, "already beyond the cut"))
+    assert refused == SendReliable(A, Refusal(FIRST, "already beyond the cut"))
 
 
 def test_filled_is_said_once_when_the_streams_are_at_the_cut() -> None:
@@ -128,7 +129,7 @@ def test_filled_is_said_once_when_the_streams_are_at_the_cut() -> None:
     assert isinstance(fill, FillTo) and fill.cuts == {A: 6, B: 7, C: 9}
     assert member.follower.on_progress() == []
     member.streams.is_filled = True
-    assert member.follower.on_progress() == [Say(A, Filled(FIRST))]
+    assert member.follower.on_progress() == [SendReliable(A, Filled(FIRST))]
     assert member.follower.on_progress() == []
 
 
@@ -136,7 +137,7 @@ def test_the_view_of_the_promise_is_adopted_and_acked() -> None:
     member = Member()
     member.ask(A)
     view = message(FIRST, W, (5, 7, 9))
-    assert member.follower.on_view(0, A, view) == [Adopt(view), Say(A, ViewAck(W.id))]
+    assert member.follower.on_view(0, A, view) == [Adopt(view), SendReliable(A, ViewAck(W.id))]
 
 
 def test_a_view_with_a_newcomer_that_was_a_member_before_is_refused() -> None:
@@ -146,16 +147,18 @@ def test_a_view_with_a_newcomer_that_was_a_member_before_is_refused() -> None:
     member.streams.marks[D] = 27
     view = message(FIRST, W, (5, 7, 9))
     why = "it would set the stream of D#1 back"
-    assert orders(member.follower.on_view(0, A, view)) == [Say(A, ViewRefusal(W.id, why))]
+    assert orders(member.follower.on_view(0, A, view)) == [SendReliable(A, ViewRefusal(W.id, why))]
 
 
 def test_a_view_without_a_promise_or_beside_the_cut_is_refused_with_an_answer() -> None:
     member = Member()
     view = message(FIRST, W, (5, 7, 9))
-    assert orders(member.follower.on_view(0, A, view)) == [Say(A, ViewRefusal(W.id, "nothing was promised"))]
+    assert orders(member.follower.on_view(0, A, view)) == [SendReliable(A, ViewRefusal(W.id, "nothing was promised"))]
     member.ask(A)
     beside = replace(view, cuts=(5, 8, 9))
-    assert orders(member.follower.on_view(0, A, beside)) == [Say(A, ViewRefusal(W.id, "not at its cut of B#1"))]
+    assert orders(member.follower.on_view(0, A, beside)) == [
+        SendReliable(A, ViewRefusal(W.id, "not at its cut of B#1"))
+    ]
 
 
 def test_a_view_of_another_promise_is_refused_unless_the_present_asker_brings_it() -> None:
@@ -165,7 +168,7 @@ def test_a_view_of_another_promise_is_refused_unless_the_present_asker_brings_it
     member.ask(B, going=(A,))
     view = message(FIRST, W, (5, 7, 9))
     (refused,) = orders(member.follower.on_view(0, A, view))
-    assert isinstance(refused, Say) and isinstance(refused.message, ViewRefusal)
+    assert isinstance(refused, SendReliable) and isinstance(refused.message, ViewRefusal)
     assert member.follower.on_view(0, B, view)[0] == Adopt(view)
 
 
@@ -175,7 +178,7 @@ def test_old_views_and_views_without_us_are_discarded_v18() -> None:
     member.ask(A)
     assert member.follower.on_view(0, A, message(FIRST, View(ViewId(3, D), (A, C)), ())) == []
     assert member.follower.on_view(0, A, message(FIRST, View(ViewId(9, A), (A, B)), ())) == []
-    assert member.follower.on_view(0, A, message(FIRST, V, ())) == [Say(A, ViewAck(V.id))]
+    assert member.follower.on_view(0, A, message(FIRST, V, ())) == [SendReliable(A, ViewAck(V.id))]
 
 
 def test_a_cancel_releases_and_ends_the_promise_for_good() -> None:
@@ -184,7 +187,7 @@ def test_a_cancel_releases_and_ends_the_promise_for_good() -> None:
     assert orders(member.follower.on_cancel(0, B, Cancel(FIRST))) == []
     assert orders(member.follower.on_cancel(0, A, Cancel(FIRST))) == [Release()]
     (refused,) = orders(member.follower.on_view(0, A, message(FIRST, W, (5, 7, 9))))
-    assert refused == Say(A, ViewRefusal(W.id, "nothing was promised"))
+    assert refused == SendReliable(A, ViewRefusal(W.id, "nothing was promised"))
 
 
 def test_a_promise_that_nobody_ends_ends_itself() -> None:

@@ -16,9 +16,10 @@ from ringcast.core.control import (
     Refusal,
     RollCallId,
 )
-from ringcast.core.membership import Digested, Say, Steps
+from ringcast.core.effects import SendReliable
+from ringcast.core.membership import Digested, Steps
 from ringcast.core.membership.roll_call import RollCall
-from ringcast.core.membership.steps import Complete, Failed, Suspect
+from ringcast.core.membership.steps import Complete, Failed, RaiseSuspicion
 from ringcast.model import Address, Entry, Event, View, ViewId, profile
 
 A, B, C, D = (Address(name, 1, f"mem:{name}") for name in "ABCD")
@@ -41,7 +42,11 @@ def asked(roll_call: RollCall) -> None:
 
 def test_everybody_is_asked_ourselves_last() -> None:
     question = Ask(FIRST, (), ())
-    assert orders(RollCall(A, CONFIG, V, 1).begin(0)) == [Say(B, question), Say(C, question), Say(A, question)]
+    assert orders(RollCall(A, CONFIG, V, 1).begin(0)) == [
+        SendReliable(B, question),
+        SendReliable(C, question),
+        SendReliable(A, question),
+    ]
 
 
 def test_when_all_have_answered_all_fill_and_when_all_are_filled_it_is_complete() -> None:
@@ -50,7 +55,7 @@ def test_when_all_have_answered_all_fill_and_when_all_are_filled_it_is_complete(
     assert roll_call.on_answer(0, A, answer(FIRST, 10)) == []
     assert roll_call.on_answer(0, B, answer(FIRST, 20, number=7)) == []
     filling = orders(roll_call.on_answer(0, C, answer(FIRST, 30, capacity=8)))
-    assert [(s.to, s.message.cuts) for s in filling if isinstance(s, Say) and isinstance(s.message, Fill)] == [
+    assert [(s.to, s.message.cuts) for s in filling if isinstance(s, SendReliable) and isinstance(s.message, Fill)] == [
         (B, (10, 20, 30)),
         (C, (10, 20, 30)),
         (A, (10, 20, 30)),
@@ -66,7 +71,7 @@ def test_a_leaver_answers_but_need_not_fill() -> None:
     asked(roll_call)
     for member, high in ((A, 1), (B, 2), (C, 3)):
         steps = orders(roll_call.on_answer(0, member, answer(FIRST, high)))
-    assert [step.to for step in steps if isinstance(step, Say)] == [C, A]
+    assert [step.to for step in steps if isinstance(step, SendReliable)] == [C, A]
     roll_call.on_filled(0, A, Filled(FIRST))
     (complete,) = roll_call.on_filled(0, C, Filled(FIRST))
     assert isinstance(complete, Complete) and complete.cuts == (1, 2, 3)
@@ -77,12 +82,16 @@ def test_a_member_that_drops_out_goes_among_the_going_away_and_no_old_answer_cou
     asked(roll_call)
     roll_call.on_answer(0, A, answer(FIRST, 1))
     question = Ask(SECOND, (C,), ())
-    assert orders(roll_call.on_suspect(0, C)) == [Say(B, question), Say(A, question)]
+    assert orders(roll_call.on_suspect(0, C)) == [SendReliable(B, question), SendReliable(A, question)]
     assert roll_call.on_answer(0, B, answer(FIRST, 1)) == []
     assert roll_call.awaited == [B, A]
     roll_call.on_answer(0, A, answer(SECOND, 1, Holding(C, 0, 8)))
     filling = orders(roll_call.on_answer(0, B, answer(SECOND, 2, Holding(C, 0, 9))))
-    assert isinstance(filling[0], Say) and isinstance(filling[0].message, Fill) and filling[0].message.cuts == (1, 2, 9)
+    assert (
+        isinstance(filling[0], SendReliable)
+        and isinstance(filling[0].message, Fill)
+        and filling[0].message.cuts == (1, 2, 9)
+    )
 
 
 def test_an_answer_that_leaves_out_a_going_away_member_is_dropped() -> None:
@@ -98,12 +107,14 @@ def test_who_is_silent_twice_is_suspected() -> None:
     roll_call.on_answer(0, A, answer(FIRST, 1))
     roll_call.on_answer(0, B, answer(FIRST, 1))
     again = orders(roll_call.on_time(roll_call.deadline_ns or 0))
-    assert all(isinstance(step, Say) and step.message == Ask(SECOND, (), ()) for step in again)
+    assert all(isinstance(step, SendReliable) and step.message == Ask(SECOND, (), ()) for step in again)
     roll_call.on_answer(0, A, answer(SECOND, 1))
     roll_call.on_answer(0, B, answer(SECOND, 1))
     suspect, *rest = orders(roll_call.on_time(roll_call.deadline_ns or 0))
-    assert isinstance(suspect, Suspect) and suspect.member == C
-    assert all(isinstance(step, Say) and step.message == Ask(SECOND._replace(attempt=3), (C,), ()) for step in rest)
+    assert isinstance(suspect, RaiseSuspicion) and suspect.member == C
+    assert all(
+        isinstance(step, SendReliable) and step.message == Ask(SECOND._replace(attempt=3), (C,), ()) for step in rest
+    )
 
 
 def test_however_often_it_begins_again_it_ends_before_the_view_would_meet_the_resumer() -> None:
@@ -116,7 +127,7 @@ def test_however_often_it_begins_again_it_ends_before_the_view_would_meet_the_re
             roll_call.on_answer(now_ns, member, answer(roll_call.id, 1))
         assert roll_call.deadline_ns is not None and roll_call.deadline_ns <= CONFIG.view_change_ns
         steps = orders(roll_call.on_refusal(now_ns, B, Refusal(roll_call.id, "already beyond the cut")))
-        if not any(isinstance(step, Say) for step in steps):
+        if not any(isinstance(step, SendReliable) for step in steps):
             break
     assert steps == [Failed(f"roll call {roll_call.id} is not complete within 1.5 s")]
     assert now_ns == CONFIG.view_change_ns and roll_call.deadline_ns is None
@@ -139,15 +150,15 @@ def test_a_refusal_ends_it_and_one_from_a_later_view_leaves_that_member_to_merge
     asked(roll_call)
     assert roll_call.on_refusal(0, B, Refusal(FIRST, "no")) == [Failed("B#1 refuses: no")]
     suspect, *rest = orders(roll_call.on_refusal(0, C, Refusal(FIRST, "gone", gone=True)))
-    assert suspect == Suspect(C, "gone")
-    assert [step.to for step in rest if isinstance(step, Say)] == [B, A]
+    assert suspect == RaiseSuspicion(C, "gone")
+    assert [step.to for step in rest if isinstance(step, SendReliable)] == [B, A]
 
 
 def test_a_member_behind_is_given_the_base_view_first() -> None:
     roll_call = RollCall(A, CONFIG, V, 1, known="the base view")  # type: ignore[arg-type]
     asked(roll_call)
     steps = roll_call.on_behind(C, Behind(FIRST, ViewId(3, A)))
-    assert [step.message for step in steps if isinstance(step, Say)] == ["the base view", Ask(FIRST, (), ())]
+    assert [step.message for step in steps if isinstance(step, SendReliable)] == ["the base view", Ask(FIRST, (), ())]
 
 
 def test_who_was_on_another_side_of_the_merge_is_brought_the_view_by_its_own_coordinator() -> None:
@@ -155,7 +166,10 @@ def test_who_was_on_another_side_of_the_merge_is_brought_the_view_by_its_own_coo
     known = NewView(FIRST, V.id, V.members, (), merged.subgroups, 64, 1_000, (Entry(0, 0, 0),) * 3, (0, 0))
     roll_call = RollCall(A, CONFIG, merged, 1, known=known)
     asked(roll_call)
-    assert orders(roll_call.on_behind(B, Behind(FIRST, ViewId(3, B)))) == [Say(B, known), Say(B, Ask(FIRST, (), ()))]
+    assert orders(roll_call.on_behind(B, Behind(FIRST, ViewId(3, B)))) == [
+        SendReliable(B, known),
+        SendReliable(B, Ask(FIRST, (), ())),
+    ]
     assert roll_call.on_behind(C, Behind(FIRST, ViewId(3, C))) == []
 
 
@@ -164,7 +178,7 @@ def test_the_end_without_a_view_cancels_all_who_were_ever_asked() -> None:
     asked(roll_call)
     roll_call.on_suspect(0, C)
     cancels = orders(roll_call.cancel(0))
-    assert cancels == [Say(member, Cancel(SECOND)) for member in (B, C, A)]
+    assert cancels == [SendReliable(member, Cancel(SECOND)) for member in (B, C, A)]
 
 
 def test_the_roll_call_of_a_merge_is_not_repeated_but_tells_who_is_there() -> None:

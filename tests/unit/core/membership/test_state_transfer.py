@@ -6,7 +6,7 @@ import pytest
 
 from ringcast.core import Channel
 from ringcast.core.control import Busy, NewView, RollCallId, Transfer
-from ringcast.core.membership import Say
+from ringcast.core.effects import SendReliable
 from ringcast.core.multicast import PeerStreams
 from ringcast.core.state.pending import PendingStates
 from ringcast.model import MS, SECOND, Address, Entry, ViewId
@@ -238,7 +238,7 @@ def test_a_control_message_to_a_process_that_was_never_a_member_is_given_up() ->
     coordination = world["A"].node.coordination
     assert coordination is not None
     stranger = Address("S", 1, "mem:S")
-    world["A"].settle(coordination.carry_out(world.now, [Say(stranger, Busy())]))
+    world["A"].settle(coordination.carry_out(world.now, [SendReliable(stranger, Busy())]))
     assert stranger in coordination.line.streams.outgoing
     world.run_for(2 * world["A"].node.config.resumer_ns)
     assert stranger not in coordination.line.streams.outgoing

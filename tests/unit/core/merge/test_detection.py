@@ -4,7 +4,8 @@ from random import Random
 
 import pytest
 
-from ringcast.core.control import Sighted
+from ringcast.core.control import AskView, Sighted
+from ringcast.core.effects import SendReliable, Unicast, send_once
 from ringcast.core.merge import (
     AnnounceTo,
     BringUp,
@@ -12,8 +13,6 @@ from ringcast.core.merge import (
     LeftBehind,
     MergeDetector,
     RaiseMerge,
-    ReadView,
-    Send,
     SuspectDissenter,
 )
 from ringcast.core.merge.outsiders import Outsiders
@@ -47,7 +46,7 @@ def hear(made: MergeDetector, now_ns: int, peer: Address, held: str) -> list[Det
 
 
 def reading(made: MergeDetector) -> list[Detection]:
-    return [d for d in made.on_time(100 * MS) if isinstance(d, ReadView)]
+    return [d for d in made.on_time(100 * MS) if isinstance(d, Unicast)]
 
 
 def raised(decisions: list[Detection]) -> list[str]:
@@ -60,15 +59,15 @@ def test_real_views_are_read_before_anything_is_raised() -> None:
     hear(made, 0, C, "CD/5")
     assert made.deadline_ns() == 100 * MS
     assert made.on_time(99 * MS) == []
-    assert reading(made) == [ReadView(C)]
+    assert reading(made) == [send_once(C, AskView())]
     assert raised(made.on_view_answer(101 * MS, C, view("CD/5"))) == ["AB", "CD"]
 
 
 def test_who_is_no_coordinator_is_asked_and_then_its_coordinator_too() -> None:
     made = detector(A, "AB/5")
     made.on_announcement(0, D, view("CD/5").id)
-    assert reading(made) == [ReadView(D)]
-    assert made.on_view_answer(101 * MS, D, view("CD/5")) == [ReadView(C)]
+    assert reading(made) == [send_once(D, AskView())]
+    assert made.on_view_answer(101 * MS, D, view("CD/5")) == [send_once(C, AskView())]
     assert raised(made.on_view_answer(102 * MS, C, view("CD/5"))) == ["AB", "CD"]
 
 
@@ -79,7 +78,7 @@ def test_a_coordinator_that_does_not_answer_is_left_out_and_another_speaks_m22()
     assert made.on_time(100 * MS) == []
     lost = detector(three, "3456/8")
     hear(lost, 0, seven, "234567/6")
-    assert reading(lost) == [ReadView(member("2")), ReadView(seven)]
+    assert reading(lost) == [send_once(member("2"), AskView()), send_once(seven, AskView())]
     assert lost.on_view_answer(101 * MS, seven, view("234567/6")) == []
     assert raised(lost.on_time(400 * MS)) == ["3456", "7"]
 
@@ -96,7 +95,7 @@ def test_a_view_in_flight_is_no_split(case: str, mine: str, peer: Address, their
     made = detector(A, mine)
     hear(made, 0, peer, "C/9" if peer == C else "B/9")
     asked = reading(made)
-    out = [d for read in asked if isinstance(read, ReadView) for d in made.on_view_answer(101 * MS, peer, view(theirs))]
+    out = [d for read in asked if isinstance(read, Unicast) for d in made.on_view_answer(101 * MS, peer, view(theirs))]
     assert raised(out + made.on_time(500 * MS)) == []
 
 
@@ -164,15 +163,15 @@ def test_a_member_that_caught_up_starts_anew() -> None:
 def test_who_does_not_act_passes_on_once_per_view_and_interval() -> None:
     made = detector(B, "AB/5")
     seen = view("CD/5")
-    assert hear(made, 0, C, "CD/5") == [Send(A, Sighted(C, seen.id, C))]
+    assert hear(made, 0, C, "CD/5") == [SendReliable(A, Sighted(C, seen.id, C))]
     assert hear(made, 1, D, "CD/5") == []
-    assert hear(made, CONFIG.announce_ns, C, "CD/5") == [Send(A, Sighted(C, seen.id, C))]
+    assert hear(made, CONFIG.announce_ns, C, "CD/5") == [SendReliable(A, Sighted(C, seen.id, C))]
 
 
 def test_what_a_member_passed_on_counts_as_heard_m18() -> None:
     made = detector(A, "AB/5")
     made.on_sighted(0, B, Sighted(C, ViewId(5, C), C))
-    assert reading(made) == [ReadView(C)]
+    assert reading(made) == [send_once(C, AskView())]
     stranger = detector(A, "AB/5")
     assert stranger.on_sighted(0, E, Sighted(C, ViewId(5, C), C)) == []
     assert stranger.on_time(100 * MS) == []
@@ -181,7 +180,7 @@ def test_what_a_member_passed_on_counts_as_heard_m18() -> None:
 def test_if_the_coordinator_has_gone_to_another_view_the_next_acts() -> None:
     made = detector(B, "ABC/5")
     hear(made, 0, A, "A/9")
-    assert reading(made) == [ReadView(A)]
+    assert reading(made) == [send_once(A, AskView())]
     out = made.on_view_answer(101 * MS, A, view("A/9"))
     assert LeftBehind(view("A/9")) in out
 
@@ -190,11 +189,11 @@ def test_who_is_counted_in_by_its_coordinators_next_view_leads_no_merge() -> Non
     made = detector(B, "ECB/6")
     hear(made, 0, D, "AD/6")
     made.on_view(0, view("EB/7"))
-    assert reading(made) == [ReadView(A), ReadView(D)]
+    assert reading(made) == [send_once(A, AskView()), send_once(D, AskView())]
     assert made.on_view_answer(101 * MS, D, view("AD/6")) == []  # A is silent.
     hear(made, 102 * MS, E, "EBC/8")  # On its way to us.
     assert raised(made.on_time(400 * MS)) == []
-    assert ReadView(E) in made.on_time(500 * MS)
+    assert send_once(E, AskView()) in made.on_time(500 * MS)
     made.on_view_answer(501 * MS, D, view("AD/6"))
     made.on_view_answer(501 * MS, E, view("EBC/8"))
     assert raised(made.on_time(801 * MS)) == []
@@ -208,7 +207,7 @@ def test_who_was_left_by_its_coordinator_learns_it_once_that_was_read() -> None:
     made.on_view_answer(101 * MS, D, view("AD/6"))
     hear(made, 102 * MS, E, "EC/8")
     assert raised(made.on_time(400 * MS)) == []
-    assert ReadView(E) in made.on_time(500 * MS)
+    assert send_once(E, AskView()) in made.on_time(500 * MS)
     made.on_view_answer(501 * MS, D, view("AD/6"))
     made.on_view_answer(501 * MS, E, view("EC/8"))
     assert LeftBehind(view("EC/8")) in made.on_time(801 * MS)
@@ -218,7 +217,7 @@ def test_who_sees_a_lower_coordinator_reads_only_that_one_and_announces_itself()
     made = detector(C, "C/5")
     assert hear(made, 0, D, "D/5") == [AnnounceTo(("D:1",))]
     assert hear(made, 0, A, "AB/5") == [AnnounceTo(("A:1",))]
-    assert reading(made) == [ReadView(A)]
+    assert reading(made) == [send_once(A, AskView())]
     assert made.on_view_answer(101 * MS, A, view("AB/5")) == [AnnounceTo(("A:1",))]
 
 
@@ -233,8 +232,8 @@ def test_a_leader_that_does_nothing_for_two_merges_is_gone_without() -> None:
         assert due is not None and due < 3600 * SECOND
         now = due
         out = made.on_time(now)
-        for read in [d for d in out if isinstance(d, ReadView)]:
-            out += made.on_view_answer(now, read.peer, view(f"{read.peer.name}/5"))
+        for read in [d for d in out if isinstance(d, Unicast)]:
+            out += made.on_view_answer(now, read.to, view(f"{read.to.name}/5"))
     assert raised(out) == ["C", "D"]
     assert now > 2 * (CONFIG.merge_ask_ns + CONFIG.merge_ns)
 
@@ -245,7 +244,7 @@ def test_a_leader_that_does_nothing_for_two_merges_is_gone_without() -> None:
 def test_a_member_whose_coordinator_goes_on_without_it_learns_it() -> None:
     made = detector(C, "ABC/5")
     hear(made, 0, A, "AB/6")
-    assert reading(made) == [ReadView(A)]
+    assert reading(made) == [send_once(A, AskView())]
     assert LeftBehind(view("AB/6")) in made.on_view_answer(101 * MS, A, view("AB/6"))
 
 

@@ -5,7 +5,8 @@ from random import Random
 import pytest
 
 from ringcast.core.control import CancelMerge, MergeCall, MergeDigest, MergeId, MergeReq, MergeRsp, MergeView
-from ringcast.core.merge import Leading, MergeEnded, MergeLeader, Overlap, Party, Propose, Send
+from ringcast.core.effects import SendReliable
+from ringcast.core.merge import Leading, MergeEnded, MergeLeader, Overlap, Party, Propose
 from ringcast.core.merge.leader import Step
 from ringcast.model import SECOND, Address, Config, Entry, Event, Kind, View, ViewId
 
@@ -48,14 +49,14 @@ def calling() -> MergeLeader:
 
 
 def cancelled(why: str, *to: Address) -> list[Leading]:
-    return [*(Send(each, CancelMerge(FIRST, why)) for each in to), MergeEnded(FIRST, False, why)]
+    return [*(SendReliable(each, CancelMerge(FIRST, why)) for each in to), MergeEnded(FIRST, False, why)]
 
 
 def test_asking_goes_to_every_coordinator_ourselves_last() -> None:
     leader = MergeLeader(A, CONFIG, Random(1))
     assert leader.on_raised(0, PARTIES) == [Propose(FIRST)]
     event, *asked = leader.begin(0, FIRST)
-    assert asked == [Send(C, MergeReq(FIRST, CD.id, (C, D))), Send(A, MergeReq(FIRST, AB.id, (A, B)))]
+    assert asked == [SendReliable(C, MergeReq(FIRST, CD.id, (C, D))), SendReliable(A, MergeReq(FIRST, AB.id, (A, B)))]
     assert isinstance(event, Event) and event.kind is Kind.MERGE
     assert event.detail == {"step": "start", "merge_id": "A#0~1", "parties": [[A, B], [C, D]]}
 
@@ -64,8 +65,8 @@ def test_when_all_have_accepted_all_are_called() -> None:
     leader, merge_id = asking()
     assert leader.on_merge_rsp(1, A, MergeRsp(merge_id, True)) == []
     assert orders(leader.on_merge_rsp(2, C, MergeRsp(merge_id, True))) == [
-        Send(C, MergeCall(merge_id)),
-        Send(A, MergeCall(merge_id)),
+        SendReliable(C, MergeCall(merge_id)),
+        SendReliable(A, MergeCall(merge_id)),
     ]
 
 
@@ -75,14 +76,14 @@ def test_when_all_digests_are_here_the_view_goes_to_all_ourselves_last() -> None
     spread = orders(leader.on_merge_digest(3, A, digest(FIRST, "A15 B7", number=3)))
     entries = tuple(Entry(0, n, n) for n in (15, 7, 10, 9))
     view = MergeView(FIRST, ViewId(8, A), (A, B, C, D), (), ((A, B), (C, D)), 64, 1000, entries)
-    assert spread == [Send(C, view), Send(A, view)]
+    assert spread == [SendReliable(C, view), SendReliable(A, view)]
 
 
 def test_it_is_complete_when_our_own_view_is_installed() -> None:
     leader = calling()
     leader.on_merge_digest(2, C, digest(FIRST, "C10 D9"))
     *_, sent = leader.on_merge_digest(3, A, digest(FIRST, "A15 B7"))
-    assert isinstance(sent, Send) and isinstance(sent.message, MergeView)
+    assert isinstance(sent, SendReliable) and isinstance(sent.message, MergeView)
     assert orders(leader.on_view(4, View(ViewId(8, C), (A, C)))) == []
     assert orders(leader.on_view(4, sent.message.view)) == [MergeEnded(FIRST, True, "complete")]
     assert leader.deadline_ns() is None
@@ -100,7 +101,7 @@ def test_overlap_is_warned_of_and_takes_the_maximum() -> None:
     leader.on_merge_digest(2, C, digest(FIRST, "C10 D9 B5"))
     out = orders(leader.on_merge_digest(3, A, digest(FIRST, "A15 B7")))
     assert out[0] == Overlap((B,))
-    assert isinstance(out[1], Send) and isinstance(out[1].message, MergeView)
+    assert isinstance(out[1], SendReliable) and isinstance(out[1].message, MergeView)
     assert dict(zip(out[1].message.members, out[1].message.entries, strict=True))[B] == Entry(0, 7, 7)
 
 
@@ -269,7 +270,7 @@ def test_a_member_without_digest_twice_is_left_out_but_not_its_party() -> None:
         leader.on_merge_digest(leader.pause.until_ns, C, digest(merge_id, "C10", missing=(D,)))
     leader.on_raised(leader.pause.until_ns, PARTIES)
     _, *asked = leader.begin(leader.pause.until_ns, MergeId(A, 3))
-    assert asked[0] == Send(C, MergeReq(MergeId(A, 3), CD.id, (C,)))
+    assert asked[0] == SendReliable(C, MergeReq(MergeId(A, 3), CD.id, (C,)))
 
 
 def test_nothing_starts_without_another_party_or_without_us() -> None:
@@ -290,5 +291,5 @@ def test_the_id_of_a_view_nobody_kept_is_not_used_again_g4() -> None:
         leader.on_merge_rsp(now, coordinator, MergeRsp(MergeId(A, 2), True))
     leader.on_merge_digest(now, C, digest(MergeId(A, 2), "C10 D9"))
     *_, sent = leader.on_merge_digest(now, A, digest(MergeId(A, 2), "A15 B7"))
-    assert isinstance(sent, Send) and isinstance(sent.message, MergeView)
+    assert isinstance(sent, SendReliable) and isinstance(sent.message, MergeView)
     assert sent.message.id == ViewId(9, A)

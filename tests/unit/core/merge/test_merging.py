@@ -6,8 +6,9 @@ from random import Random
 
 from ringcast.core import Drop, Warn
 from ringcast.core.control import CancelMerge, MergeId, MergeReq, MergeRsp, NewView, Relayed, RollCallId
+from ringcast.core.effects import SendReliable
 from ringcast.core.failure import Readmission
-from ringcast.core.membership import Membership, Say, StartMerge, Steps
+from ringcast.core.membership import Membership, StartMerge, Steps
 from ringcast.core.merge import Overlap, Party, RaiseMerge
 from ringcast.core.merging import Merging
 from ringcast.model import Address, Config, Entry, Event, View, ViewId
@@ -48,7 +49,7 @@ def test_a_leader_does_not_yield_to_a_request_that_it_refuses() -> None:
     merging = leading()
     old = MergeReq(MergeId(A, 1), ViewId(2, B), (B,))
     (answer,) = said(merging.on_message(1, A, old) or [])
-    assert isinstance(answer, Say) and isinstance(answer.message, MergeRsp) and not answer.message.accepted
+    assert isinstance(answer, SendReliable) and isinstance(answer.message, MergeRsp) and not answer.message.accepted
     assert merging.leader.attempt is not None
 
 
@@ -56,7 +57,9 @@ def test_a_leader_yields_to_a_lower_one_whose_request_it_accepts() -> None:
     merging = leading()
     steps = said(merging.on_message(1, A, MergeReq(MergeId(A, 1), MINE.id, (B,))) or [])
     assert merging.leader.attempt is None
-    assert [step.to for step in steps if isinstance(step, Say) and isinstance(step.message, CancelMerge)] == [C]
+    assert [step.to for step in steps if isinstance(step, SendReliable) and isinstance(step.message, CancelMerge)] == [
+        C
+    ]
 
 
 def test_a_merge_is_relayed_once_and_only_for_a_member_y13() -> None:

@@ -3,7 +3,8 @@
 import pytest
 
 from ringcast.core.control import MergeCall, MergeDigest, MergeId, MergeReq, MergeRsp, MergeView
-from ringcast.core.merge import HoldRollCall, MergeOver, MergeParticipant, Send, SpreadView, Taking, Told
+from ringcast.core.effects import SendReliable
+from ringcast.core.merge import HoldRollCall, MergeOver, MergeParticipant, SpreadView, Taking, Told
 from ringcast.model import Address, Config, Digest, Entry, Event, View, ViewId
 
 
@@ -42,7 +43,7 @@ def answered() -> MergeParticipant:
 
 def test_accepting_answers_the_leader_and_again_for_a_duplicate() -> None:
     participant = MergeParticipant(C, CONFIG)
-    answer = Send(L, MergeRsp(FIRST, True))
+    answer = SendReliable(L, MergeRsp(FIRST, True))
     assert orders(participant.on_accepted(0, REQUEST)) == [answer]
     assert participant.on_accepted(1, REQUEST) == [answer]
 
@@ -50,7 +51,7 @@ def test_accepting_answers_the_leader_and_again_for_a_duplicate() -> None:
 def test_refusing_answers_at_once_x5() -> None:
     participant = MergeParticipant(C, CONFIG)
     assert orders(participant.on_refused(0, L, FIRST, "C#0 is gathering")) == [
-        Send(L, MergeRsp(FIRST, False, "C#0 is gathering"))
+        SendReliable(L, MergeRsp(FIRST, False, "C#0 is gathering"))
     ]
 
 
@@ -64,7 +65,7 @@ def test_the_digest_goes_to_the_leader_with_who_is_missing() -> None:
     participant = accepted()
     participant.on_merge_call(1, L, MergeCall(FIRST))
     out = orders(participant.on_roll_call_ended(2, FIRST, {C: ENTRY[C]}, 7, (64, 1000)))
-    assert out == [Send(L, MergeDigest(FIRST, (C,), (C,), (Entry(0, 10, 10),), (D,), 7, 64, 1000))]
+    assert out == [SendReliable(L, MergeDigest(FIRST, (C,), (C,), (Entry(0, 10, 10),), (D,), 7, 64, 1000))]
 
 
 def test_hearsay_counts_as_missing_g8() -> None:
@@ -72,7 +73,7 @@ def test_hearsay_counts_as_missing_g8() -> None:
     participant.on_merge_call(1, L, MergeCall(FIRST))
     hearsay = {C: ENTRY[C], D: Told(C, Entry(0, 9, 9))}
     (sent,) = orders(participant.on_roll_call_ended(2, FIRST, hearsay, 7, (64, 1000)))
-    assert isinstance(sent, Send) and isinstance(sent.message, MergeDigest)
+    assert isinstance(sent, SendReliable) and isinstance(sent.message, MergeDigest)
     assert (sent.message.members, sent.message.missing) == ((C,), (D,))
 
 
@@ -135,7 +136,7 @@ def test_our_own_merge_yields_to_a_lower_leader_while_nothing_is_held() -> None:
     participant.on_accepted(0, ours)
     assert participant.objection(B, lower, VIEW) is None
     assert participant.objection(L, REQUEST, VIEW) == "C#0 is in merge C#0~4"  # A higher one has to wait.
-    assert orders(participant.on_accepted(1, lower)) == [Send(B, MergeRsp(MergeId(B, 1), True))]
+    assert orders(participant.on_accepted(1, lower)) == [SendReliable(B, MergeRsp(MergeId(B, 1), True))]
     assert participant.on_released(2, ours.merge_id) == []
     assert participant.merge is not None and participant.merge.merge_id == MergeId(B, 1)
 
@@ -195,5 +196,5 @@ def test_only_who_refused_is_named_as_missing_y15() -> None:
     participant = accepted()
     participant.on_merge_call(1, L, MergeCall(FIRST))
     (sent,) = orders(participant.on_roll_call_ended(2, FIRST, {}, 7, (64, 1000), blamed=(D,)))
-    assert isinstance(sent, Send) and isinstance(sent.message, MergeDigest)
+    assert isinstance(sent, SendReliable) and isinstance(sent.message, MergeDigest)
     assert sent.message.missing == (D,)

@@ -13,7 +13,9 @@ from ringcast.checkers import Checker
 from ringcast.checkers.g06 import SeparationChecker
 from ringcast.checkers.g07 import SuspensionChecker
 from ringcast.checkers.g08 import HearsayChecker
+from ringcast.core import Loose, Unicast
 from ringcast.core.control import (
+    AskView,
     CancelMerge,
     MergeCall,
     MergeDigest,
@@ -23,6 +25,7 @@ from ringcast.core.control import (
     MergeView,
     Sighted,
 )
+from ringcast.core.effects import SendReliable
 from ringcast.core.membership import (
     AcceptMerge,
     CancelHeld,
@@ -43,8 +46,6 @@ from ringcast.core.merge import (
     Overlap,
     Propose,
     RaiseMerge,
-    ReadView,
-    Send,
     SpreadView,
     SuspectDissenter,
     Told,
@@ -123,9 +124,9 @@ class Peer:
                 view = self.view
                 for endpoint in endpoints:
                     self.world.send(self.me, endpoint, lambda peer: peer.hear(self.me, view))
-            case ReadView(peer):
+            case Unicast(peer, Loose(message=AskView())):
                 self.world.send(self.me, peer.endpoint, lambda other: other.tell_view(self))
-            case Send(to, message):
+            case SendReliable(to, message):
                 if to == self.me:
                     self.receive(self.me, message)
                 else:

@@ -7,12 +7,11 @@ A driver may send them from a thread of its own (then `is_own` is False, and it 
 from __future__ import annotations
 
 from ringcast.core.control import Heartbeat
-from ringcast.core.effects import Beat
-from ringcast.core.membership import Steps, Tell
+from ringcast.core.effects import Beat, Unicast, send_once
 from ringcast.model import Address, ViewId
 
 
-class Pulse:
+class Heartbeats:
     def __init__(self, interval_ns: int, *, is_own: bool) -> None:
         self.interval_ns = interval_ns
         self.is_own = is_own
@@ -24,7 +23,7 @@ class Pulse:
     def heartbeat(self) -> Heartbeat:
         return Heartbeat(self.view, self.progress)
 
-    def beat_to(self, now_ns: int, peers: tuple[Address, ...]) -> Steps:
+    def beat_to(self, now_ns: int, peers: tuple[Address, ...]) -> list[Unicast | Beat]:
         """From now on these expect to hear from us."""
         self._peers = peers
         if not self.is_own:
@@ -32,9 +31,9 @@ class Pulse:
         self.due_ns = now_ns
         return []
 
-    def on_time(self, now_ns: int) -> Steps:
+    def on_time(self, now_ns: int) -> list[Unicast | Beat]:
         self.progress += 1
         if self.due_ns is None or now_ns < self.due_ns:
             return []
         self.due_ns = now_ns + self.interval_ns
-        return [Tell(peer, self.heartbeat()) for peer in self._peers]
+        return [send_once(peer, self.heartbeat()) for peer in self._peers]
