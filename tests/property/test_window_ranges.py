@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 from ringcast.window import Ranges
 
 SPANS = st.tuples(st.integers(-5, 30), st.integers(-1, 8)).map(lambda span: (span[0], span[0] + span[1]))
-CHANGES = st.tuples(st.sampled_from(["add", "pop_first"]), SPANS)
+CHANGES = st.tuples(st.sampled_from(["add", "drop_above", "pop_first"]), SPANS)
 
 
 @given(st.lists(CHANGES), SPANS)
@@ -18,6 +18,9 @@ def test_ranges_are_a_set_of_seqnos(changes: list[tuple[str, tuple[int, int]]], 
         if name == "add":
             ranges.add(first, last)
             model |= set(range(first, last + 1))
+        elif name == "drop_above":
+            ranges.drop_above(first)
+            model = {seqno for seqno in model if seqno <= first}
         elif model:
             first, last = ranges.pop_first()
             assert first == min(model) and last + 1 not in model

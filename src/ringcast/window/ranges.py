@@ -80,6 +80,13 @@ class Ranges:
         self.count -= last - first + 1
         return first, last
 
+    def drop_above(self, seqno: int) -> None:
+        kept = bisect_right(self._firsts, seqno)
+        self._remove(kept, len(self._firsts))
+        if self._lasts and self._lasts[-1] > seqno:
+            self.count -= self._lasts[-1] - seqno
+            self._lasts[-1] = seqno
+
     def clear(self) -> None:
         self._remove(0, len(self._firsts))
 

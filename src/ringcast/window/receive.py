@@ -197,7 +197,7 @@ class ReceiveWindow(Generic[T]):
         dropped = self._beyond_gap.count
         for first, last in self._beyond_gap:
             self._ring.clear(first, last)
-        self._beyond_gap.clear()
+        self._beyond_gap.drop_above(self.ready)
         self.highest = self.ready
         return dropped
 

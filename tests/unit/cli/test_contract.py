@@ -59,7 +59,7 @@ def test_options_that_are_relied_on_are_there(words: tuple[str, ...], capsys: py
 
 MISTAKES = [
     ("--nonsense", "No such option"),
-    ("nonsense", "No such command"),
+    ("nonsense", "there is no command"),
     ("demo --members x", "not a valid integer"),
     ("demo --members 2", "4 to 10, got 2"),
     ("node", "Missing argument 'GROUP'"),
@@ -93,7 +93,7 @@ MISTAKES = [
     ("trace head EMPTY --kind NOPE", "'NOPE' is not one of"),
     ("simulate --seed x", "'x'"),
     ("simulate --members 0", "must lie between 1 and 100"),
-    ("bench nonsense", "No such command"),
+    ("bench nonsense", "there is no command"),
     ("bench multicast --members 1", "members"),
     ("bench multicast --senders 9", "senders"),
     ("bench multicast --size 0", "size"),

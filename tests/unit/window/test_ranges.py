@@ -16,16 +16,6 @@ def test_w27_a_request_list_is_cut_from_above() -> None:
     assert (requested.count, list(requested)) == (0, [])
 
 
-def test_a_request_list_is_cut_from_below() -> None:
-    requested = Ranges([(1, 1), (10, 15)])
-    requested.drop_upto(0)
-    assert requested.count == 7
-    requested.drop_upto(10)
-    assert (requested.count, list(requested)) == (5, [(11, 15)])
-    requested.drop_upto(15)
-    assert (requested.count, list(requested)) == (0, [])
-
-
 @pytest.mark.parametrize(
     ("added", "expected"),
     [

@@ -23,7 +23,7 @@ RUNTIME = (
         "what the window did not take at the end of a turn is forgotten",
         "contents",
         f"{_RUNTIME}.sending:Sending.flush_outbox",
-        "payloads, sizes, self._outbox = payloads[:count], sizes[:count], payloads[count:]",
+        "payloads, sizes, self.turn.outbox = payloads[:count], sizes[:count], payloads[count:]",
         "payloads, sizes = payloads[:count], sizes[:count]",
         seeds=40,
     ),
