@@ -85,7 +85,7 @@ state-seeds: setup ## 500 simulated runs in which every process joins with the o
 	@.venv/bin/ringcast simulate --first-seed 1 --seeds $(or $(SEEDS),500) --workload state --resume out/state-seeds.jsonl
 
 world-seeds: setup ## 1,000 seeds of each workload (SEEDS=n for others), in out/<workload>.jsonl; goes on where it was
-	@for workload in mixed total state rejoin; do .venv/bin/ringcast simulate --first-seed 1 --seeds $(or $(SEEDS),1000) \
+	@for workload in mixed total state rejoin sealed; do .venv/bin/ringcast simulate --first-seed 1 --seeds $(or $(SEEDS),1000) \
 		--workload $$workload --resume out/$$workload.jsonl || exit 1; done
 
 pause-runs: setup ## 500 random runs of a crash plus a pause in the simulated world of the test kit (SEEDS=n for others)

@@ -14,6 +14,7 @@ from ringcast.runtime.group import Group
 from ringcast.runtime.host import Host
 from ringcast.runtime.inspection import ask, find_members, names_here, watch
 from ringcast.runtime.joining import Joining, Place, join
+from ringcast.runtime.keys import GroupKeys
 from ringcast.runtime.mark_file import Done, MarkStore
 from ringcast.runtime.readers import CALLING_THREAD
 from ringcast.runtime.reading import OpenRun
@@ -38,6 +39,7 @@ __all__ = [
     "Entry",
     "GetState",
     "Group",
+    "GroupKeys",
     "Host",
     "HostPort",
     "Joining",

@@ -211,6 +211,18 @@ class Seal:
             self._remember(session, receiving)
         return clear
 
+    def peek(self, sealed: bytes) -> bytes | None:
+        """What a frame holds, whether or not it came before, and without a trace of it; None if it is not genuine."""
+        session = sealed[:SESSION_BYTES]
+        key = self._keys.get(session[_KEY_AT:_SALT_AT])
+        if key is None or len(sealed) < OVERHEAD:
+            return None
+        head = sealed[:HEAD_BYTES]
+        try:
+            return self._cipher(key, session).decrypt(_NONCE_START + head[SESSION_BYTES:], sealed[HEAD_BYTES:], head)
+        except Exception:  # InvalidTag
+            return None
+
     def _stranger(self, session: bytes) -> _Receiving | str:
         """A session that is not known yet; or why it is refused before anything is tried."""
         if session[:2] != MAGIC:

@@ -14,6 +14,7 @@ from ringcast.errors import StateError
 from ringcast.model import MS, Address, Config, Event, View, ViewId, profile
 from ringcast.runtime import OnExclusion
 from ringcast.sim.application import Application, Outbound
+from ringcast.sim.keys import SimulatedKeys
 from ringcast.sim.network import Link
 from ringcast.sim.process import Partition, Process
 from ringcast.sim.transport import endpoint_of
@@ -49,12 +50,14 @@ class Cluster(SimulatedWorld):
         primary_mark: bool = False,
         quorum: int = 0,
         expect_again: int = 0,
+        key_changes: tuple[int, int] | None = None,
     ) -> None:
         """`fixed`: everybody is in one view, for ever; otherwise members find each other, come and go.
 
         `make_app` makes the program of each process that starts. `observers` are names of members that join as
         observers; `primary_mark` gives each name a mark file. `expect_again`: how many a process that starts again is
-        told to expect.
+        told to expect. `key_changes`: frames are sealed, and the key is changed so many times until so many ns have
+        passed.
         """
         super().__init__(
             seed,
@@ -76,6 +79,8 @@ class Cluster(SimulatedWorld):
         self._make_app = make_app
         self._started: dict[str, int] = {}
         names = names_of(members) if isinstance(members, int) else list(members)
+        if key_changes is not None:
+            self.keys = SimulatedKeys(self, names, *key_changes)
         if fixed:
             self._begin_fixed(names)
         else:
@@ -101,6 +106,10 @@ class Cluster(SimulatedWorld):
     def random(self, name: str, purpose: str) -> Random:
         """A source of randomness of its own for each member and purpose, so that one never shifts another."""
         return Random(f"{self.seed}/{name}/{purpose}")
+
+    def holders(self, name: str) -> Iterator[Process]:
+        if self.is_alive(name):
+            yield self[name]
 
     def address(self, name: str) -> Address:
         return self[name].address

@@ -24,10 +24,11 @@ from ringcast.sim.world import names_of
 
 FEWEST_FAULTS = 5
 # total: always sends in the one order, to random subsets too; state: everybody joins with the others' state, and half
-# of the seeds merge states; rejoin: who was excluded comes back as a new incarnation, half of the seeds with state.
+# of the seeds merge states; rejoin: who was excluded comes back as a new incarnation, half of the seeds with state;
+# sealed: as mixed, with a key that is changed under way.
 # any: one of them, which the seed decides.
 ANY = "any"
-WORKLOADS = (ANY, "mixed", "total", "state", "rejoin")
+WORKLOADS = (ANY, "mixed", "total", "state", "rejoin", "sealed")
 _SHARES_OF_ANY = {"mixed": 5, "total": 2, "state": 2, "rejoin": 1}
 _DELIVERIES = 900  # about so many where nothing disturbs: enough to judge, and few enough for thousands of seeds
 _BEGINNING_AGAIN = tuple(kind for kind in LIFE_FAULTS if kind != DEATH)  # deaths are drawn for themselves
@@ -86,6 +87,11 @@ class Options:
         if not self._has_state:
             return drawn
         return {name: replace(config, self_delivery=True) for name, config in drawn.items()}
+
+    @property
+    def key_changes(self) -> tuple[int, int] | None:
+        """How often the key is changed, and until when; None: frames travel in clear."""
+        return (Random(f"{self.seed}/key changes").randint(1, 3), self.safety_ns) if self.workload == "sealed" else None
 
     @property
     def on_exclusion(self) -> OnExclusion:

@@ -75,19 +75,21 @@ class Process:
         self._fixed = fixed
         self._mine: list[MemoryRecorder] = []
         config = world.config_of(name)
+        self.keys = None if world.keys is None else world.keys.for_process(name)
         transport = SimulatedTransport(
             world.network,
             name,
-            config.frame_bytes,
+            config.frame_bytes + (0 if self.keys is None else self.keys.seal.overhead),
             config.receive_buffer_bytes,
             self.loop.wake,
             multicasts=world.multicasts,
+            has_checksum=self.keys is None,
         )
         self.transport = transport
         self.place = Place(
             world.group,
             name,
-            transport,
+            transport if self.keys is None else self.keys.over(transport),
             WorldDiscovery(lambda: world.names),
             config,
             expect,
@@ -104,6 +106,7 @@ class Process:
             quorum=world.quorum,
             host=self,
             entry=_Watched(),
+            keys=self.keys,
         )
         self.main = self.loop.create_task(self._live(), name=name)
         self.main.add_done_callback(self._ended)

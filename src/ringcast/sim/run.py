@@ -113,6 +113,7 @@ def run_world(options: Options, record: Path | None = None) -> tuple[Outcome, Cl
         primary_mark=options.policy.has_marks,
         quorum=options.policy.quorum,
         expect_again=options.members if options.policy.expects else 0,
+        key_changes=options.key_changes,
     )
     with _without_log():
         try:

@@ -17,6 +17,7 @@ from ringcast.model import MS, SECOND, Address, Config, Event, Kind, Mark, View
 from ringcast.runtime import OnExclusion
 from ringcast.sim.clock import Clock
 from ringcast.sim.faults import Fault, Faults
+from ringcast.sim.keys import SimulatedKeys
 from ringcast.sim.network import Link, Network
 from ringcast.sim.passing import Passing
 from ringcast.sim.process import MakeApp, Partition, Process
@@ -57,6 +58,7 @@ class SimulatedWorld:
         self.observers = tuple(observers)
         self.quorum = quorum
         self.marks: dict[str, tuple[Address, Mark]] | None = {} if primary_mark else None
+        self.keys: SimulatedKeys | None = None  # None: frames travel in clear
         self.clock = Clock()
         self.network = Network(self.clock, seed, link or Link(), group)
         self.faults = Faults(self)
