@@ -51,14 +51,14 @@ class Group:
     def __init__(self, name: str, driver: Driver) -> None:
         self.name = name
         self._home = LoopGuard(f"group {name!r}")
-        self._take_over(driver)
         self._config = driver.node.config
         self._waits = Waits(driver.now_ns, lambda event: self._driver.note(event))
         readers = Readers()
-        self._sending = Sending(lambda: self._driver, self._waits, readers, self._widen_own)
+        self._sending = Sending(driver, self._waits, readers, self._widen_own)
         self._turn = self._sending.turn  # what `send` may do without asking (runtime/forms.py)
         self._ordered = Ordered(lambda: self._driver, self._waits, readers, self._widen_own)
-        self._reading = Reading(lambda: self._driver, self._sending, self._ordered, readers)
+        self._reading = Reading(driver, self._sending, self._ordered, readers)
+        self._take_over(driver)
         self._closing: RingcastError | None = None
         self._told = Rejoin.__name__  # what the application learns behind the last event of this place
         self._left: asyncio.Future[None] | None = None
@@ -74,15 +74,17 @@ class Group:
     def _take_over(self, driver: Driver) -> None:
         self._driver = driver
         self._node = driver.node
-        driver.on_inbox = lambda: self._reading.on_inbox()
+        self._sending.hold(driver)
+        self._reading.hold(driver)
+        driver.on_inbox = self._reading.on_inbox
         driver.on_retiring = lambda how: self._reading.end_recording(how, self._told)
         driver.on_freed = self._on_freed
         driver.on_lost = self._on_lost
         driver.on_refused = lambda error: self._end(error, "refused")
         driver.on_unkept = lambda error: self._end(error, "mark not kept")
         driver.on_left = self._on_left
-        driver.on_state = lambda effect: self._desk.on_effect(effect)
-        driver.on_finished = lambda finished: self._ordered.on_finished(finished)
+        driver.on_state = self._desk.on_effect
+        driver.on_finished = self._ordered.on_finished
 
     # ---- who is here
 

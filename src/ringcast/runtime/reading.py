@@ -13,7 +13,7 @@ from __future__ import annotations
 
 import asyncio
 from collections import deque
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from itertools import islice
 from operator import length_hint
 
@@ -57,17 +57,17 @@ class OpenRun:
 
 
 class Reading:
-    """One member's deliveries. `driver()` returns the current incarnation's driver; it changes when it rejoins."""
+    """One member's deliveries, of the incarnation that it holds; another one is held when the member rejoins."""
 
-    def __init__(self, driver: Callable[[], Driver], sending: Sending, ordered: Ordered, readers: Readers) -> None:
+    def __init__(self, driver: Driver, sending: Sending, ordered: Ordered, readers: Readers) -> None:
         self._readers = readers
-        self.desk = StateDesk(driver, self._void)
+        self.desk = StateDesk(lambda: self._driver, self._void)
         self._hand = make_hand()
         self._hand.messages = _NO_MESSAGES  # of the open run, while they need no question
         self._open: OpenRun | None = None
         self._past: deque[Batch | Notice] = deque()  # what an earlier incarnation left unread, and what is told first
         self._view: View | None = None  # of the last view that was handed over
-        self._driver_of = driver
+        self.hold(driver)
         self._sending = sending
         self._ordered = ordered
         self._reader: asyncio.Future[None] | None = None
@@ -76,6 +76,10 @@ class Reading:
         self.error: RingcastError | None = None  # what ended it, unless this process asked for the end
 
     # ---- life
+
+    def hold(self, driver: Driver) -> None:
+        """Go on as the incarnation that this driver has."""
+        self._driver = driver
 
     def close(self, error: RingcastError | None) -> None:
         """What was delivered can still be read; then it ends, with the error unless this process asked for it."""
@@ -102,7 +106,7 @@ class Reading:
 
     def keep(self, ended: Rejoin) -> None:
         """The place is lost: what was delivered in it stays to be read, then the news."""
-        inbox = self._driver_of().inbox
+        inbox = self._driver.inbox
         if self._open is not None and self._open.delivered is not None:
             inbox.popleft()
             self._open.delivered = None
@@ -189,18 +193,21 @@ class Reading:
                 elif by_message and type(event) is Batch:
                     self._open = OpenRun(event, None)
                 return event
-            inbox = self._driver_of().inbox
+            inbox = self._driver.inbox
             if not inbox or (self.desk.is_busy and self._is_held):
                 return None
             delivered = inbox.popleft()
             if isinstance(delivered, Deliver):
+                if by_message and len(delivered.payloads) == 1:
+                    self._count(delivered)
+                    return Message(delivered.origin, delivered.payloads[0], self._facts(delivered))
                 batch = self._batch(delivered, self._view)
-                if by_message and len(delivered.payloads) > 1:
+                if by_message:
                     inbox.appendleft(delivered)
                     self._open = OpenRun(batch, delivered)
-                    return batch
-                self._count(delivered)
-                return Message(batch.sender, batch.payloads[0], facts_of(batch)) if by_message else batch
+                else:
+                    self._count(delivered)
+                return batch
             if type(delivered) is Install:
                 self._view = delivered.view
                 return ViewChange(delivered.view)
@@ -214,13 +221,19 @@ class Reading:
                 assert isinstance(delivered, ProvideState)
                 self.desk.provide(delivered)
 
+    def _facts(self, delivered: Deliver) -> Delivery:
+        """Of a message that came alone; the same as a run of it would say."""
+        if type(delivered) is not Dequeue and delivered.channel is Channel.GROUP:
+            return Delivery(False, self._view)
+        return facts_of(self._batch(delivered, self._view))
+
     def _batch(self, delivered: Deliver, view: View | None) -> Batch:
         if type(delivered) is Dequeue:
             private = delivered.channel is not Channel.GROUP
             return Batch(delivered.origin, delivered.payloads, private, view, delivered.stamp, delivered.to)
         if delivered.channel is Channel.GROUP:
             return Batch(delivered.origin, delivered.payloads, False, view)
-        return Batch(delivered.origin, delivered.payloads, True, view, None, (self._driver_of().node.me,))
+        return Batch(delivered.origin, delivered.payloads, True, view, None, (self._driver.node.me,))
 
     # ---- counting
 
@@ -244,7 +257,7 @@ class Reading:
         if run.is_used_up:
             self._open = None
             if run.delivered is not None:
-                first = self._driver_of().inbox.popleft()
+                first = self._driver.inbox.popleft()
                 assert first is run.delivered, first
                 self._count(run.delivered)
         elif run.delivered is not None and run.handed > run.counted:
@@ -260,7 +273,7 @@ class Reading:
 
     def _count(self, delivered: Deliver) -> None:
         """The application was given this. Nobody asks after the end."""
-        driver = self._driver_of()
+        driver = self._driver
         if not driver.is_closed:
             if driver.is_recorded and delivered.count:
                 driver.note(fate(Kind.HANDED, driver.now_ns(), delivered))
@@ -270,7 +283,7 @@ class Reading:
         """The application will never be given this: it is in the state that is loaded."""
         if self._open is not None and self._open.delivered is delivered:
             self._open, self._hand.messages = None, _NO_MESSAGES
-        driver = self._driver_of()
+        driver = self._driver
         if driver.is_recorded and delivered.count:
             driver.note(fate(Kind.UNREAD, driver.now_ns(), delivered, IN_THE_STATE))
         if _is_own_private(delivered, driver):
@@ -291,7 +304,7 @@ class Reading:
     def end_recording(self, why: str, told: str) -> None:
         """This incarnation's recording ends: what lies here stays to be read, and then the application is told."""
         self.settle()
-        driver = self._driver_of()
+        driver = self._driver
         if driver.is_recorded:
             detail = {"why": why, "told": told}
             if driver.spool is not None and not driver.spool.is_empty:
@@ -311,7 +324,7 @@ class Reading:
             await self.desk.until_free()
         elif self._is_over:
             raise StopAsyncIteration if self.error is None else self.error
-        elif not self._driver_of().inbox:
+        elif not self._driver.inbox:
             await self._until_woken()
 
     @property

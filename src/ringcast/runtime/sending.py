@@ -28,19 +28,17 @@ from ringcast.window import largest, lengths_of, total
 
 WhenFull = Literal["wait", "raise"] | None
 
-FULL_FLOW_FRAMES = 4  # what one turn may collect when the turn before was full; else one frame
+FULL_FLOW_FRAMES = 8  # what one turn may collect when the turn before was full; else one frame
 TURN_MESSAGES = 2_048  # and never more than these, so that the loop gets its turn
 CHUNK = 4_096  # messages of a long list that are looked at together
-LARGE_AT_ONCE = 64  # of those that are cut into pieces
+MIXED_AT_ONCE = 256  # of a list in which some are cut into pieces
 
 
 class Sending:
-    """One member's sends. `driver()` returns the current incarnation's driver; it changes when the member rejoins."""
+    """One member's sends, of the incarnation that it holds; another one is held when the member rejoins."""
 
-    def __init__(
-        self, driver: Callable[[], Driver], waits: Waits, readers: Readers, widen_own: Callable[[], None]
-    ) -> None:
-        self._driver_of = driver
+    def __init__(self, driver: Driver, waits: Waits, readers: Readers, widen_own: Callable[[], None]) -> None:
+        self.hold(driver)
         self._lines = Lines(
             waits, lambda need: readers.watch(need, widen_own, self._waits_for_reader), readers.goes_first
         )
@@ -59,13 +57,10 @@ class Sending:
         """In the child everything is asked, and refused."""
         self.turn.slots = self._slots_in_line = 0
 
-    @property
-    def _driver(self) -> Driver:
-        return self._driver_of()
-
-    @property
-    def _node(self) -> Node:
-        return self._driver_of().node
+    def hold(self, driver: Driver) -> None:
+        """Go on as the incarnation that this driver has."""
+        self._driver = driver
+        self._node: Node = driver.node
 
     @property
     def is_empty(self) -> bool:
@@ -304,12 +299,16 @@ class Sending:
         limit, sizes, at = Limit(timeout), lengths_of(payloads), 0
         try:
             await self.until_place(limit)
-            is_plain = largest(sizes) <= self._node.largest_whole and set(map(type, payloads)) == {bytes}
+            are_bytes = set(map(type, payloads)) == {bytes}
+            are_whole = are_bytes and largest(sizes) <= self._node.largest_whole
             while at < len(payloads):
-                if is_plain:
+                if are_whole:
                     at += await self._send_some(payloads[at : at + CHUNK], sizes[at : at + CHUNK], limit)
-                else:
-                    at += await self._send_mixed(payloads[at : at + LARGE_AT_ONCE], limit)
+                    continue
+                await self._send_first(payloads[at], limit)
+                at += 1
+                if are_bytes:
+                    at += self._send_with_it(payloads[at : at + MIXED_AT_ONCE], sizes[at : at + MIXED_AT_ONCE])
         except (RingcastError, asyncio.CancelledError) as error:
             error.sent = at  # type: ignore[union-attr]
             raise
@@ -338,36 +337,52 @@ class Sending:
         self._fill_turn()  # Let acks and other members' messages in before more is sent.
         return count
 
-    async def _send_mixed(self, payloads: list[bytes], limit: Limit) -> int:
-        """The first, of whatever kind, and with it those that follow and must be cut too; how many that were."""
-        payload = self.checked(payloads[0])
+    async def _send_first(self, payload: bytes, limit: Limit) -> None:
+        """The first of messages of which some must be cut, or of some other kind than bytes."""
+        payload = self.checked(payload)
         if not self.put(payload):
             await self._send_to_group(payload, limit, None)
-        return 1 + self._send_large_now(payloads[1:])
 
-    def _send_large_now(self, payloads: list[bytes]) -> int:
-        """How many, from the front, were larger than a frame and had room at once; their packets leave together."""
-        node, now, effects, count = self._node, self._driver.now_ns(), [], 0
+    def _send_with_it(self, payloads: list[bytes], sizes: Sequence[int]) -> int:
+        """How many, from the front, have room at once, whole or in pieces; their packets leave together."""
         if self._closing is not None or self._lines.holds(GROUP) or not self._is_primary:
             return 0
         self.flush_outbox()
-        for payload in payloads:
-            is_large = type(payload) is bytes and node.largest_whole < len(payload) <= node.config.max_message_bytes
-            if not is_large or self.turn.outbox or not self._may_send(len(payload)):
+        if self.turn.outbox or self._is_turn_full or self._driver.is_busy:
+            return 0
+        node, now, effects, at = self._node, self._driver.now_ns(), [], 0
+        while at < len(payloads):
+            end = self._end_of_whole(sizes, at)
+            if end > at:
+                count = node.fit(sizes[at:end])
+                if count:
+                    effects += node.send(now, payloads[at : at + count], sizes[at : at + count])
+                at += count
+                if at < end:
+                    break
+            elif sizes[at] <= node.config.max_message_bytes and self._may_send(sizes[at]):
+                effects += node.send_large(now, payloads[at])
+                at += 1
+            else:
                 break
-            effects += node.send_large(now, payload)
-            count += 1
-        if count:
+        if effects:
             self._driver.execute(effects)
             self._fill_turn()  # Let acks and other members' messages in before more is sent.
-        return count
+        return at
+
+    def _end_of_whole(self, sizes: Sequence[int], at: int) -> int:
+        """The first from there on that does not fit a frame."""
+        most = self._node.largest_whole
+        return next((index for index in range(at, len(sizes)) if sizes[index] > most), len(sizes))
 
     # ---- one turn of the loop
 
     def _begin_turn(self) -> None:
         """The first message of a turn leaves at once; the others of the same turn go together at its end."""
         self.turn.began = True
-        self.flush_outbox()
+        self._send_outbox()
+        if self.turn.outbox or self._driver.is_busy:
+            self._refill()  # Else what the turn may accept is what it was, without this message: no need to ask again.
         asyncio.get_running_loop().call_soon(self._end_turn)
 
     def _end_turn(self) -> None:
@@ -400,14 +415,17 @@ class Sending:
     def flush_outbox(self) -> None:
         """Send what may be sent; a roll call that began in this turn holds the rest until its view or its cancel."""
         if self.turn.outbox:
-            sizes = lengths_of(self.turn.outbox)
-            count = self._node.fit(sizes)
-            payloads, self.turn.outbox = self.turn.outbox, []
-            if count < len(payloads):
-                payloads, sizes, self.turn.outbox = payloads[:count], sizes[:count], payloads[count:]
-            if count:
-                self._driver.execute(self._node.send(self._driver.now_ns(), payloads, sizes))
+            self._send_outbox()
         self._refill()
+
+    def _send_outbox(self) -> None:
+        sizes = lengths_of(self.turn.outbox)
+        count = self._node.fit(sizes)
+        payloads, self.turn.outbox = self.turn.outbox, []
+        if count < len(payloads):
+            payloads, sizes, self.turn.outbox = payloads[:count], sizes[:count], payloads[count:]
+        if count:
+            self._driver.execute(self._node.send(self._driver.now_ns(), payloads, sizes))
 
     def _refill(self) -> None:
         """What may go through the outbox: a frame's worth or few, for those in line if there are any."""

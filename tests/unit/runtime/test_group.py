@@ -278,14 +278,14 @@ async def test_send_many_keeps_its_order_with_single_sends_around_it(world: Worl
 
 @in_world
 async def test_a_list_that_a_close_interrupts_ends_with_the_closing_error(world: World) -> None:
-    """The second small message fills the turn, so that the close comes just before those that are cut into pieces."""
+    """What had room has filled the turn, so that the close comes just before the others."""
     a, _ = await world.open("A", "B", capacity=1_024, self_delivery=False)
     await a.send(b"first")
     await asyncio.sleep(0)
     closing = asyncio.create_task(a.close())
     half, large = bytes(a._node.largest_whole * 2 // 3), bytes(5_000)
     with pytest.raises(GroupClosed):
-        await a.send_many([half, half, large, large])
+        await a.send_many([half, half, *[large] * 600])
     await closing
 
 

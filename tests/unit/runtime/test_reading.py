@@ -402,7 +402,7 @@ def test_a_reading_place_that_counts_too_much_is_found(tmp_path: Path, monkeypat
 
     def counts_at_once(self: Reading, run: OpenRun) -> None:
         if run.delivered is not None and not run.counted:
-            self._driver_of().execute(self._driver_of().node.on_taken(0, run.delivered))
+            self._driver.execute(self._driver.node.on_taken(0, run.delivered))
             run.counted = len(run.batch.payloads)
         self.messages = run.messages
 

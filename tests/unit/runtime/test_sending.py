@@ -576,3 +576,29 @@ async def test_a_stub_behind_a_plain_message_that_is_not_read_waits_for_it_as_an
         async with reading(c):
             await (await waiting)
         await until(lambda: got[-1:] == [b"one more"])
+
+
+@in_world
+async def test_small_messages_of_a_list_share_packets_although_a_large_one_stands_among_them(world: World) -> None:
+    a, b = await world.open("A", "B", frame_bytes=2_000, capacity=512, self_delivery=False)
+    payloads = [b"%03d" % number for number in range(200)]
+    payloads[50] = payloads[120] = bytes(LARGE)
+    async with reading(b) as got:
+        frames = world.transports["A"].counters.frames_out
+        await a.send_many(payloads)
+        await a.flush(timeout=20)
+        await until(lambda: len(got) == 200)
+        assert got == payloads
+        assert world.transports["A"].counters.frames_out - frames < 60
+
+
+@in_world
+async def test_a_list_in_which_one_message_is_above_the_limit_is_sent_up_to_there(world: World) -> None:
+    a, b = await world.open("A", "B", frame_bytes=2_000, capacity=512, max_message_bytes=20_000, self_delivery=False)
+    payloads = [b"1", bytes(LARGE), b"3", b"4", bytes(20_001), b"6"]
+    async with reading(b) as got:
+        with pytest.raises(UsageError, match="max_message_bytes") as raised:
+            await a.send_many(payloads)
+        assert raised.value.sent == 4  # type: ignore[attr-defined]
+        await a.flush(timeout=20)
+        assert got == payloads[:4]
