@@ -246,8 +246,8 @@ def _path_of(address: str) -> Path:
     known = ", ".join(f"{key} ({names[key]})" if key in names else key for key in members) or "none"
     if matching or called:
         raise UsageError(f"{address!r} means several members here; say which: {known}")
-    near = get_close_matches(address, [*names.values(), *members], 1)
-    meant = f"; did you mean {near[0]}?" if near else ""
+    near = [] if ":" in address else get_close_matches(address, list(names.values()), 1)
+    meant = f" (did you mean {near[0]}?)" if near else ""
     raise UsageError(f"no member {address!r} runs here under this user{meant}; members here: {known}")
 
 
