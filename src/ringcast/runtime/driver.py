@@ -120,6 +120,7 @@ class Driver:
         self._record: Callable[[Event], None] = self._record_alone
         self._watchers: list[Callable[[Event], None]] = []
         self._heartbeats = heartbeats
+        self.asked_buffer_bytes = 0  # of the kernel, for what arrives; what it gave is in the node's config
         self.origins: Origins | None = None  # where frames may come from, on a transport that does not know it
         self.keys: GroupKeys | None = None  # what the transport is sealed with
         self.marks: MarkStore | None = None  # where the mark of primary views is kept

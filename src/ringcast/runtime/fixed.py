@@ -54,6 +54,7 @@ async def enter_fixed(
 ) -> Group:
     """The place of `me` in a view that nobody changes."""
     await transport.open(entry.on_frames)
+    asked = config.receive_buffer_bytes
     try:
         config = within_transport(config, transport)
         node = Node(me, config, view, {}, multicasts=transport.multicasts)
@@ -63,6 +64,7 @@ async def enter_fixed(
     recorder = host.recorder(me, group, config, record)
     driver = Driver(node, Codec(group, me), transport, recorder, now_ns=host.now_ns)
     driver.contains_faults = host.contains_faults
+    driver.asked_buffer_bytes = asked
     entry.hold(driver)
     place = Group(group, driver)
     driver.begin()

@@ -314,6 +314,7 @@ def make_driver(place: Place, expect: int) -> Driver:
     driver = Driver(node, Codec(place.group, me), place.transport, recorder, heartbeats, host.now_ns)
     driver.marks = place.marks
     driver.contains_faults = host.contains_faults
+    driver.asked_buffer_bytes = place.config.receive_buffer_bytes
     if place.keys is not None:
         driver.hold_keys(place.keys)
     if place.origins is not None:

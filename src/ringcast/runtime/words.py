@@ -97,9 +97,21 @@ def why_no_room(driver: Driver, slots: int = 1) -> Why:
     if node.config.self_delivery and node.group.own_unread + slots > node.group.capacity:
         because.append(f"{node.group.own_unread} own messages are not read yet by this member's application")
         freed_by.append("this application reads its own events, too (or opens the group with self_delivery=False)")
+    because += _bound_by_kernel(driver)
     late = _late_members(driver)
     because += [_missing_ack(driver, member) for member in late]
     return Why(", ".join(because), _either([*freed_by, *(_freed_by(driver, member) for member in late)]))
+
+
+def _bound_by_kernel(driver: Driver) -> list[str]:
+    """Bytes are what is short, and there are so few because the kernel gave a smaller receive buffer than was asked."""
+    window, asked, given = driver.node.group.outgoing.window, driver.asked_buffer_bytes, driver.node.config
+    if given.receive_buffer_bytes >= asked or 2 * window.bytes < window.max_bytes:
+        return []
+    return [
+        f"the window is bound by receive buffers: the kernel gave this member {given.receive_buffer_bytes} of {asked} "
+        f"bytes (sysctl net.core.rmem_max={asked} on every host raises it for those who join then)"
+    ]
 
 
 def why_no_room_to(driver: Driver, peers: Sequence[Address], size: int, own_unread: int) -> Why:

@@ -428,3 +428,31 @@ async def test_what_was_delivered_before_the_close_can_still_be_read(world: Worl
     await until(lambda: len(b._driver.inbox) == 2)
     await b.close()
     assert [e.payload async for e in b if isinstance(e, Message)] == [b"before"]
+
+
+class Narrow(MemoryTransport):
+    """A kernel that gives less than it is asked for."""
+
+    @property
+    def receive_buffer(self) -> int:
+        return 20_000
+
+
+@pytest.mark.parametrize("kind", [MemoryTransport, Narrow])
+def test_who_waits_for_bytes_is_told_that_the_kernel_gave_a_small_buffer_and_how_to_raise_it(
+    kind: type[MemoryTransport],
+) -> None:
+    @in_world
+    async def story(world: World) -> None:
+        places = {name: f"mem:{name}" for name in "AB"}
+        config = profile("test", capacity=4096, window_bytes=20_000, receive_buffer_bytes=1 << 20, self_delivery=False)
+        for name in "BA":
+            opened = await open_fixed("g", name, places, transport=kind(world.hub, name), config=config)
+            a = await world.stack.enter_async_context(opened)
+        waiting = asyncio.create_task(a.send_many([bytes(1_000)] * 200))
+        await until(lambda: bool(a.waiting()))
+        said = "the kernel gave this member 20000 of 1048576 bytes (sysctl net.core.rmem_max=1048576" in a.explain()
+        assert said is (kind is Narrow)
+        waiting.cancel()
+
+    story()
