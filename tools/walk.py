@@ -6,13 +6,15 @@
     tools/walk.py merge    two sides of two members each find each other, until all four share a view
 
 Prints the files in the order in which they are first entered, with the number of calls; the simulated world itself,
-the recorder and the checkers are left out. `--brief` prints the totals only.
+the recorder and the checkers are left out. `--brief` prints the totals only; `--json` one object: how many `files`,
+`functions`, `calls`, and `hops` from one file to another, with the `path`.
 """
 
 from __future__ import annotations
 
 import argparse
 import gc
+import json
 import sys
 from collections import Counter
 from collections.abc import Callable
@@ -34,6 +36,9 @@ class Walk:
 
     def __init__(self) -> None:
         self.calls: Counter[str] = Counter()
+        self.functions: set[tuple[str, str]] = set()
+        self.hops = 0
+        self._last: str | None = None
         self._names: dict[str, str | None] = {}
         self._outside: FrameType | None = None  # a check of the simulated world, until it returns
 
@@ -57,6 +62,18 @@ class Walk:
         name = self._names[code.co_filename]
         if name is not None and code.co_name[0] != "<":
             self.calls[name] += 1
+            self.functions.add((name, code.co_qualname))
+            self.hops += self._last not in (None, name)
+            self._last = name
+
+    def figures(self) -> dict[str, object]:
+        return {
+            "files": len(self.calls),
+            "functions": len(self.functions),
+            "calls": self.calls.total(),
+            "hops": self.hops,
+            "path": [{"file": file, "calls": calls} for file, calls in self.calls.items()],
+        }
 
     def of(self, act: Callable[[], object]) -> None:
         gc.disable()  # finalizers would be counted where they happen to run
@@ -130,16 +147,24 @@ WALKS: dict[str, Callable[[Walk], None]] = {
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("what", choices=(*WALKS, "all"))
-    parser.add_argument("--brief", action="store_true")
+    parser.add_argument("--brief", action="store_true", help="the totals only")
+    parser.add_argument("--json", action="store_true", help="one JSON object on standard output")
     asked = parser.parse_args()
+    figures: dict[str, object] = {}
     for what in WALKS if asked.what == "all" else (asked.what,):
         walk = Walk()
         WALKS[what](walk)
+        figures[what] = walk.figures()
+        if asked.json:
+            continue
         if not asked.brief:
-            for file, calls in walk.calls.items():
-                print(f"{calls:7} {file}")
+            for file, count in walk.calls.items():
+                print(f"{count:7} {file}")
         core = [file for file in walk.calls if file.startswith("core/")]
-        print(f"{what}: {len(walk.calls)} files, {len(core)} of them in core/; {walk.calls.total()} calls")
+        calls = f"{walk.calls.total()} calls, {walk.hops} hops between files"
+        print(f"{what}: {len(walk.calls)} files, {len(core)} of them in core/; {calls}")
+    if asked.json:
+        print(json.dumps(figures if asked.what == "all" else figures[asked.what]))
 
 
 if __name__ == "__main__":

@@ -12,6 +12,7 @@ import click
 
 from ringcast.cli.check import lacks_spark
 from ringcast.cli.demo_screen import LiveScreen, PlainScreen
+from ringcast.cli.key_option import for_members, key_option
 from ringcast.cli.output import check_writable, emit_json, json_option, say_progress
 from ringcast.demo import Audience, Options, Outcome, take_tour
 from ringcast.errors import UsageError
@@ -22,8 +23,11 @@ from ringcast.errors import UsageError
 @click.option("--quick", is_flag=True, help="Fewer messages; judged by the checkers instead of Spark, without a page.")
 @click.option("--record", type=click.Path(path_type=Path), default=None, help="Where to record; default out/demo-TIME.")
 @click.option("--no-namespaces", is_flag=True, help="Cut by the transport's own switch instead of in the network.")
+@key_option
 @json_option
-def command(members: int, quick: bool, record: Path | None, no_namespaces: bool, as_json: bool) -> int:
+def command(
+    members: int, quick: bool, record: Path | None, no_namespaces: bool, key_file: Path | None, as_json: bool
+) -> int:
     """Watch a group of real processes on this machine: it forms, talks, waits, is cut, heals, and is judged.
 
     \b
@@ -31,6 +35,7 @@ def command(members: int, quick: bool, record: Path | None, no_namespaces: bool,
       ringcast demo                                       about a minute, judged by Spark
       ringcast demo --quick                               half of that, judged by the checkers
       ringcast demo --record my-run && ringcast check my-run
+      ringcast key new -o demo.key && ringcast demo --key-file demo.key
 
     The network is cut in namespaces of its own where that is allowed (root, or user namespaces), otherwise by the
     transport's own switch; it says which. Ctrl-C ends it and every process it started.
@@ -44,7 +49,8 @@ def command(members: int, quick: bool, record: Path | None, no_namespaces: bool,
         raise UsageError(f"the whole demo is judged by Spark: {lacking}; --quick does without")
     screen = _screen(as_json)
     try:
-        outcome = asyncio.run(_tour(options, screen, by_spark=not quick))
+        with for_members(key_file):
+            outcome = asyncio.run(_tour(options, screen, by_spark=not quick))
     except (KeyboardInterrupt, asyncio.CancelledError):
         say_progress(f"\nstopped; everything that was started has ended. What was recorded is in {record}")
         raise KeyboardInterrupt from None

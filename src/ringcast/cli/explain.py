@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import click
 
+from ringcast.cli.key_option import unneeded_key_option
 from ringcast.cli.output import emit_json, folded, json_option
 from ringcast.runtime import ask
 
 
 @click.command(name="explain")
 @click.argument("address")
+@unneeded_key_option
 @json_option
 def command(address: str, as_json: bool) -> None:
     """Ask a member on this machine what waits there, because of whom, since when, and what would free it.

@@ -7,6 +7,7 @@ from typing import Any
 
 import click
 
+from ringcast.cli.key_option import unneeded_key_option
 from ringcast.cli.output import emit_json, folded, json_option
 from ringcast.cli.rates import rates_between
 from ringcast.runtime import ask, find_members, names_here, short
@@ -17,6 +18,7 @@ from ringcast.runtime import ask, find_members, names_here, short
 @click.option(
     "--over", default=0.5, show_default=True, type=click.FloatRange(0.01, 60), help="Seconds to measure the rates over."
 )
+@unneeded_key_option
 @json_option
 def command(address: str | None, over: float, as_json: bool) -> None:
     """Ask a member on this machine: its view, its windows, who waits for whom, who is missing.

@@ -9,6 +9,7 @@ from typing import Any
 
 import click
 
+from ringcast.cli.key_option import unneeded_key_option
 from ringcast.cli.output import emit_json, json_option
 from ringcast.cli.rates import rates_between
 from ringcast.errors import RingcastError
@@ -18,6 +19,7 @@ from ringcast.runtime import ask, find_members, short
 @click.command(name="top")
 @click.option("--seconds", default=1.0, show_default=True, type=click.FloatRange(0.05, 3600), help="Between two looks.")
 @click.option("--once", is_flag=True, help="One look (after one interval, so that rates are known), then end.")
+@unneeded_key_option
 @json_option
 def command(seconds: float, once: bool, as_json: bool) -> None:
     """Watch the members that run on this machine under this user. Ctrl-C ends it.

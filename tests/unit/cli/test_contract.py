@@ -32,10 +32,16 @@ RELIED_ON = {
     ("bench", "bus"): "--producers --consumers --size --seconds --peers",
     ("bench", "order"): "--members --size --seconds",
     ("bench", "pipeline"): "--deliveries",
-    ("simulate",): "--seed --first-seed --seeds --members --record --shrink --planted-bugs --spark --master",
-    ("check",): "--master --require",
+    ("simulate",): "--seed --first-seed --seeds --members --record --shrink --planted-bugs --spark --master --workload",
+    ("check",): "--master --require --conf --judge --tables",
     ("report",): "-o --checkers --judge --require",
-    ("demo",): "--quick --members --record",
+    ("demo",): "--quick --members --record --key-file",
+    ("node",): "--key-file",
+    ("status",): "--key-file",
+    ("explain",): "--key-file",
+    ("top",): "--key-file",
+    ("key", "new"): "-o",
+    ("page",): "--bind --seed",
 }
 
 
@@ -127,3 +133,12 @@ def test_a_group_without_a_command_shows_its_help_and_did_not_run(
     assert run(group) == 2
     out, err = capsys.readouterr()
     assert out == "" and "Commands:" in err and err.count("\n") > 5
+
+
+@pytest.mark.parametrize("command", ["node chat", "demo", "status", "explain bob", "top"])
+def test_each_command_for_members_checks_its_key_file_first(
+    command: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert run([*command.split(), "--key-file", str(tmp_path / "none")]) == 2
+    out, err = capsys.readouterr()
+    assert out == "" and "cannot read the key file" in err
