@@ -73,7 +73,8 @@ attacks: setup ## What strangers and lying members can do to a real group: a tab
 
 merge-costs: setup ## What merging costs in simulation, and the policies over many seeds: figures of docs/design/merge.md
 	@RINGCAST_LONG=1 $(PYTHON_IN_VENV) -m pytest -q -s tests/simulation/test_merge_costs.py
-	@RINGCAST_LONG=1 $(PYTHON_IN_VENV) -m pytest -q tests/simulation/test_reunion.py tests/simulation/test_primary_partition.py
+	@RINGCAST_LONG=1 $(PYTHON_IN_VENV) -m pytest -q tests/simulation/test_reunion.py tests/simulation/test_primary_partition.py \
+		tests/simulation/test_coordinator_death.py tests/simulation/test_merge_leader_death.py
 
 seeds: setup ## 10,000 simulated runs, judged; stopped at any time, the same command goes on (out/seeds.jsonl)
 	@.venv/bin/ringcast simulate --first-seed 1 --seeds $(or $(SEEDS),10000) --resume out/seeds.jsonl
