@@ -8,10 +8,14 @@ from __future__ import annotations
 import asyncio
 import os
 import socket
+import tempfile
 from collections.abc import Awaitable, Callable, Iterable
 from dataclasses import dataclass, field
+from functools import cache
+from pathlib import Path
 from typing import Any
 
+from conformance.certificates import Authority
 from ringcast.security import Key, Keyring, Seal
 from ringcast.transport import (
     WITHIN_PATH,
@@ -20,8 +24,10 @@ from ringcast.transport import (
     MemoryHub,
     MemoryTransport,
     TcpTransport,
+    Tls,
     Transport,
     UdpTransport,
+    mutual_tls,
     sealed_transport,
 )
 
@@ -157,10 +163,21 @@ def _sealed(kind: Kind) -> Callable[[World, Endpoint | None], Transport]:
     return lambda world, at: sealed_transport(kind.make(world, at), Seal("g", keyring, os.urandom))
 
 
+@cache
+def _tls() -> Tls:
+    files = Authority(Path(tempfile.mkdtemp(prefix="ringcast-tls-"))).files_for("anybody")
+    return mutual_tls(*(Path(files[part]) for part in ("certificate", "private_key", "authority")))
+
+
+def _over_tls(world: World, at: Endpoint | None) -> Transport:
+    return TcpTransport(at or "127.0.0.1:0", tls=_tls())
+
+
+TLS4 = Kind("tls4", _over_tls, slows_senders=True)
 SEALED_UDP = Kind("sealed-udp4-within-path", _sealed(UDP4_WITHIN_PATH))
 SEALED_TCP = Kind("sealed-tcp4", _sealed(TCP4), slows_senders=True)
 
-KINDS = (UDP4, UDP4_WITHIN_PATH, UDP6, UDP6_WITHIN_PATH, TCP4, TCP6, MEMORY, SEALED_UDP, SEALED_TCP)
+KINDS = (UDP4, UDP4_WITHIN_PATH, UDP6, UDP6_WITHIN_PATH, TCP4, TCP6, MEMORY, SEALED_UDP, SEALED_TCP, TLS4)
 
 
 def free_port(kind: socket.SocketKind = socket.SOCK_STREAM) -> int:

@@ -26,13 +26,14 @@ sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 
 from integration.strangers import Stranger, still_works, with_group
 from ringcast import Group
-from ringcast.core import Announce, Channel, Control, Hello, Loose, Packet, Run
+from ringcast.core import Channel, Loose, Packet, Run
+from ringcast.core.control import DECLARED, Announce, Control, Hello
 from ringcast.model import Address, Batch, Entry, Message, View, ViewId
 from ringcast.security import Key, Keyring, Seal
 from ringcast.transport import Endpoint, SealedTransport
 from ringcast.wire import Codec, encode_control
 
-KINDS: tuple[type, ...] = typing.get_args(Control)
+KINDS: tuple[type, ...] = tuple(DECLARED)
 SOON = 0.15
 FLOOD_SECONDS = 2.0
 GROUP = "strangers"

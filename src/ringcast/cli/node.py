@@ -59,6 +59,21 @@ PATIENCE_SECONDS = 3.0
     default=None,
     help="The key that all members share (ringcast key new); default: $RINGCAST_KEY_FILE. SIGHUP reads it again.",
 )
+@click.option(
+    "--certificate",
+    type=click.Path(path_type=Path, dir_okay=False),
+    default=None,
+    help="With --transport tcp, instead of a key: this member's certificate; its name must stand in it.",
+)
+@click.option(
+    "--private-key", type=click.Path(path_type=Path, dir_okay=False), default=None, help="That belongs to it."
+)
+@click.option(
+    "--authority",
+    type=click.Path(path_type=Path, dir_okay=False),
+    default=None,
+    help="The certificate of those who sign members' certificates.",
+)
 @click.option("--unencrypted", is_flag=True, help="Allow --bind beyond loopback without a key: on a network you trust.")
 @click.option("--observer", is_flag=True, help="Be in the view, but never coordinate.")
 @click.option(

@@ -29,6 +29,7 @@ from ringcast.runtime.fixed import within_transport
 from ringcast.runtime.group import Group
 from ringcast.runtime.heartbeats import Heartbeats
 from ringcast.runtime.host import Host, RealHost
+from ringcast.runtime.identity import Identity, identity_of
 from ringcast.runtime.keys import GroupKeys, chosen_key
 from ringcast.runtime.mark_file import MarkStore
 from ringcast.runtime.operations import answer_over_http, answering_place
@@ -42,7 +43,7 @@ from ringcast.runtime.words import why_not_joined
 from ringcast.security import KeySource
 from ringcast.trace import RecordingOptions, recording_options
 from ringcast.transport import Datagrams, Guarded, TcpTransport, Transport, UdpTransport
-from ringcast.wire import Codec, decode_control, encode_control
+from ringcast.wire import Codec, decode_control, encode_control, may_be_of
 
 _log = logging.getLogger("ringcast")
 
@@ -135,6 +136,9 @@ def join(
     primary_mark: str | Path | None = None,
     quorum: int = 0,
     key: KeySource | None = None,
+    certificate: str | Path | None = None,
+    private_key: str | Path | None = None,
+    authority: str | Path | None = None,
     unencrypted: bool = False,
     leave_on_sigterm: bool = True,
     metrics: arguments.HostPort | None = None,
@@ -145,7 +149,10 @@ def join(
     `discovery`. A name that cannot be looked up yet is tried again until the limit. `bind` is this member's own place,
     loopback by default, and `advertise` what others should use instead. `key` is the file of the key that all members
     share (`ringcast key new`), or its contents as bytes; without it RINGCAST_KEY_FILE names the file. Beyond loopback a
-    key is needed, or `unencrypted=True` has to be said: frames are then neither encrypted nor authenticated.
+    key is needed, or a certificate, or `unencrypted=True` has to be said: frames are then neither encrypted nor
+    authenticated.
+    `certificate`, `private_key` and `authority` (PEM files) are the other way, over TCP: everybody shows a certificate
+    of the authority, and is heard in the name that stands in it only; `name` must be one of its names.
     `expect` waits for that many before founding a group.
     `config` is a profile's name (local, lan, wan, test) or a Config. `record` is a directory for the
     recording, or `record(directory, run=…)`.
@@ -186,11 +193,14 @@ def join(
     arguments.check_expect(expect)
     settings, static, own = arguments.config_of(config), StaticDiscovery(seeds), arguments.place_of(bind, "bind")
     shown = None if advertise is None else arguments.place_of(advertise, "advertise")
-    source = chosen_key(key, unencrypted)
+    identity = identity_of(certificate, private_key, authority, key, unencrypted, transport)
+    name = name if identity is None else identity.checked_name(name)
+    source = None if identity is not None else chosen_key(key, unencrypted)
     if isinstance(transport, str):
-        check_exposure(own, is_sealed=source is not None, unencrypted=unencrypted)
+        is_sealed = source is not None or identity is not None
+        check_exposure(own, is_sealed=is_sealed, unencrypted=unencrypted)
     keys = None if source is None else GroupKeys(group, source)
-    carrier = make_transport(transport, own, shown, settings) if isinstance(transport, str) else transport
+    carrier = make_transport(transport, own, shown, settings, identity) if isinstance(transport, str) else transport
     return Joining(
         Place(
             group,
@@ -217,9 +227,12 @@ def join(
     )
 
 
-def make_transport(kind: str, bind: str, advertise: str | None, config: Config) -> Transport:
+def make_transport(
+    kind: str, bind: str, advertise: str | None, config: Config, identity: Identity | None = None
+) -> Transport:
     if kind == "tcp":
-        return TcpTransport(bind, advertise=advertise)
+        tls = None if identity is None else identity.tls
+        return TcpTransport(bind, advertise=advertise, tls=tls, speaks_for=may_be_of)
     if kind != "udp":
         raise ConfigError(f"transport must be 'udp', 'tcp' or a Transport, got {kind!r}")
     return UdpTransport(

@@ -4,6 +4,7 @@
 key is used, so a group on loopback without a key does not pay for it.
 """
 
+from ringcast.security.certificate import check_private_key, names_in
 from ringcast.security.key_file import KEY_FILE_VARIABLE, KeySource, read_keyring, write_keyring
 from ringcast.security.keyring import Key, Keyring, new_key
 from ringcast.security.replay import ReplayWindow
@@ -18,7 +19,9 @@ __all__ = [
     "Keyring",
     "ReplayWindow",
     "Seal",
+    "check_private_key",
     "is_sealed",
+    "names_in",
     "new_key",
     "read_keyring",
     "write_keyring",

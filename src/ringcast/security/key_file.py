@@ -43,13 +43,13 @@ def _from_file(path: Path) -> Keyring:
     try:
         descriptor = os.open(path, os.O_RDONLY | os.O_CLOEXEC | os.O_NONBLOCK)
         with os.fdopen(descriptor, "rb") as file:
-            _check_owner(path, os.fstat(descriptor))
+            check_owner(path, os.fstat(descriptor))
             return _parse(file.read(MOST_BYTES), str(path))
     except OSError as error:
         raise ConfigError(f"cannot read the key file {path}: {error.strerror or error}") from None
 
 
-def _check_owner(path: Path, found: os.stat_result) -> None:
+def check_owner(path: Path, found: os.stat_result) -> None:
     if not stat.S_ISREG(found.st_mode):
         raise ConfigError(f"the key file {path} is not a file")
     if found.st_uid not in (os.getuid(), 0):

@@ -9,6 +9,7 @@ from ringcast.transport.protocol import Frame, Guard, Guarded, OnFrames, OnWrita
 from ringcast.transport.sealed import SealedTransport, sealed_transport
 from ringcast.transport.tcp import TcpTransport
 from ringcast.transport.tcp_limits import TcpLimits
+from ringcast.transport.tls import Tls, mutual_tls
 from ringcast.transport.udp import ON_ONE_HOST, WITHIN_PATH, Datagrams, UdpTransport
 
 __all__ = [
@@ -30,9 +31,11 @@ __all__ = [
     "Source",
     "TcpLimits",
     "TcpTransport",
+    "Tls",
     "Transport",
     "UdpTransport",
     "group_socket",
+    "mutual_tls",
     "prepare_sender",
     "reason",
     "resolve",

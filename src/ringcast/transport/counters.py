@@ -18,6 +18,8 @@ PEER_DOWN = "no connection to peer"
 PEER_STALLED = "peer takes nothing"
 NO_SUCH_PEER = "nobody at that endpoint"
 BAD_STREAM = "stream broke the framing"
+NO_CERTIFICATE = "a connection without a certificate of the authority"
+NOT_ITS_NAME = "sent in the name of somebody else than the certificate's"
 TOO_MANY_CONNECTIONS = "too many connections"
 QUEUE_FULL = "receive queue full"
 

@@ -23,6 +23,9 @@ Guard = Callable[[Source, Frame, Source], Frame | None]
 """Asked for each frame that comes: its source, the frame, where an answer to it goes. Gives what is handed on: the
 frame, or what it contains (valid until the next call); None: nothing."""
 
+SpeaksFor = Callable[[tuple[str, ...], Frame], bool]
+"""May one whose certificate is for these names have sent this frame?"""
+
 OnFrames = Callable[[Iterable[Frame]], None]
 OnWritable = Callable[[], None]
 

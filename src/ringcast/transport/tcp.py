@@ -18,11 +18,12 @@ from ringcast.transport.endpoint import Endpoint, reason
 from ringcast.transport.framing import LENGTH, encode_hello, with_lengths
 from ringcast.transport.heap import keep_heap
 from ringcast.transport.limits import refuse_oversize
-from ringcast.transport.protocol import Guard, OnFrames, OnWritable
+from ringcast.transport.protocol import Guard, OnFrames, OnWritable, SpeaksFor
 from ringcast.transport.tcp_aside import AsideLinks
 from ringcast.transport.tcp_incoming import Listener
 from ringcast.transport.tcp_limits import MAX_FRAME, TcpLimits
 from ringcast.transport.tcp_outgoing import Dialer, Outgoing
+from ringcast.transport.tls import Tls
 
 NEVER_OVERFLOWS = 1 << 40
 
@@ -36,11 +37,15 @@ class TcpTransport:
         *,
         advertise: str | Endpoint | None = None,
         limits: TcpLimits | None = None,
+        tls: Tls | None = None,
+        speaks_for: SpeaksFor | None = None,
     ) -> None:
+        """With `tls` everybody shows a certificate; `speaks_for` is asked whether a frame may be of who it is for."""
         self.on_writable: OnWritable | None = None
         self.counters = Counters()
         self._bind, self._advertise, self._limits = bind, advertise, limits or TcpLimits()
         self._cut = CutSwitch()
+        self._tls, self._speaks_for = tls, speaks_for
         self._guard: Guard | None = None
         self._local: Endpoint | None = None
         self._listener: Listener | None = None
@@ -103,7 +108,9 @@ class TcpTransport:
         self._local = with_bound_port(advertised, sock)
         self._listener = Listener(sock, loop, self.counters, self._cut, self._limits, on_frames)
         self._listener.guard = self._guard
-        self._dialer = Dialer(loop, self.counters, self._limits, encode_hello(self._local), at, self._on_room)
+        self._listener.tls, self._listener.speaks_for = self._tls, self._speaks_for
+        hello = encode_hello(self._local)
+        self._dialer = Dialer(loop, self.counters, self._limits, hello, at, self._on_room, self._tls)
         self._aside = AsideLinks(self._dialer)
         self._sweep = loop.call_later(self._limits.idle_seconds, self._close_idle)
 

@@ -13,10 +13,12 @@ from __future__ import annotations
 import select
 import socket
 import time
+from contextlib import suppress
 
 from ringcast.transport.endpoint import Endpoint
 from ringcast.transport.framing import with_lengths
 from ringcast.transport.tcp_outgoing import Dialer
+from ringcast.transport.tls import Tls, TlsSocket
 
 DIAL_WAIT_MS = 50  # for a connection to come up; one that needs longer is used by the next sign of life
 MAX_LINKS = 256
@@ -31,7 +33,7 @@ class AsideLinks:
         try:
             link = self._links.get(to) or self._dial(to)
             link.used_at = time.monotonic()
-            link.send(self._dialer.hello, frame)
+            link.send(self._dialer, frame)
         except BlockingIOError:
             return False  # Still connecting, or the peer reads nothing: this one is lost.
         except OSError:
@@ -76,13 +78,27 @@ class _Link:
         poll.register(self.socket, select.POLLOUT)
         poll.poll(DIAL_WAIT_MS)
 
-    def send(self, hello: bytes, frame: bytes) -> None:
+    def send(self, dialer: Dialer, frame: bytes) -> None:
         if not self.has_said_hello:
             self._check_connected()
-        data = b"".join([b"" if self.has_said_hello else hello, *with_lengths((frame,))])
+            if dialer.tls is not None:
+                self._shake_hands(dialer.tls)
+        data = b"".join([b"" if self.has_said_hello else dialer.hello, *with_lengths((frame,))])
         if self.socket.send(data) < len(data):
             raise ConnectionError("half a frame was taken")
         self.has_said_hello = True
+
+    def _shake_hands(self, tls: Tls) -> None:
+        """Raises BlockingIOError if that takes longer than one wait; the next call goes on."""
+        if not isinstance(self.socket, TlsSocket):
+            self.socket = tls.dialed(self.socket)
+        poll = select.poll()
+        poll.register(self.socket, select.POLLIN)
+        with suppress(BlockingIOError):
+            self.socket.shake_hands()
+            return
+        poll.poll(DIAL_WAIT_MS)
+        self.socket.shake_hands()
 
     def _check_connected(self) -> None:
         """Raises BlockingIOError while the connection is still coming up."""

@@ -14,12 +14,13 @@ from collections.abc import Iterator
 from typing import Any
 
 from ringcast.errors import PeerError
-from ringcast.transport.counters import BAD_STREAM, CUT_IN, TOO_MANY_CONNECTIONS, Counters
+from ringcast.transport.counters import BAD_STREAM, CUT_IN, NO_CERTIFICATE, NOT_ITS_NAME, TOO_MANY_CONNECTIONS, Counters
 from ringcast.transport.cut import CutSwitch
 from ringcast.transport.endpoint import Endpoint
 from ringcast.transport.framing import LENGTH, decode_hello, split_frames
-from ringcast.transport.protocol import Frame, Guard, OnFrames, Source
+from ringcast.transport.protocol import Frame, Guard, OnFrames, Source, SpeaksFor
 from ringcast.transport.tcp_limits import MAX_FRAME, TcpLimits
+from ringcast.transport.tls import Tls, TlsSocket
 
 _ACCEPTS_PER_WAKE = 16
 PER_ENDPOINT = 8  # a member has two, and those that it has not ended yet
@@ -45,6 +46,8 @@ class Listener:
         self._socket = sock
         self._pause: asyncio.TimerHandle | None = None
         self.guard: Guard | None = None
+        self.tls: Tls | None = None
+        self.speaks_for: SpeaksFor | None = None
         self.members: dict[Endpoint, None] = {}
         loop.add_reader(sock, self._on_connection)
 
@@ -77,6 +80,8 @@ class Listener:
         sock.setsockopt(socket.SOL_SOCKET, socket.SO_KEEPALIVE, 1)
         for option, value in _KEEP_ALIVE.items():
             sock.setsockopt(socket.IPPROTO_TCP, option, value)
+        if self.tls is not None:
+            sock = self.tls.accepted(sock)
         self.connections[Incoming(sock, str(peer[0]), self)] = None
 
     def _make_room(self, connections: list[Incoming]) -> None:
@@ -103,6 +108,7 @@ class Incoming:
     def __init__(self, sock: socket.socket, host: str, listener: Listener) -> None:
         self.sender: Endpoint | None = None
         self.used_at = listener.loop.time()
+        self._names: tuple[str, ...] | None = None  # in its certificate, once it has shown one
         self._host = host  # that it comes from
         self._socket, self._listener = sock, listener
         self._held = b""  # the beginning of a frame (or hello) whose end has not come
@@ -130,10 +136,25 @@ class Incoming:
     def _on_readable(self) -> None:
         self._listener.counters.wakes += 1
         self.used_at = self._listener.loop.time()
+        if isinstance(self._socket, TlsSocket) and self._names is None and not self._is_let_in(self._socket):
+            return
         frames = self._frames()
         self._listener.on_frames(frames)
         for _ in frames:  # What nobody took is dropped; left in the socket, it would wake us for ever.
             pass
+
+    def _is_let_in(self, sock: TlsSocket) -> bool:
+        """It has shown a certificate of the authority by now."""
+        try:
+            sock.shake_hands()
+        except BlockingIOError:
+            return False
+        except OSError:
+            self._listener.counters.lose(NO_CERTIFICATE)
+            self.close()
+            return False
+        self._names = sock.names()
+        return True
 
     def _frames(self) -> Iterator[Frame]:
         """What is there, up to a bound, read while it is taken."""
@@ -148,7 +169,7 @@ class Incoming:
             except PeerError:
                 self._break()
                 return
-            if count < limits.read_bytes:
+            if count < limits.read_bytes and self._names is None:  # TLS gives one record at a time
                 return
 
     def _read(self, held: int) -> int:
@@ -194,7 +215,11 @@ class Incoming:
             yield from frames
             return
         source: Source = (self._host, sender.port)
+        speaks_for = listener.speaks_for
         for frame in frames:
+            if self._names is not None and speaks_for is not None and not speaks_for(self._names, frame):
+                listener.counters.lose(NOT_ITS_NAME)
+                continue
             admitted = guard(source, frame, sender)
             if admitted is not None:
                 yield admitted

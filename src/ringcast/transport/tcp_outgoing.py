@@ -13,9 +13,10 @@ import socket
 from collections.abc import Callable
 from dataclasses import dataclass
 
-from ringcast.transport.counters import PEER_DOWN, PEER_STALLED, Counters
+from ringcast.transport.counters import NO_CERTIFICATE, PEER_DOWN, PEER_STALLED, Counters
 from ringcast.transport.endpoint import Endpoint
 from ringcast.transport.tcp_limits import TcpLimits
+from ringcast.transport.tls import Tls, TlsSocket
 from ringcast.transport.write_queue import WriteQueue
 
 THROWN_AWAY = 1 << 62
@@ -34,6 +35,7 @@ class Dialer:
     hello: bytes
     source: Endpoint
     on_room: Callable[[], None]
+    tls: Tls | None = None
 
     def dial(self, to: Endpoint) -> socket.socket:
         """A socket that is connecting."""
@@ -120,13 +122,39 @@ class Outgoing:
             self.connect()
 
     def _on_connected(self, sock: socket.socket) -> None:
-        self._stop_timer()
         self._dialer.loop.remove_writer(sock)
         try:
             refused = sock.getsockopt(socket.SOL_SOCKET, socket.SO_ERROR) != 0
             # A port that nobody listens on can meet itself: the kernel may choose it as our own.
             refused = refused or sock.getsockname() == sock.getpeername()
-            refused = refused or sock.send(self._dialer.hello) < len(self._dialer.hello)
+            if not refused and self._dialer.tls is not None:
+                sock = self._socket = self._dialer.tls.dialed(sock)
+        except OSError:
+            refused = True
+        if refused:
+            self._break()
+        elif isinstance(sock, TlsSocket):
+            self._dialer.loop.add_reader(sock, self._shake_hands, sock)
+            self._shake_hands(sock)
+        else:
+            self._say_hello(sock)
+
+    def _shake_hands(self, sock: TlsSocket) -> None:
+        try:
+            sock.shake_hands()
+        except BlockingIOError:
+            return
+        except OSError:
+            self._dialer.counters.lose(NO_CERTIFICATE)
+            self._break()
+            return
+        self._dialer.loop.remove_reader(sock)
+        self._say_hello(sock)
+
+    def _say_hello(self, sock: socket.socket) -> None:
+        self._stop_timer()
+        try:
+            refused = sock.send(self._dialer.hello) < len(self._dialer.hello)
         except OSError:
             refused = True
         if refused:

@@ -3,7 +3,15 @@
 from ringcast.wire.codec import Codec, Onlooker
 from ringcast.wire.control import decode_control, encode_control
 from ringcast.wire.limits import MAX_FRAME, VERSION
-from ringcast.wire.origin import CHALLENGE, PROOF, OriginFrames, claimed_endpoint, cookie_in, is_multicast_run
+from ringcast.wire.origin import (
+    CHALLENGE,
+    PROOF,
+    OriginFrames,
+    claimed_endpoint,
+    cookie_in,
+    is_multicast_run,
+    may_be_of,
+)
 
 __all__ = [
     "CHALLENGE",
@@ -18,4 +26,5 @@ __all__ = [
     "decode_control",
     "encode_control",
     "is_multicast_run",
+    "may_be_of",
 ]

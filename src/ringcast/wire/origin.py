@@ -64,6 +64,14 @@ def claimed_endpoint(frame: Frame) -> bytes | None:
     return bytes(frame[at:end]) if end <= len(frame) else None
 
 
+def may_be_of(names: tuple[str, ...], frame: Frame) -> bool:
+    """Does this frame name one of these as its sender? Challenges name nobody; what is cut off is for the decoder."""
+    if len(frame) < _LEAST or frame[3] == CHALLENGE:
+        return True
+    name = bytes(frame[_LEAST : _LEAST + frame[HEAD_BYTES]])
+    return any(name == known.encode() for known in names)
+
+
 def is_multicast_run(frame: Frame) -> bool:
     """A run of the multicast: data, unlike all else that a process outside the view may send."""
     end = _LEAST + frame[HEAD_BYTES] + frame[HEAD_BYTES + 1]
