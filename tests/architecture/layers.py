@@ -3,7 +3,7 @@
     model <- window, order <- core <- wire <- runtime <- sim <- testing;  transport knows bytes, security keys;
     trace <- checkers, pipeline, page
 
-Imports point down only; runtime never imports sim; outsiders import a room, never its modules; the organs of core
+Imports point down only; runtime never imports sim; outsiders import a room, never its modules; the components of core
 meet in core/node.py alone; every library beyond the standard one belongs to named rooms.
 """
 
@@ -51,7 +51,7 @@ MAY_IMPORT["cli"] = (*_BELOW_BENCH, "__init__", "bench", "demo")
 MAY_IMPORT["__main__"] = ("cli",)
 
 # Parts of core, as a directory or as one file.
-ORGANS = ("multicast", "membership", "merge", "ordering", "failure", "detector")
+COMPONENTS = ("multicast", "membership", "merge", "ordering", "failure", "detector")
 
 LIBRARY_ROOMS: dict[str, tuple[str, ...]] = {
     "msgspec": (
@@ -104,9 +104,10 @@ def _past_the_door(found: Import) -> Iterator[str]:
 
 
 def _between_organs(found: Import) -> Iterator[str]:
-    organ, other = _part_of_core((PACKAGE, *found.file.parts)), _part_of_core(tuple(found.module.split(".")))
-    if organ in ORGANS and other in (*ORGANS, "node") and organ != other:
-        yield f"the organs of core know nothing of each other or of the node; {organ} and {other} meet in core/node.py"
+    component, other = _part_of_core((PACKAGE, *found.file.parts)), _part_of_core(tuple(found.module.split(".")))
+    if component in COMPONENTS and other in (*COMPONENTS, "node") and component != other:
+        meet = f"{component} and {other} meet in core/node.py"
+        yield f"the components of core know nothing of each other or of the node; {meet}"
 
 
 def _part_of_core(path: tuple[str, ...]) -> str | None:

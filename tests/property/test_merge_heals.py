@@ -1,6 +1,6 @@
 """Whatever views the members have, whatever happens meanwhile: left alone they end in one view (G14 for the merge).
 
-Real organs in the small world of the unit tests; the checkers G6, G7 and G8 look at everything that was traced.
+Real components in the small world of the unit tests; the checkers G6, G7 and G8 look at everything that was traced.
 """
 
 from random import Random

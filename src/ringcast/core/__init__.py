@@ -3,6 +3,8 @@
 from ringcast.core.control import DECLARED, Control, Heartbeat, MergeView, NewView, Relayed, Staged, ViewAnswer
 from ringcast.core.control_streams import LARGEST_CONTROL
 from ringcast.core.effects import (
+    IN_THE_STATE,
+    WITHOUT_STATE,
     AwaitMerged,
     AwaitState,
     Beat,
@@ -28,9 +30,9 @@ from ringcast.core.effects import (
     StateOver,
     Unicast,
     Warn,
+    fate,
 )
 from ringcast.core.entrance import Entrance
-from ringcast.core.fates import IN_THE_STATE, WITHOUT_STATE, fate
 from ringcast.core.multicast import PeerStreams
 from ringcast.core.node import Node
 from ringcast.core.packets import (

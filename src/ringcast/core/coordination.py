@@ -1,14 +1,14 @@
-"""What a member does as one among others: membership, failure detection and the control line, brought together.
+"""The part of a node that deals with the other members: membership, failure detection, merge, state transfer.
 
-Organs decide, as steps and decisions; here each is carried out, depth first and in order, so that a coordinator has
-installed a view before its message to anybody else exists. A word to oneself takes no wire. Exists only in a node
-that joins by itself; a node with a fixed view needs none of this.
+Each component returns steps; here they are carried out, depth first and in order, so that a coordinator has installed a
+view before its message to anybody else exists. A message to oneself is handled at once. Exists only in a node that
+joins by itself; a node with a fixed view needs none of this.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping
-from typing import Any, Protocol
+from collections.abc import Callable, Iterable
+from typing import TYPE_CHECKING, Any
 
 from ringcast.core.admission import takes_message
 from ringcast.core.control import (
@@ -21,7 +21,6 @@ from ringcast.core.control import (
     Join,
     NewView,
     ReunionFailed,
-    Settlement,
     StateConfirmed,
     StateProgress,
     Stranger,
@@ -64,45 +63,22 @@ from ringcast.core.membership import (
     WatchLeader,
 )
 from ringcast.core.merging import Merging
-from ringcast.core.multicast import GroupStream, OutsideBudget
-from ringcast.core.ordering_streams import OrderingStreams
+from ringcast.core.multicast import OutsideBudget
 from ringcast.core.packets import Loose, Run
 from ringcast.core.state.exchange import StateExchange, Told
-from ringcast.model import Address, Config, Event, View
+from ringcast.model import Address, Event, View
+
+if TYPE_CHECKING:
+    from ringcast.core.node import Node
 
 _CLAIMS = (Heartbeat, Announce)  # messages in which a process names its view
-
-
-class PartsOfNode(Protocol):
-    """What coordination uses of its node."""
-
-    me: Address
-    config: Config
-    largest_whole: int
-    order: OrderingStreams
-
-    @property
-    def has_group(self) -> bool: ...
-
-    @property
-    def group(self) -> GroupStream: ...
-
-    def on_view(
-        self,
-        now_ns: int,
-        view: View,
-        offsets: Mapping[Address, int],
-        notes: Mapping[str, object],
-        settlement: Settlement,
-    ) -> list[Effect]: ...
-
-    def wake(self, now_ns: int) -> None: ...
+_FOR_THE_DRIVER = (Unicast, Probe, Beat, KeepMark, Freed, Left, Refused, Excluded, Drop, Warn, Event)
 
 
 class Coordination:
-    """One member's organs of membership, and how they move its streams."""
+    """Routes control messages to the components, and carries out the steps that they return."""
 
-    def __init__(self, node: PartsOfNode, random: RandomSource, control: ControlStreams, entrance: Entrance) -> None:
+    def __init__(self, node: Node, random: RandomSource, control: ControlStreams, entrance: Entrance) -> None:
         self.me = node.me
         self.config = node.config
         self.control = control
@@ -128,8 +104,6 @@ class Coordination:
         self._business_ns: int | None = None  # the deadline without failure detection
         self._do: dict[type, Callable[[int, Any], list[Effect]]] = {
             SendReliable: self._send,
-            Unicast: self._pass_on,
-            Probe: self._pass_on,
             Hold: self._hold,
             FillTo: self._fill,
             Release: self._release,
@@ -142,15 +116,7 @@ class Coordination:
             Digested: self._through(self.merging.on_digested),
             WatchLeader: self._watch_leader,
             UnwatchLeader: self._unwatch_leader,
-            Beat: self._pass_on,
-            KeepMark: self._pass_on,
-            Freed: self._pass_on,
-            Left: self._pass_on,
-            Refused: self._pass_on,
-            Excluded: self._pass_on,
-            Drop: self._pass_on,
-            Warn: self._pass_on,
-            Event: self._pass_on,
+            **dict.fromkeys(_FOR_THE_DRIVER, self._pass_on),
         }
 
     @property
@@ -197,7 +163,7 @@ class Coordination:
         return State.PROMISED if self.membership.is_promised else State.IN_VIEW
 
     def on_message(self, now_ns: int, sender: Address, message: Control) -> list[Effect]:
-        """Whose is it? The first organ that knows it."""
+        """Given to the component that takes it."""
         self._is_moved = True
         if isinstance(message, Ask):
             return self._on_ask(now_ns, sender, message)
@@ -338,14 +304,7 @@ class Coordination:
         message: NewView = step.message
         previous, view = self.view, message.view
         offsets = {member: entry.delivered for member, entry in message.digest.items()}
-        notes: dict[str, object] = {"digest": [[list(m), *entry] for m, entry in message.digest.items()]}
-        if message.merge_id is not None:
-            notes["merge_id"] = str(message.merge_id)
-        if message.mark is not None:
-            notes["primary"] = message.mark.is_primary
-            notes["votes"] = [[list(member), list(vote)] for member, vote in message.mark.votes]
-            notes["quorum"] = message.mark.quorum
-        out = self._node.on_view(now_ns, view, offsets, notes, message.settlement)
+        out = self._node.on_view(now_ns, view, offsets, message.notes, message.settlement)
         behind_view = next(at for at, effect in enumerate(out, 1) if isinstance(effect, Install))
         states, said = self.exchange.on_view(now_ns, message)
         out[behind_view:behind_view] = states
@@ -372,7 +331,7 @@ class Coordination:
     # ---- the view handler's decisions about a merge
 
     def _through(self, decide: Callable[[int, Any], Steps]) -> Callable[[int, Any], list[Effect]]:
-        """Ask this organ, and carry out what it says."""
+        """Ask this component, and carry out what it returns."""
         return lambda now_ns, step: self.carry_out(now_ns, decide(now_ns, step))
 
     def _watch_leader(self, now_ns: int, decision: WatchLeader) -> list[Effect]:

@@ -1,9 +1,9 @@
-"""How the organs of a merge meet those of membership: detection, leader and participant with the view handler.
+"""How the components of a merge meet those of membership: detection, leader and participant with the view handler.
 
     detection ──MERGE──► handler ──start──► leader ──MERGE_REQ──► handlers ──accept──► participants
     participants ──GET_DIGEST: the roll call of each subgroup──► digests ──► leader ──MERGE_VIEW──► each subgroup
 
-Everything that a merge says goes on the control line, to oneself too. Nothing is decided here: organs decide, this
+Everything that a merge says goes on the control line, to oneself too. Nothing is decided here: components decide, this
 file says whom it concerns.
 """
 
@@ -271,7 +271,7 @@ class Merging:
         out = self._carry(now_ns, self.leader.on_view(now_ns, view))
         return out + self._carry(now_ns, self.participant.on_view(now_ns, view))
 
-    # ---- what the organs decide
+    # ---- what the components decide
 
     def _carry(self, now_ns: int, decisions: Iterable[object]) -> Steps:
         out: Steps = []

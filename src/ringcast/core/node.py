@@ -1,9 +1,8 @@
-"""One member: the one place where its organs meet. Facts go in, a list of effects comes out, readable top to bottom.
+"""One member: the place where its components meet. Facts go in, a list of effects comes out.
 
-Organs know nothing of each other; this file routes packets to them, keeps their one timer, and turns a send into runs.
-Pure: no IO, no clock, no randomness of its own. `deadline_ns` says when `on_time` wants to be called; any fact may make
-it earlier. A node is made with a fixed view, which nobody changes but `on_view`; or with `Node.joining`: then it finds
-or founds a group, and its `coordination` (membership, failure detection, merge) is at work.
+Components know nothing of each other; this file routes packets to them, keeps their one timer, and turns a send into
+runs. `deadline_ns` says when `on_time` wants to be called; any fact may make it earlier. A node is made with a fixed
+view, which only `on_view` changes; or with `Node.joining`: then it finds or founds a group with its `coordination`.
 """
 
 from __future__ import annotations
@@ -19,14 +18,12 @@ from ringcast.core.coordination import Coordination
 from ringcast.core.effects import Deliver, Dequeue, Drop, Effect
 from ringcast.core.entrance import PLAIN, Entrance
 from ringcast.core.membership import RandomSource
-from ringcast.core.multicast import GivingUp, GroupStream, PeerStreams, largest_item, pieces_of, run_budget
+from ringcast.core.multicast import NO_NOTES, GivingUp, GroupStream, PeerStreams, largest_whole, pieces_of, run_budget
 from ringcast.core.ordering import Ordering
 from ringcast.core.ordering_streams import OrderingStreams
-from ringcast.core.packets import Ack, Channel, Highest, Loose, Packet, Request, Reset, Run, Unrepairable
-from ringcast.errors import ConfigError, UsageError
+from ringcast.core.packets import Ack, Channel, Highest, Loose, Packet, Request, Reset, Run, Unrepairable, described
+from ringcast.errors import UsageError
 from ringcast.model import Address, Config, Mark, View, ViewId
-
-NO_NOTES: Mapping[str, object] = {}
 
 # Asked for every packet, where a name of this module costs a tenth of looking a member up in its enum.
 _GROUP, _CONTROL, _STATE = Channel.GROUP, Channel.CONTROL, Channel.STATE
@@ -50,11 +47,7 @@ class Node:
         self.config = config
         self.multicasts = multicasts  # the transport reaches everybody with one packet
         self._budget = run_budget(config.frame_bytes, me, ViewId(0, me))
-        self.largest_whole = largest_item(self._budget)
-        if self.largest_whole < 64:
-            raise ConfigError(
-                f"frame_bytes {config.frame_bytes} leaves no room for messages beside the addresses; use more"
-            )
+        self.largest_whole = largest_whole(config, self._budget)
         self.peers = PeerStreams(Channel.PEER, me, config, config.stream_capacity)
         self._giving_up = GivingUp(self.peers, config.resumer_ns)
         self.order = OrderingStreams(self, Ordering(me, config), self._budget)
@@ -160,7 +153,7 @@ class Node:
 
         `notes` go into the recording.
         """
-        self._wake_by(now_ns)
+        self.wake(now_ns)
         settled = self.order.settle(now_ns, settlement)
         previous = None if self._group is None else self._group.view
         if self._group is not None:
@@ -210,7 +203,7 @@ class Node:
 
     def send(self, now_ns: int, payloads: list[bytes], sizes: Sequence[int]) -> list[Effect]:
         """Multicast messages that each fit a frame; `fit` said that there is room for all of them."""
-        self._wake_by(now_ns)
+        self.wake(now_ns)
         return self.group.send(now_ns, payloads, sizes)
 
     def may_send_large(self, nbytes: int) -> bool:
@@ -223,7 +216,7 @@ class Node:
 
     def send_large(self, now_ns: int, payload: bytes) -> list[Effect]:
         """Multicast one message in pieces; `may_send_large` said yes."""
-        self._wake_by(now_ns)
+        self.wake(now_ns)
         items = pieces_of(payload, self._budget)
         return self.group.send(now_ns, items, list(map(len, items)), [payload])
 
@@ -232,7 +225,7 @@ class Node:
 
     def send_to(self, now_ns: int, peers: list[Address], payload: bytes) -> list[Effect]:
         """One message to some peers, on the stream of each; `may_send_to` said yes."""
-        self._wake_by(now_ns)
+        self.wake(now_ns)
         whole = len(payload) <= self.largest_whole
         for peer in peers:
             self.peers.sent[peer] = self.peers.sent.get(peer, 0) + 1
@@ -244,7 +237,7 @@ class Node:
 
     def queue(self, now_ns: int, payloads: list[bytes], to: list[Address] | None) -> tuple[int, list[Effect]]:
         """(number of the first, effects): a batch in the one order; `fit_in_order` said yes."""
-        self._wake_by(now_ns)
+        self.wake(now_ns)
         return self.order.queue(now_ns, payloads, to)
 
     def flush(self, now_ns: int) -> list[Effect]:
@@ -254,7 +247,7 @@ class Node:
     # ---- the application reads
 
     def on_taken(self, now_ns: int, delivery: Deliver) -> list[Effect]:
-        self._wake_by(now_ns)
+        self.wake(now_ns)
         if isinstance(delivery, Dequeue):
             return self.order.on_read(now_ns, delivery)
         if delivery.channel is Channel.GROUP:
@@ -265,7 +258,7 @@ class Node:
 
     def on_spooled(self, now_ns: int, delivery: Deliver) -> list[Effect]:
         """It went into this joiner's spool: for its sender it counts as taken (G15)."""
-        self._wake_by(now_ns)
+        self.wake(now_ns)
         if isinstance(delivery, Dequeue):
             return self.order.on_spooled(now_ns, delivery)
         return self.on_taken(now_ns, delivery)
@@ -281,11 +274,11 @@ class Node:
         return self.coordination is not None and self.coordination.state.may_give(joiner, nbytes)
 
     def give_state(self, now_ns: int, joiner: Address, chunk: bytes) -> list[Effect]:
-        self._wake_by(now_ns)
+        self.wake(now_ns)
         return [] if self.coordination is None else self.coordination.state.give(now_ns, joiner, chunk)
 
     def end_state(self, now_ns: int, joiner: Address, error: str | None = None) -> list[Effect]:
-        self._wake_by(now_ns)
+        self.wake(now_ns)
         return [] if self.coordination is None else self.coordination.state.end(now_ns, joiner, error)
 
     def on_state_loaded(self, now_ns: int, error: str | None = None) -> list[Effect]:
@@ -294,44 +287,34 @@ class Node:
 
     def on_states_merged(self, now_ns: int, error: str | None = None) -> list[Effect]:
         """The merger's application made one state of all sides (`GiveMerged` follows); with an error: it could not."""
-        self._wake_by(now_ns)
+        self.wake(now_ns)
         return [] if self.coordination is None else self.coordination.on_states_merged(now_ns, error)
 
     def on_mark_kept(self, now_ns: int, number: int) -> list[Effect]:
         """What `KeepMark` of this number ordered is done."""
-        self._wake_by(now_ns)
+        self.wake(now_ns)
         return [] if self.coordination is None else self.coordination.on_mark_kept(now_ns, number)
 
     # ---- packets
 
     def on_packet(self, now_ns: int, sender: Address, packet: Packet) -> list[Effect]:
-        kind, channel = type(packet), packet.channel
-        if kind is not Run or channel is not _GROUP:
-            is_taken = self._takes_loose(sender, packet) if kind is Loose else self._takes(sender, channel)
-            if not is_taken:
-                return [Drop(f"{_what(packet)}, not taken from this process now", sender)]
+        if (type(packet) is not Run or packet.channel is not _GROUP) and not self._takes(sender, packet):
+            return [Drop(f"{described(packet)}, not taken from this process now", sender)]
         if self.next_interval_ns is None and not (type(packet) is Loose and type(packet.message) is Heartbeat):
-            self._wake_by(now_ns)  # A heartbeat leaves nothing to be acked or repeated.
+            self.wake(now_ns)  # A heartbeat leaves nothing to be acked or repeated.
         out = self.order.sift(now_ns, self._on[type(packet)](now_ns, sender, packet))
         return out if self.coordination is None else self.coordination.after_packet(now_ns, sender, out)
 
-    def _takes(self, sender: Address, channel: Channel) -> bool:
-        return takes_packet(channel, self._who_is(sender), self._state)
-
-    def _takes_loose(self, sender: Address, packet: Packet) -> bool:
-        assert isinstance(packet, Loose)
-        return takes_message(packet.message, Carrier.DATAGRAM, self._who_is(sender), self._state)
-
-    def _who_is(self, sender: Address) -> Sender:
-        if self._group is not None:
-            return Sender.MEMBER if sender in self._group.view else Sender.OUTSIDER
-        return Sender.OUTSIDER if self.coordination is None else self.coordination.who_is(sender)
-
-    @property
-    def _state(self) -> State:
-        if self.coordination is not None:
-            return self.coordination.admission_state
-        return State.LOOKING if self._group is None else State.IN_VIEW
+    def _takes(self, sender: Address, packet: Packet) -> bool:
+        others = self.coordination
+        if others is not None:
+            who, state = others.who_is(sender), others.admission_state
+        else:
+            who = Sender.MEMBER if self._group is not None and sender in self._group.view else Sender.OUTSIDER
+            state = State.LOOKING if self._group is None else State.IN_VIEW
+        if isinstance(packet, Loose):
+            return takes_message(packet.message, Carrier.DATAGRAM, who, state)
+        return takes_packet(packet.channel, who, state)
 
     def _on_run(self, now_ns: int, sender: Address, run: Run) -> list[Effect]:
         if run.channel is _GROUP:
@@ -385,12 +368,10 @@ class Node:
 
     def deadline_ns(self) -> int | None:
         interval_ns = self.next_interval_ns
-        if self.coordination is None:
+        others_ns = None if self.coordination is None else self.coordination.deadline_ns()
+        if others_ns is None or (interval_ns is not None and interval_ns < others_ns):
             return interval_ns
-        deadline_ns = self.coordination.deadline_ns()
-        if deadline_ns is None or (interval_ns is not None and interval_ns < deadline_ns):
-            return interval_ns
-        return deadline_ns
+        return others_ns
 
     def on_time(self, now_ns: int) -> list[Effect]:
         """Called at or after the deadline. Quiet when idle: without work there is no deadline."""
@@ -401,15 +382,13 @@ class Node:
         for part in parts:
             out += part.on_interval(now_ns)
         out += self._giving_up.on_interval(now_ns, None if self._group is None else self._group.view)
-        idle = all(part.is_idle for part in parts)
-        self.next_interval_ns = None if idle else now_ns + self.config.xmit_interval_ns
+        is_idle = all(part.is_idle for part in parts)
+        self.next_interval_ns = None if is_idle else now_ns + self.config.xmit_interval_ns
         return out
 
-    def _wake_by(self, now_ns: int) -> None:
+    def wake(self, now_ns: int) -> None:
         if self.next_interval_ns is None:
             self.next_interval_ns = now_ns + self.config.xmit_interval_ns
-
-    wake = _wake_by
 
     def check(self) -> None:
         """Every invariant; the simulator calls this after every input."""
@@ -419,9 +398,3 @@ class Node:
         self.order.ordering.check()
         if self.coordination is not None:
             self.coordination.check()
-
-
-def _what(packet: Packet) -> str:
-    if isinstance(packet, Loose):
-        return f"{type(packet.message).__name__} alone in a datagram"
-    return f"{type(packet).__name__} on the {packet.channel.name} channel"

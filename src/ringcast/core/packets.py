@@ -104,3 +104,9 @@ class Loose:
 
 
 Packet = Run | Ack | Request | Highest | Unrepairable | Reset | Loose
+
+
+def described(packet: Packet) -> str:
+    if isinstance(packet, Loose):
+        return f"{type(packet.message).__name__} alone in a datagram"
+    return f"{type(packet).__name__} on the {packet.channel.name} channel"

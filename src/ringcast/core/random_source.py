@@ -1,4 +1,4 @@
-"""Randomness as it is given to an organ: injected, so that a seed replays a run bit for bit."""
+"""Randomness as it is given to a component: injected, so that a seed replays a run bit for bit."""
 
 from __future__ import annotations
 

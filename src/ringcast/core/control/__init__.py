@@ -29,6 +29,7 @@ from ringcast.core.control.merge import (
     MergeReq,
     MergeRsp,
     MergeView,
+    PrimaryElsewhere,
     Relayed,
     Sighted,
     ViewAnswer,
@@ -53,9 +54,6 @@ from ringcast.core.control.presence import (
     StateProgress,
     Stranger,
     Suspicion,
-)
-from ringcast.core.control.primary import (
-    PrimaryElsewhere,
 )
 from ringcast.core.control.roll_call import (
     Answer,

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from ringcast.core.control.declaration import ALONE, ANYBODY, MEMBERS, NOBODY, ON_STREAM, Control, message
 from ringcast.core.control.ids import MergeId
-from ringcast.model import Address, Entry, Mark, Terms, View, ViewId
+from ringcast.model import Address, Electorate, Entry, Mark, Terms, View, ViewId
 
 
 # Answered only.
@@ -153,6 +153,13 @@ class Relayed(Control):
         parts = (self.request, self.answer, self.call, self.digest, self.outcome, self.cancel)
         found = [part for part in parts if part is not None]
         return found[0] if len(found) == 1 else None
+
+
+@message(43, ON_STREAM, looking=NOBODY, in_view=MEMBERS, promised=MEMBERS)
+class PrimaryElsewhere(Control):
+    """The primary side has gone on, in this view or a later one: if you are not in it, go there."""
+
+    primary: Electorate
 
 
 Relayable = MergeReq | MergeRsp | MergeCall | MergeDigest | MergeView | CancelMerge

@@ -109,6 +109,18 @@ class NewView(Control):
     left: tuple[Address, ...] = ()  # went of their own accord: nobody looks for them
 
     @property
+    def notes(self) -> dict[str, object]:
+        """What the recording says of this view beside its members."""
+        notes: dict[str, object] = {"digest": [[list(m), *entry] for m, entry in self.digest.items()]}
+        if self.merge_id is not None:
+            notes["merge_id"] = str(self.merge_id)
+        if self.mark is not None:
+            notes["primary"] = self.mark.is_primary
+            notes["votes"] = [[list(member), list(vote)] for member, vote in self.mark.votes]
+            notes["quorum"] = self.mark.quorum
+        return notes
+
+    @property
     def digest(self) -> dict[Address, Entry]:
         return dict(zip(self.members, self.entries, strict=True))
 

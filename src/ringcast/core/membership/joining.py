@@ -17,12 +17,12 @@ from collections.abc import Iterable
 from itertools import accumulate, islice
 from typing import NamedTuple
 
-from ringcast.core.control import Announce, Hello, Join, NewView, RollCallId
-from ringcast.core.effects import SendReliable, probe, send_once
+from ringcast.core.control import Announce, Hello, Join, JoinRefused, NewView, RollCallId
+from ringcast.core.effects import SendReliable, Warn, probe, send_once
 from ringcast.core.entrance import PLAIN, Entrance
 from ringcast.core.membership.steps import Steps
 from ringcast.core.random_source import RandomSource
-from ringcast.model import Address, Config, Entry, Terms, ViewId
+from ringcast.model import Address, Config, Entry, Event, Kind, Terms, View, ViewId
 
 TRIES = 2  # without an answer, before another coordinator is asked
 ASKED = 16  # coordinators remembered after they were asked
@@ -264,3 +264,25 @@ class Joiner:
         self.target, self._ask_ns, self.tries = None, None, 0
         others = [coordinator for coordinator in coordinators if coordinator != target]
         return self._ask(now_ns, min(others or coordinators)) if coordinators else []
+
+
+# ---- at who is asked
+
+
+def refuse_join(now_ns: int, sender: Address, why: str) -> Steps:
+    """Its terms are not ours."""
+    detail = {"what": "JOIN", "answer": f"refused: here {why}"}
+    return [
+        Event(Kind.REQUESTED, now_ns, peer=sender, detail=detail),
+        Warn(f"refused to let {sender} join: here {why} as at {sender}"),
+        SendReliable(sender, JoinRefused(f"there {why} as here")),
+    ]
+
+
+def narrows(view: View, sender: Address, join: Join) -> Steps:
+    """One small member slows everybody, and nobody would think of it."""
+    if 2 * join.capacity > view.capacity or sender in view:
+        return []
+    return [
+        Warn(f"{sender} joins with capacity {join.capacity}: the whole group's window shrinks from {view.capacity}")
+    ]

@@ -34,10 +34,11 @@ from ringcast.core.control import (
     ViewAck,
 )
 from ringcast.core.deadlines import earliest
-from ringcast.core.effects import Drop, Excluded, Freed, Left, Refused, SendReliable, Warn, send_once
+from ringcast.core.effects import Drop, Freed, Left, Refused, SendReliable, send_once
 from ringcast.core.entrance import PLAIN, Entrance
+from ringcast.core.membership.exclusion import Exclusion
 from ringcast.core.membership.follower import Follower, Streams
-from ringcast.core.membership.joining import Joiner
+from ringcast.core.membership.joining import Joiner, narrows, refuse_join
 from ringcast.core.membership.leading import Leading
 from ringcast.core.membership.leaving import Leaver
 from ringcast.core.membership.primacy import Primacy
@@ -52,13 +53,7 @@ from ringcast.model import Address, Config, Event, Kind, Terms, View, ViewId
 class Membership:
     """Who is in the group, as this member sees it."""
 
-    def __init__(
-        self,
-        me: Address,
-        config: Config,
-        random: RandomSource,
-        entrance: Entrance = PLAIN,
-    ) -> None:
+    def __init__(self, me: Address, config: Config, random: RandomSource, entrance: Entrance = PLAIN) -> None:
         self.me = me
         self.config = config
         self.suspicions = Suspicions(me)
@@ -76,8 +71,7 @@ class Membership:
         self.leaver: Leaver | None = None
         self.is_over = False
         self.is_leaderless = False  # only observers are left in our view, as far as we know: nobody can change it
-        self._excluded = False
-        self._gone_to: ViewId | None = None  # a later view without us that a member of ours is in
+        self.exclusion = Exclusion(me, self.suspicions, self.primacy)
         self._raise_ns: int | None = None  # suspicion is level-triggered: raised again until a view
         self._primary_ns: int | None = None  # when we ask ourselves again for a primary view
         self._random = random
@@ -176,24 +170,8 @@ class Membership:
             out += self.suspect(now_ns, old, f"{sender} runs in its place")  # The process before is gone for good.
         why = self.terms.difference(join.terms)
         if why is not None:
-            return out + self._refuse_join(now_ns, sender, why)
-        return out + self._narrows(view, sender, join) + leading.on_join(now_ns, sender, join)
-
-    def _refuse_join(self, now_ns: int, sender: Address, why: str) -> Steps:
-        detail = {"what": "JOIN", "answer": f"refused: here {why}"}
-        return [
-            Event(Kind.REQUESTED, now_ns, peer=sender, detail=detail),
-            Warn(f"refused to let {sender} join: here {why} as at {sender}"),
-            SendReliable(sender, JoinRefused(f"there {why} as here")),
-        ]
-
-    def _narrows(self, view: View, sender: Address, join: Join) -> Steps:
-        """One small member slows everybody, and nobody would think of it."""
-        if 2 * join.capacity > view.capacity or sender in view:
-            return []
-        return [
-            Warn(f"{sender} joins with capacity {join.capacity}: the whole group's window shrinks from {view.capacity}")
-        ]
+            return out + refuse_join(now_ns, sender, why)
+        return out + narrows(view, sender, join) + leading.on_join(now_ns, sender, join)
 
     def _on_join_refused(self, now_ns: int, sender: Address, refused: JoinRefused) -> Steps:
         if self.joiner is None or sender != self.joiner.target:
@@ -255,7 +233,7 @@ class Membership:
         if is_new and self.leader is None:  # Only observers are left: whoever waits is told.
             self.is_leaderless = True
             out.append(Freed())
-        out += self._left_alone(view)
+        out += self.exclusion.if_left_alone(view)
         self._raise_ns = now_ns + self.config.suspect_repeat_ns
         return out + leading.on_suspects(now_ns) if leading.is_mine else out
 
@@ -277,34 +255,19 @@ class Membership:
             return []
         if self.leaver is not None:  # That is the view we wanted; its maker died before telling us.
             return self.end(clean=True)
-        self._gone_to = stranger.view
+        self.exclusion.gone_to = stranger.view
         out: Steps = []
         if sender == self.leader:
-            out += self._exclude(stranger.view)
+            out += self.exclusion.tell(stranger.view)
         return out + self._suspect_departed(now_ns, sender, stranger.view)
 
     def _suspect_departed(self, now_ns: int, member: Address, view: ViewId) -> Steps:
         """It lives, in a later view without us: a merge that it leads goes on, and brings us together again."""
         return self._suspect_member(now_ns, member, f"is in {view}, without this member", final=True)
 
-    def _left_alone(self, view: View) -> Steps:
-        """Nobody leads a coordinator: it is excluded when nobody is left to it, and somebody is known to go on."""
-        if self._gone_to is None or self._excluded:
-            return []
-        if any(member != self.me and member not in self.suspicions for member in view.members):
-            return []
-        return self._exclude(self._gone_to)
-
-    def _exclude(self, view: ViewId) -> Steps:
-        """The others go on without us. With the primary policy only a later primary view ends our place (primacy)."""
-        if self._excluded or self.primacy.is_on:
-            return []
-        self._excluded = True
-        return [Excluded(view)]
-
     def on_left_behind(self, now_ns: int, view: View) -> Steps:
         """The others go on without us: we keep our incarnation, lead ourselves, and come back by merge."""
-        out = self._exclude(view.id)
+        out = self.exclusion.tell(view.id)
         for member in () if self.view is None else self.view.members:
             if member in view and member != self.me:
                 out += self._suspect_departed(now_ns, member, view.id)
@@ -371,8 +334,7 @@ class Membership:
             self.leading = Leading(self.me, self.config, self.follower, self.suspicions, self.states)
         self.follower.on_adopted(view, message)
         self.suspicions.on_view(view, suspected)
-        self._excluded = False
-        self._gone_to = None
+        self.exclusion.on_view()
         self.is_leaderless = self.leader is None
         out = self.primacy.on_view(view) + self.leading.on_view(now_ns, message) + self._want_primary(now_ns)
         return out + ([] if self.leaver is None else self.leave(now_ns))
@@ -414,14 +376,8 @@ class Membership:
     def deadline_ns(self) -> int | None:
         if self.is_over:
             return None
-        return earliest(
-            self._raise_ns,
-            self._primary_ns,
-            None if self.joiner is None else self.joiner.deadline_ns(),
-            None if self.follower is None else self.follower.deadline_ns(),
-            None if self.leaver is None else self.leaver.deadline_ns(),
-            None if self.leading is None else self.leading.deadline_ns(),
-        )
+        parts = (self.joiner, self.follower, self.leaver, self.leading)
+        return earliest(self._raise_ns, self._primary_ns, *(part.deadline_ns() for part in parts if part is not None))
 
     def on_time(self, now_ns: int) -> Steps:
         if self.is_over:

@@ -1,4 +1,4 @@
-"""What the merge organs decide, as values; the node turns them into effects. Trace events stand in the same lists."""
+"""What the components of a merge decide beside what they send; merging.py carries it out. Events stand in between."""
 
 from __future__ import annotations
 

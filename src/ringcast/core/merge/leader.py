@@ -18,8 +18,7 @@ from ringcast.core.effects import SendReliable
 from ringcast.core.merge.consolidate import Aggregate, Told, consolidate, digest_event, merge_view
 from ringcast.core.merge.decisions import Leading, MergeEnded, Overlap, Propose
 from ringcast.core.merge.parties import Party
-from ringcast.core.merge.patience import Patience
-from ringcast.core.merge.pause import Pause
+from ringcast.core.merge.patience import Patience, Pause
 from ringcast.core.random_source import RandomSource
 from ringcast.core.view_numbers import ViewNumbers
 from ringcast.model import Address, Config, Digest, Event, Kind, Terms, View, ViewId

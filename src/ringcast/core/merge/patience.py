@@ -1,4 +1,4 @@
-"""Who failed too often lately: one sick member must not stop all healing.
+"""After a failed merge: who failed too often lately, and how long to pause. One sick member must not stop all healing.
 
 The seed cancels a merge when anybody is missing; done for ever, that would keep everybody apart. So whoever was missing
 in `patience` of the last 2·`patience` attempts is left out of the next. An attempt without it counts too, and so its
@@ -11,6 +11,7 @@ from collections.abc import Collection
 from dataclasses import replace
 
 from ringcast.core.merge.parties import Party
+from ringcast.core.random_source import RandomSource
 from ringcast.model import Address
 
 
@@ -43,3 +44,23 @@ class Patience:
         kept = (me, party.coordinator)
         members = tuple(m for m in party.members if m in kept or not self.has_run_out(m))
         return replace(party, members=members)
+
+
+class Pause:
+    """How long a leader waits after a failed merge: random and doubling, so that two leaders collide once."""
+
+    def __init__(self, first_ns: int, most_ns: int, random: RandomSource) -> None:
+        self.first_ns = first_ns
+        self.most_ns = most_ns
+        self._random = random
+        self._failures = 0
+        self.until_ns = 0
+
+    def on_failure(self, now_ns: int) -> None:
+        longest = min(self.most_ns, self.first_ns << min(self._failures, 32))
+        self.until_ns = now_ns + longest // 2 + int(longest * self._random.random()) // 2
+        self._failures += 1
+
+    def on_success(self) -> None:
+        self._failures = 0
+        self.until_ns = 0

@@ -2,18 +2,21 @@
 
 from ringcast.core.multicast.giving_up import GivingUp
 from ringcast.core.multicast.group_stream import GroupStream
+from ringcast.core.multicast.multicast import NO_NOTES
 from ringcast.core.multicast.outside import OutsideBudget
-from ringcast.core.multicast.packing import FIXED_BYTES, ITEM_BYTES, largest_item, pieces_of, run_budget
+from ringcast.core.multicast.packing import FIXED_BYTES, ITEM_BYTES, largest_item, largest_whole, pieces_of, run_budget
 from ringcast.core.multicast.peer_streams import PeerStreams
 
 __all__ = [
     "FIXED_BYTES",
     "ITEM_BYTES",
+    "NO_NOTES",
     "GivingUp",
     "GroupStream",
     "OutsideBudget",
     "PeerStreams",
     "largest_item",
+    "largest_whole",
     "pieces_of",
     "run_budget",
 ]

@@ -12,10 +12,9 @@ from collections.abc import Mapping
 
 from ringcast.core.control import Holding, Source
 from ringcast.core.effects import Effect, Freed, Install, Unicast
-from ringcast.core.multicast.multicast import NO_NOTES, Multicast
+from ringcast.core.multicast.multicast import NO_NOTES, Multicast, view_events
 from ringcast.core.multicast.packing import fair_window_bytes
 from ringcast.core.multicast.standstill import Standstill
-from ringcast.core.multicast.view_events import view_events
 from ringcast.model import Address, Entry, Event, Kind, View
 
 

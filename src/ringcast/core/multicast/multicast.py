@@ -18,7 +18,6 @@ from ringcast.core.multicast.outgoing import Outgoing
 from ringcast.core.multicast.packing import content_of_items, fair_window_bytes, ranges_budget
 from ringcast.core.multicast.repairs import Repairs
 from ringcast.core.multicast.standstill import Standstill
-from ringcast.core.multicast.view_events import view_events
 from ringcast.core.packets import Ack, Channel, Highest, Request, Run, Unrepairable
 from ringcast.model import Address, Config, Event, Kind, View, content_of
 from ringcast.window import total
@@ -337,3 +336,26 @@ class Multicast:
         for incoming in self.incoming.values():
             incoming.window.check()
         assert self.own_unread >= 0, self.own_unread
+
+
+def view_events(
+    now_ns: int, view: View, previous: View | None, starts: Mapping[Address, int], notes: Mapping[str, object]
+) -> list[Event]:
+    """What the recording says of a view: an OFFSET for each window that is set, then the VIEW.
+
+    `starts` = where windows were created or reset; `notes` = what else belongs into the VIEW.
+    """
+    cause = "merge" if view.is_merge else "join" if previous is None else "view"
+    offsets = [
+        Event(Kind.OFFSET, now_ns, view.id, member, value=start, detail={"cause": cause})
+        for member, start in starts.items()
+    ]
+    detail: dict[str, object] = {
+        "members": [list(member) for member in view.members],
+        "observers": [list(member) for member in view.observers],
+        "previous": None if previous is None else [previous.id.number, list(previous.id.creator)],
+        "subgroups": [[list(member) for member in subgroup] for subgroup in view.subgroups],
+        "capacity": view.capacity,
+        "window_bytes": view.window_bytes,
+    }
+    return [*offsets, Event(Kind.VIEW, now_ns, view.id, detail=detail | dict(notes))]

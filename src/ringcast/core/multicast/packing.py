@@ -13,6 +13,7 @@ from itertools import accumulate
 from zlib import crc32
 
 from ringcast.core.packets import Envelope, Piece, Tag
+from ringcast.errors import ConfigError
 from ringcast.model import MAX_ENDPOINT, MAX_NAME, Address, Config, View, ViewId
 from ringcast.window import Alike
 
@@ -68,6 +69,16 @@ def cut_runs(items: list[bytes], sizes: Sequence[int], budget: int) -> list[tupl
 def largest_item(budget: int) -> int:
     """The longest payload that travels whole."""
     return budget - ITEM_BYTES - SLACK_BYTES
+
+
+def largest_whole(config: Config, budget: int) -> int:
+    """The largest message that travels in one piece."""
+    largest = largest_item(budget)
+    if largest < 64:
+        raise ConfigError(
+            f"frame_bytes {config.frame_bytes} leaves no room for messages beside the addresses; use more"
+        )
+    return largest
 
 
 def pieces_of(payload: bytes, budget: int) -> list[bytes]:

@@ -1,4 +1,4 @@
-"""Whole merges, with real organs and a scripted roll call (world.py): the M scenarios at their cheapest level."""
+"""Whole merges, with real components and a scripted roll call (world.py): the M scenarios at their cheapest level."""
 
 from random import Random
 

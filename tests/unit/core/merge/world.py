@@ -1,4 +1,4 @@
-"""A small world for the merge organs: real detectors, leaders, participants and view handlers on one clock.
+"""A small world for the merge components: real detectors, leaders, participants and view handlers on one clock.
 
 Only what other rooms do is scripted: the network (latency, links that can be cut one way), the roll call (each member
 whose view is the asker's answers for itself) and view changes (done at once among those who hear). Everything that
@@ -60,7 +60,7 @@ def member(name: str) -> Address:
 
 
 class Peer:
-    """One member: its organs, and the orders they give carried out in the world."""
+    """One member: its components, and the orders they give carried out in the world."""
 
     def __init__(self, world: "World", me: Address, view: View, config: Config) -> None:
         self.world, self.me, self.view, self.config = world, me, view, config
@@ -100,12 +100,12 @@ class Peer:
         self.world.after(self.config.heartbeat_ns, self, self.beat)
 
     def deadline_ns(self) -> int:
-        organs = (self.handler, self.detector, self.leader, self.participant)
-        return min((d for organ in organs if (d := organ.deadline_ns()) is not None), default=1 << 62)
+        components = (self.handler, self.detector, self.leader, self.participant)
+        return min((d for component in components if (d := component.deadline_ns()) is not None), default=1 << 62)
 
     def on_time(self) -> None:
-        for organ in (self.handler, self.detector, self.leader, self.participant):
-            self.obey(organ.on_time(self.now_ns))
+        for component in (self.handler, self.detector, self.leader, self.participant):
+            self.obey(component.on_time(self.now_ns))
 
     # ---- orders
 
