@@ -12,24 +12,24 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from ringcast.checkers.contacts import CONTACT_KINDS, Contacts, noted
-from ringcast.checkers.g01 import FifoChecker
-from ringcast.checkers.g02 import BoundChecker
-from ringcast.checkers.g03 import PurgeChecker
-from ringcast.checkers.g04 import ViewChecker
-from ringcast.checkers.g05 import CutChecker
-from ringcast.checkers.g06 import SeparationChecker
-from ringcast.checkers.g07 import SuspensionChecker
-from ringcast.checkers.g08 import HearsayChecker
-from ringcast.checkers.g09 import WholeMergeChecker
-from ringcast.checkers.g10 import MergeResetChecker
-from ringcast.checkers.g11 import LocalOrderChecker
-from ringcast.checkers.g12 import OneOrderChecker
-from ringcast.checkers.g13 import CausalityChecker
-from ringcast.checkers.g14 import LivenessChecker
-from ringcast.checkers.g15 import HandedChecker
-from ringcast.checkers.g16 import DestinationChecker
-from ringcast.checkers.g17 import PrimaryChecker
-from ringcast.checkers.g18 import StateChecker
+from ringcast.checkers.g01_fifo import FifoChecker
+from ringcast.checkers.g02_bounded import BoundChecker
+from ringcast.checkers.g03_purged import PurgeChecker
+from ringcast.checkers.g04_views import ViewChecker
+from ringcast.checkers.g05_agreed_cut import CutChecker
+from ringcast.checkers.g06_separation import SeparationChecker
+from ringcast.checkers.g07_suspensions_end import SuspensionChecker
+from ringcast.checkers.g08_no_hearsay import HearsayChecker
+from ringcast.checkers.g09_whole_merge import WholeMergeChecker
+from ringcast.checkers.g10_merge_repeats_nothing import MergeResetChecker
+from ringcast.checkers.g11_local_order import LocalOrderChecker
+from ringcast.checkers.g12_one_order import OneOrderChecker
+from ringcast.checkers.g13_causality import CausalityChecker
+from ringcast.checkers.g14_liveness import LivenessChecker
+from ringcast.checkers.g15_handed_over import HandedChecker
+from ringcast.checkers.g16_all_destinations import DestinationChecker
+from ringcast.checkers.g17_one_primary import PrimaryChecker
+from ringcast.checkers.g18_state import StateChecker
 from ringcast.checkers.shape import Checker, Finding, Report, joined
 from ringcast.checkers.truth import Recorded, Truth, truth_of, truths
 from ringcast.checkers.views import installed

@@ -10,9 +10,9 @@ from collections.abc import Callable, Iterable
 from random import Random
 
 from ringcast.checkers import Checker
-from ringcast.checkers.g06 import SeparationChecker
-from ringcast.checkers.g07 import SuspensionChecker
-from ringcast.checkers.g08 import HearsayChecker
+from ringcast.checkers.g06_separation import SeparationChecker
+from ringcast.checkers.g07_suspensions_end import SuspensionChecker
+from ringcast.checkers.g08_no_hearsay import HearsayChecker
 from ringcast.core import Loose, Unicast
 from ringcast.core.control import (
     AskView,
