@@ -239,9 +239,9 @@ def test_a_control_message_to_a_process_that_was_never_a_member_is_given_up() ->
     assert coordination is not None
     stranger = Address("S", 1, "mem:S")
     world["A"].settle(coordination.carry_out(world.now, [SendReliable(stranger, Busy())]))
-    assert stranger in coordination.line.streams.outgoing
+    assert stranger in coordination.control.streams.outgoing
     world.run_for(2 * world["A"].node.config.resumer_ns)
-    assert stranger not in coordination.line.streams.outgoing
+    assert stranger not in coordination.control.streams.outgoing
     assert world["A"].drops["gave up a stream to a process outside the view"] == 1
 
 

@@ -24,7 +24,7 @@ def looking() -> Node:
 
 def held(node: Node) -> int:
     assert node.coordination is not None
-    streams = (node.coordination.line.streams, node.coordination.state.streams)
+    streams = (node.coordination.control.streams, node.coordination.state.streams)
     return sum(stream.held_bytes for one in streams for stream in one.incoming.values())
 
 
@@ -57,7 +57,7 @@ def test_of_a_process_outside_nothing_is_kept_behind_a_gap_and_what_is_missing_i
     assert reasons(node.on_packet(NOW, sender, late)) == ["a run behind a gap, from a process outside the view"]
     assert held(node) == PART
     assert node.coordination is not None
-    window = node.coordination.line.streams.incoming[sender].window
+    window = node.coordination.control.streams.incoming[sender].window
     assert (window.ready, window.highest) == (1, 2)
 
 
@@ -67,7 +67,7 @@ def test_empty_pieces_take_no_memory() -> None:
     for first in range(1, 200):
         node.on_packet(NOW, sender, part(sender, Channel.CONTROL, first, b""))
     assert node.coordination is not None
-    assembly = node.coordination.line.streams.incoming[sender]._assembly
+    assembly = node.coordination.control.streams.incoming[sender]._assembly
     assert assembly._parts is not None and len(assembly._parts) == 1
 
 
