@@ -63,7 +63,8 @@ from ringcast.runtime.origins import Origins
 from ringcast.runtime.spool import Spool
 from ringcast.runtime.unsent import Unsent
 from ringcast.trace import Recorder
-from ringcast.transport import Endpoint, Frame, Transport
+from ringcast.transport import Endpoint, Frame, Source, Transport
+from ringcast.wire import VERSION as WIRE_VERSION
 from ringcast.wire import Codec
 
 _log = logging.getLogger("ringcast")
@@ -177,6 +178,16 @@ class Driver:
         self._closed = self._is_broken = True
         self._recorder, self._heartbeats = None, None
         self._record_alone = self._record = _ignore
+
+    def on_other_version(self, source: Source, version: int) -> None:
+        """Somebody of this group's name speaks another version of the wire: the two cannot be in one group."""
+        where = str(Endpoint(*source))
+        error = JoinRefused(
+            f"{where} speaks version {version} of the wire and {self.node.me} version {WIRE_VERSION}: "
+            "members of one group need the same version of ringcast"
+        )
+        self._warn(Warn(str(error)))
+        self.fail_view(error)
 
     def hold_keys(self, keys: GroupKeys) -> None:
         """From now on this incarnation's frames are sealed; what cannot be opened is told to it."""

@@ -332,6 +332,7 @@ def make_driver(place: Place, expect: int) -> Driver:
         driver.hold_keys(place.keys)
     if place.origins is not None:
         place.origins.set_me(me)
+        place.origins.on_other_version = driver.on_other_version
         driver.origins = place.origins
     place.entry.hold(driver)
     return driver

@@ -34,6 +34,7 @@ from ringcast.wire import (
     cookie_in,
     is_multicast_run,
 )
+from ringcast.wire import VERSION as WIRE_VERSION
 
 MOST_OUTSIDERS = 1_024
 MOST_KEPT = 64
@@ -41,6 +42,8 @@ KEPT_BYTES = 2_048  # a first frame that is larger is not kept: its sender repea
 PER_SECOND = 500  # challenges, and as many proofs
 OUTSIDER_PER_SECOND = 200  # frames taken of one process outside the view; runs of a multicast count apart
 OUTSIDERS_PER_SECOND = 1_000  # of all of them together, without such runs
+
+VERSIONS_PER_SECOND = 10  # processes of another version that are told of it
 
 UNPROVED = "its sender is not proved to be where it says"
 TOO_MANY = "too many frames of processes outside the view"
@@ -80,6 +83,8 @@ class Origins:
         now = now_ns()
         self._challenges = Allowance(PER_SECOND, now)
         self._proofs = Allowance(PER_SECOND, now)
+        self._versions = Allowance(VERSIONS_PER_SECOND, now)
+        self.on_other_version: Callable[[Source, int], None] = _ignore
         self._all = Allowance(OUTSIDERS_PER_SECOND, now)
 
     def set_me(self, me: Address) -> None:
@@ -117,6 +122,8 @@ class Origins:
     def _admits_outsider(self, source: Source, frame: Frame, claimed: bytes | None, reply_to: Source) -> bool:
         frames = self._frames
         kind = 0 if frames is None else frames.kind(frame)
+        if frames is not None and kind == 0 and self._is_of_other_version(frames, frame, reply_to):
+            return False
         if kind == 0 or frames is None:
             return True  # not of this group, or not for this process: the decoder says what is wrong with it
         if kind == CHALLENGE:
@@ -133,6 +140,18 @@ class Origins:
             self._lose(UNPROVED)
             return False
         return self._may_speak(outsider, frame)
+
+    def _is_of_other_version(self, frames: OriginFrames, frame: Frame, reply_to: Source) -> bool:
+        """Its sender is told this member's version, once for each frame; whoever is told so says it, and is silent."""
+        told = frames.told_version(frame)
+        version = told or frames.other_version(frame)
+        if not version:
+            return False
+        self._lose(f"wire version {version}, this is version {WIRE_VERSION}")
+        if not told and len(frame) >= len(frames.version_frame) and self._versions.take(self._now_ns()):
+            self._send(Endpoint(*reply_to), frames.version_frame)
+        self.on_other_version(reply_to, version)
+        return True
 
     def _may_speak(self, outsider: Outsider, frame: Frame) -> bool:
         now = self._now_ns()
@@ -184,6 +203,10 @@ class Origins:
         if known is None or known.endpoint != endpoint:
             allowances = Allowance(OUTSIDER_PER_SECOND, now_ns), Allowance(OUTSIDER_PER_SECOND, now_ns)
             self._outsiders[source] = Outsider(endpoint, *allowances)
+
+
+def _ignore(source: Source, version: int) -> None:
+    pass
 
 
 def _endpoint(text: bytes) -> Endpoint | None:

@@ -1,10 +1,12 @@
-"""Two small frames that prove where a process is, and how to read a frame's sender without decoding it.
+"""Two small frames that prove where a process is, one that tells its version, and a frame's sender without decoding it.
 
     challenge   head (kind 8, `to` = whom it is for) | cookie 8 | zeros up to the length of the proof
     proof       head (kind 9) with the sender's address | cookie 8
+    version     magic 2 | 255 | version of the sender's wire 1 | group 4
 
 A challenge goes to the endpoint that a frame's sender named; whoever reads there sends the cookie back. It is as long
 as the proof that answers it, so that nobody is sent more bytes than were sent in its name.
+The layout of a version frame never changes: it is what members of all versions can tell each other, and all of it.
 Layouts only: who is challenged, and what follows from a proof, is decided in runtime/origins.py.
 """
 
@@ -25,6 +27,9 @@ _LEAST = HEAD_BYTES + _ADDRESS_BYTES
 Frame = bytes | memoryview
 
 
+_TELLS_VERSION = 255
+
+
 class OriginFrames:
     """The frames of one incarnation."""
 
@@ -34,11 +39,27 @@ class OriginFrames:
         self._challenge = MAGIC + bytes([VERSION, CHALLENGE]) + tag
         self._my_tag = address_tag(me).to_bytes(4, "little")
         self._tags = (bytes(4), self._my_tag)
+        self._group = tag
+        self._version = VERSION
+        self.version_frame = MAGIC + bytes([_TELLS_VERSION, VERSION]) + tag
         self._proof = pack_head(PROOF, group_tag(group), me)
 
     def kind(self, frame: Frame) -> int:
         """Of a frame of this group and version for this process, or for everybody; 0 if it is none."""
         return self._begins.get(bytes(frame[:8]), 0) if bytes(frame[8:12]) in self._tags else 0
+
+    def other_version(self, frame: Frame) -> int:
+        """Of a frame of this group that another version of the wire sent; 0 if it is none, or tells a version."""
+        if bytes(frame[:2]) != MAGIC or bytes(frame[4:8]) != self._group:
+            return 0
+        return int(frame[2]) if frame[2] not in (self._version, _TELLS_VERSION) else 0
+
+    def told_version(self, frame: Frame) -> int:
+        """Which other version the sender of this frame says it has; 0 if it does not say so."""
+        is_one = len(frame) == len(self.version_frame) and bytes(frame[:3]) == self.version_frame[:3]
+        if not is_one or bytes(frame[4:8]) != self._group or frame[3] == self._version:
+            return 0
+        return int(frame[3])
 
     def challenge(self, frame: Frame, cookie: bytes) -> bytes | None:
         """For whoever sent this frame; None if the frame is too short to be answered."""

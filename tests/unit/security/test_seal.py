@@ -143,3 +143,16 @@ def test_a_child_of_fork_seals_nothing() -> None:
 
 def test_a_seal_shows_no_secret() -> None:
     assert repr(make()) == f"Seal(key {OLD.name}, epoch 0)"
+
+
+RECORDED = (
+    "52530100761bd4019ded5d91000102030405060708090a0b0c0d0e0f0700000000000000"
+    "000000000100000083208e2dde61a66468655d77666e1d9a23bcb51124681053"
+)
+
+
+def test_a_recorded_frame_is_still_sealed_and_opened_alike() -> None:
+    """The layout and the derivation of keys have not moved: members of before can be spoken to."""
+    sender = Seal("g", RING, lambda size: bytes(range(size)), incarnation=7)
+    assert sender.seal(b"recorded").hex() == RECORDED
+    assert opened(make(), bytes.fromhex(RECORDED)) == b"recorded"
