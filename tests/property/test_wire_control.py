@@ -85,4 +85,4 @@ def test_a_text_that_is_not_utf8_is_a_named_drop() -> None:
     encoded = bytearray(encode_control(Stranger(ViewId(1, Address("AB", 1, "x")))))
     encoded[encoded.index(b"AB")] = 0xEF
     decoded = decode_control(bytes(encoded))
-    assert isinstance(decoded, Drop) and decoded.reason.startswith("a control message that is not one")
+    assert isinstance(decoded, Drop) and decoded.reason.startswith("malformed control message")

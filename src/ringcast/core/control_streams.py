@@ -30,7 +30,7 @@ class ControlStreams:
         self._encode = encode
         self._decode = decode
 
-    def say(self, now_ns: int, to: Address, message: Control) -> list[Effect] | None:
+    def send(self, now_ns: int, to: Address, message: Control) -> list[Effect] | None:
         """The effects, or None if the ring to this peer is full."""
         data = self._encode(message)
         items = [data] if len(data) <= largest_item(self._budget) else pieces_of(data, self._budget)

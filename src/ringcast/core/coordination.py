@@ -280,12 +280,12 @@ class Coordination:
     def _send(self, now_ns: int, step: SendReliable) -> list[Effect]:
         if step.to == self.me:
             return self.on_message(now_ns, self.me, step.message)
-        said = self.control.say(now_ns, step.to, step.message)
+        sent = self.control.send(now_ns, step.to, step.message)
         self._node.wake(now_ns)
-        if said is None:
+        if sent is None:
             full = Drop("the control ring to a peer is full", step.to)
             return [full, *self._carry_out_found(now_ns, self.detector.on_unreachable(now_ns, step.to))]
-        return said
+        return sent
 
     def _hold(self, now_ns: int, step: Hold) -> list[Effect]:
         self._node.wake(now_ns)

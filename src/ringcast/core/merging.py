@@ -3,8 +3,8 @@
     detection ──MERGE──► handler ──start──► leader ──MERGE_REQ──► handlers ──accept──► participants
     participants ──GET_DIGEST: the roll call of each subgroup──► digests ──► leader ──MERGE_VIEW──► each subgroup
 
-Everything that a merge says goes on the control line, to oneself too. Nothing is decided here: components decide, this
-file says whom it concerns.
+Every message of a merge goes on the control streams, also one to oneself. Nothing is decided here: this file tells the
+others of each decision whom it concerns.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
 """The ordering on the streams: what it decides goes on the multicast or to peers, what comes for it is handed to it.
 
-Like the control line for control messages. Nothing is decided here but whether the streams have room: a batch goes out
-whole or not at all, and an announcement or a forwarded parcel that finds no room waits for the next `flush`.
+Like control_streams.py for control messages. One thing is decided here, whether the streams have room: a batch goes
+out whole or not at all, and an announcement or a forwarded parcel that finds no room waits for the next `flush`.
 """
 
 from __future__ import annotations

@@ -43,7 +43,7 @@ def decode_control(data: bytes) -> Control | Drop:
     try:
         message: Control = decoder.decode(memoryview(data)[1:])
     except (msgspec.DecodeError, ValueError, RecursionError) as why:  # text that is not UTF-8 is a plain ValueError
-        return Drop(f"a control message that is not one: {why}", None)
+        return Drop(f"malformed control message: {why}", None)
     wrong = _out_of_bounds(message) or _bad_view(message)
     return message if wrong is None else Drop(f"a control message with {wrong}", None)
 

@@ -213,7 +213,7 @@ class Follower:
         return self._set_back(message)
 
     def _set_back(self, message: NewView) -> str | None:
-        """A newcomer that is none: it was a member with us, its JOIN is old, and whoever leads us did not know (G1)."""
+        """This "newcomer" was a member with us: its JOIN is old, and our coordinator did not know that (G1)."""
         for member, entry in message.digest.items():
             if member not in self.view and self._streams.delivered(member) > entry.delivered:
                 return f"it would set the stream of {member} back"

@@ -251,7 +251,7 @@ class Joiner:
 
     def _next_in_turn(self) -> list[str]:
         turn = list(islice(self._endpoints, GREETED))
-        for endpoint in turn:  # to the end of the line
+        for endpoint in turn:  # It is asked again last.
             del self._endpoints[endpoint]
             self._endpoints[endpoint] = None
         return turn

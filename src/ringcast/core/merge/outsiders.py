@@ -40,7 +40,7 @@ class Outsiders:
         self._left[endpoint] = None
 
     def next_in_turn(self, count: int, inside: Container[str]) -> tuple[str, ...]:
-        """The next `count` that are not inside; whoever was told goes to the end of the line."""
+        """The next `count` that are not inside; whoever was told is then the last to be told again."""
         chosen: list[str] = []
         for endpoint in self._endpoints:
             if len(chosen) == count:

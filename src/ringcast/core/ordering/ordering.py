@@ -128,7 +128,7 @@ class Ordering:
             elif isinstance(content, Announcement) and origin == self._here.view.coordinator:
                 out += self._on_announcement(now_ns, content)
             else:
-                out.append(Drop("an ordered item that makes no sense here", origin))
+                out.append(Drop("malformed ordered item, or one of another view", origin))
         return out
 
     def _on_batch(self, origin: Address, content: Whole | Stub) -> Decisions:
@@ -150,7 +150,7 @@ class Ordering:
         for item in items:
             content = open_envelope(item)
             if not isinstance(content, Parcel):
-                out.append(Drop("a parcel that is none", sender))
+                out.append(Drop("malformed parcel", sender))
             elif not self._here.take_parcel(sender, content):
                 out.append(Drop("a parcel nobody waits for", sender, len(content.payloads)))
             self.is_due = True

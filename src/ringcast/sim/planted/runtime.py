@@ -22,7 +22,7 @@ RUNTIME = (
     Planted(
         "what the window did not take at the end of a turn is forgotten",
         "contents",
-        f"{_RUNTIME}.sending:Sending.flush_outbox",
+        f"{_RUNTIME}.sending:Sending._send_outbox",
         "payloads, sizes, self.turn.outbox = payloads[:count], sizes[:count], payloads[count:]",
         "payloads, sizes = payloads[:count], sizes[:count]",
         seeds=40,
