@@ -144,14 +144,14 @@ class FailureDetector:
         if health is None:
             return []
         health.heard_ns = now_ns
-        if health.doubt is None and not health.is_unheard and peer not in self._vouching:
+        if health.doubt is None and not health.is_unheard and peer not in self._vouching.asked:
             return []
         self.is_moved = True
         out: Decisions = []
         if health.is_unheard:
             health.is_unheard = False
             self.complaints.withdraw(self.me, peer)
-        if peer in self._vouching:
+        if peer in self._vouching.asked:
             out += [send_once(asker, Heard(peer)) for asker in self._vouching.take(now_ns, peer)]
         return out + self._trust(now_ns, peer) if health.doubt is Reason.SILENT else out
 

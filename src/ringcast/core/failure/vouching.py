@@ -12,18 +12,15 @@ from ringcast.model import Address, View
 class Vouching:
     def __init__(self, limit_ns: int) -> None:
         self.limit_ns = limit_ns
-        self._asked: dict[Address, dict[Address, int]] = {}  # about whom -> who asked, and when
-
-    def __contains__(self, peer: Address) -> bool:
-        return peer in self._asked
+        self.asked: dict[Address, dict[Address, int]] = {}  # about whom -> who asked, and when; looked at per packet
 
     def note(self, now_ns: int, asker: Address, peer: Address) -> None:
-        self._asked.setdefault(peer, {})[asker] = now_ns
+        self.asked.setdefault(peer, {})[asker] = now_ns
 
     def take(self, now_ns: int, peer: Address) -> list[Address]:
         """This peer was heard: whom to tell."""
-        askers = self._asked.pop(peer, {})
+        askers = self.asked.pop(peer, {})
         return [asker for asker, asked_ns in askers.items() if now_ns - asked_ns <= self.limit_ns]
 
     def on_view(self, view: View) -> None:
-        self._asked = {peer: askers for peer, askers in self._asked.items() if peer in view}
+        self.asked = {peer: askers for peer, askers in self.asked.items() if peer in view}
