@@ -158,7 +158,7 @@ TCP6 = Kind("tcp6", _tcp("::1"), loopback="::1", slows_senders=True)
 MEMORY = Kind("memory", _memory, loopback="mem", slows_senders=True)
 
 
-def _sealed(kind: Kind) -> Callable[[World, Endpoint | None], Transport]:
+def sealed(kind: Kind) -> Callable[[World, Endpoint | None], Transport]:
     keyring = Keyring((Key(b"k" * 32),))
     return lambda world, at: sealed_transport(kind.make(world, at), Seal("g", keyring, os.urandom))
 
@@ -174,8 +174,8 @@ def _over_tls(world: World, at: Endpoint | None) -> Transport:
 
 
 TLS4 = Kind("tls4", _over_tls, slows_senders=True)
-SEALED_UDP = Kind("sealed-udp4-within-path", _sealed(UDP4_WITHIN_PATH))
-SEALED_TCP = Kind("sealed-tcp4", _sealed(TCP4), slows_senders=True)
+SEALED_UDP = Kind("sealed-udp4-within-path", sealed(UDP4_WITHIN_PATH))
+SEALED_TCP = Kind("sealed-tcp4", sealed(TCP4), slows_senders=True)
 
 KINDS = (UDP4, UDP4_WITHIN_PATH, UDP6, UDP6_WITHIN_PATH, TCP4, TCP6, MEMORY, SEALED_UDP, SEALED_TCP, TLS4)
 

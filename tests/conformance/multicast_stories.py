@@ -7,7 +7,7 @@ from dataclasses import replace
 
 import pytest
 
-from conformance.kit import UDP4, UDP6, Inbox, Kind, World, eventually, tell
+from conformance.kit import UDP4, UDP6, Inbox, Kind, World, eventually, sealed, tell
 from ringcast.errors import TransportError
 from ringcast.transport import ON_ONE_HOST, WITHIN_PATH, Datagrams, Endpoint, MulticastGroup, UdpTransport
 
@@ -25,6 +25,7 @@ def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
         for name, (base, group) in GROUPS.items()
         for size, datagrams in (("60 kB", ON_ONE_HOST), ("1400 B", WITHIN_PATH))
     ]
+    kinds += [replace(kind, name=f"sealed {kind}", make=sealed(kind)) for kind in kinds[:2]]
     metafunc.parametrize("kind", kinds, ids=str)
 
 

@@ -5,6 +5,8 @@ from __future__ import annotations
 import asyncio
 import os
 import random
+import signal
+import sys
 from pathlib import Path
 
 import pytest
@@ -14,6 +16,7 @@ from integration.strangers import GROUP, Stranger, read_payload, still_works, wi
 from integration.test_strangers import drops, forgeries
 from ringcast import Group
 from ringcast.model import Kind
+from ringcast.runtime import GroupKeys
 from ringcast.security import Key, Keyring, Seal, seal, write_keyring
 from ringcast.trace import read_run
 from ringcast.transport import SealedTransport
@@ -188,6 +191,19 @@ def test_a_key_file_that_is_not_right_leaves_the_old_key_in_use(
     asyncio.run(story())
 
 
+def test_a_child_of_fork_cannot_seal_with_its_parents_numbers() -> None:
+    keys = GroupKeys(GROUP, KEY.secret)
+    child = os.fork()
+    if child == 0:
+        try:
+            keys.seal.seal(b"x")
+        except ringcast.UsageError:
+            os._exit(0)
+        os._exit(1)
+    assert os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]) == 0
+    assert keys.seal.seal(b"x"), "the parent goes on"
+
+
 def test_key_and_unencrypted_contradict_each_other() -> None:
     with pytest.raises(ringcast.ConfigError, match="contradict"):
         ringcast.join("g", key=KEY.secret, unencrypted=True)
@@ -198,5 +214,35 @@ def test_a_member_without_a_key_has_none_to_read_again() -> None:
         async with ringcast.join(GROUP, inspect=False, leave_on_sigterm=False) as group:
             with pytest.raises(ringcast.UsageError, match="without a key"):
                 group.reload_keys()
+
+    asyncio.run(story())
+
+
+def test_a_node_reads_its_key_file_again_on_sighup(tmp_path: Path) -> None:
+    path = tmp_path / "g.key"
+    write_keyring(path, Keyring((KEY,)), is_new=True)
+
+    async def story() -> None:
+        node = await asyncio.create_subprocess_exec(
+            *(sys.executable, "-m", "ringcast", "node", "hup", "--key-file", str(path)),
+            stdin=asyncio.subprocess.PIPE,
+            stdout=asyncio.subprocess.DEVNULL,
+            stderr=asyncio.subprocess.PIPE,
+        )
+        assert node.stderr is not None and node.stdin is not None
+        async with asyncio.timeout(60):
+            while b"is in group" not in await node.stderr.readline():
+                pass
+            await asyncio.sleep(0.2)
+            for keyring in (Keyring((KEY, OTHER)), Keyring((OTHER, KEY))):
+                write_keyring(path, keyring)
+                node.send_signal(signal.SIGHUP)
+                said = (await node.stderr.readline()).decode()
+                assert f"seals with key {keyring.primary.name}" in said
+            path.write_text("nonsense")
+            node.send_signal(signal.SIGHUP)
+            assert "the keys stay as they were" in (await node.stderr.readline()).decode()
+            node.stdin.close()
+            assert await node.wait() == 0
 
     asyncio.run(story())

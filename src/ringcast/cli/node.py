@@ -140,7 +140,8 @@ async def _be_a_member(group_name: str, as_json: bool, stay: bool, **place: Any)
             name, here = group.me.name, group.me.endpoint
             say_progress(f"{name} is in group {group_name}, at {here}; ask me with: ringcast explain {name}")
             printing = asyncio.create_task(_print(group, as_json))
-            asyncio.get_running_loop().add_signal_handler(signal.SIGHUP, _reload_keys, group)
+            if group.status()["keys"] is not None:
+                asyncio.get_running_loop().add_signal_handler(signal.SIGHUP, _reload_keys, group)
             await _send_lines(group)
             await group.flush()
             if stay:

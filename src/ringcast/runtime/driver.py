@@ -443,6 +443,8 @@ class Driver:
 
     def _unopened(self, reason: str, count: int) -> None:
         """Frames that are not sealed as they should be: told to whoever reads the log or the recording."""
+        if self._closed:
+            return
         self._event(Event(Kind.DROP, self.now_ns(), count=count, detail={"reason": reason}))
         self._warn(Warn(f"frames dropped: {reason}"))
 

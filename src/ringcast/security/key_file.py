@@ -13,7 +13,7 @@ import tempfile
 from pathlib import Path
 
 from ringcast.errors import ConfigError
-from ringcast.security.keyring import SECRET_BYTES, Key, Keyring
+from ringcast.security.keyring import FIRST_LINE, SECRET_BYTES, Key, Keyring
 
 KEY_FILE_VARIABLE = "RINGCAST_KEY_FILE"
 MOST_BYTES = 64 * 1024
@@ -28,6 +28,8 @@ def read_keyring(source: KeySource) -> Keyring:
         return source
     if isinstance(source, bytes):
         return _from_bytes(source)
+    if isinstance(source, str) and ("\n" in source or source.startswith(FIRST_LINE)):
+        raise ConfigError("the text of a keyring is given to key= as bytes; a str is the path of its file")
     if isinstance(source, str | Path):
         return _from_file(Path(source))
     raise ConfigError(f"key must be the path of a key file, or bytes, not {type(source).__name__}")

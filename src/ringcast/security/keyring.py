@@ -25,7 +25,7 @@ SECRET_BYTES = 32
 NAME_BYTES = 4
 MOST_KEYS = 64
 MOST_RETIRED = 64
-_FIRST_LINE = "ringcast keyring 1"
+FIRST_LINE = "ringcast keyring 1"
 
 
 @dataclass(frozen=True, slots=True)
@@ -92,7 +92,7 @@ class Keyring:
     # ---- text
 
     def as_text(self) -> str:
-        lines = [_FIRST_LINE]
+        lines = [FIRST_LINE]
         for key in self.keys:
             kind = "primary" if key is self.primary else "accepted"
             lines.append(f"{kind} {key.name} {base64.b64encode(key.secret).decode()}")
@@ -103,7 +103,7 @@ class Keyring:
     def from_text(cls, text: str, where: str = "this text") -> Keyring:
         """Errors name the line, never what is in it."""
         lines = text.splitlines()
-        if not lines or lines[0].strip() != _FIRST_LINE:
+        if not lines or lines[0].strip() != FIRST_LINE:
             raise ConfigError(f"{where} is not a keyring; make one: ringcast key new -o FILE")
         keys: list[Key] = []
         retired: list[str] = []

@@ -50,6 +50,8 @@ class SealedTransport:
 
     def cast(self, to: Sequence[Endpoint], frames: Sequence[bytes]) -> int:
         refuse_oversize(frames, self.max_frame)
+        if not to:
+            return len(frames)  # alone: nothing to seal
         sealed = self._reused(frames)
         sealed += map(self.seal.seal, frames[len(sealed) :])
         taken = self._carrier.cast(to, sealed)

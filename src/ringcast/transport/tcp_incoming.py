@@ -81,7 +81,12 @@ class Listener:
         for option, value in _KEEP_ALIVE.items():
             sock.setsockopt(socket.IPPROTO_TCP, option, value)
         if self.tls is not None:
-            sock = self.tls.accepted(sock)
+            try:
+                sock = self.tls.accepted(sock)
+            except OSError:  # it is gone already
+                self.counters.lose(NO_CERTIFICATE)
+                sock.close()
+                return
         self.connections[Incoming(sock, str(peer[0]), self)] = None
 
     def _make_room(self, connections: list[Incoming]) -> None:

@@ -131,6 +131,8 @@ class Outgoing:
                 sock = self._socket = self._dialer.tls.dialed(sock)
         except OSError:
             refused = True
+            if sock.fileno() < 0:  # TLS took it over and gave up
+                self._socket = None
         if refused:
             self._break()
         elif isinstance(sock, TlsSocket):

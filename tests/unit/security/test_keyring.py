@@ -111,3 +111,11 @@ def test_bytes_are_one_key_or_a_keyring() -> None:
     assert read_keyring(Keyring((OLD, NEW)).as_text().encode()) == Keyring((OLD, NEW))
     with pytest.raises(ConfigError):
         read_keyring(b"short")
+
+
+def test_a_keyring_given_as_text_is_not_repeated_in_the_error() -> None:
+    text = Keyring((OLD,)).as_text()
+    for given in (text, text.replace("\n", " ")):
+        with pytest.raises(ConfigError) as refused:
+            read_keyring(given)
+        assert base64.b64encode(OLD.secret).decode() not in str(refused.value)
