@@ -8,6 +8,7 @@ processes and when a world is at rest is theirs.
 
 from __future__ import annotations
 
+from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import replace
 from pathlib import Path
@@ -32,7 +33,7 @@ def names_of(count: int) -> list[str]:
     return [chr(ord("A") + n % 26) + (str(n // 26) if n >= 26 else "") for n in range(count)]
 
 
-class SimulatedWorld:
+class SimulatedWorld(ABC):
     """Processes by name; a name's current process is `world["A"]`."""
 
     def __init__(
@@ -122,9 +123,9 @@ class SimulatedWorld:
         self.faults.refresh()
         return process
 
+    @abstractmethod
     def start(self, name: str) -> Process:
         """A process at this name; it joins by itself while time passes."""
-        raise NotImplementedError
 
     def leave(self, name: str) -> None:
         """Ask to leave; the process ends when it is out."""
@@ -132,8 +133,10 @@ class SimulatedWorld:
 
     def crash(self, name: str) -> None:
         """The process is gone at once, with its memory."""
+        process = self[name]
         self.note(Kind.FAULT, {"what": "crashed", "members": [name]})
-        self.kill(name)
+        if not process.is_over:
+            process.crash()
 
     def kill(self, name: str) -> None:
         """The same; the fault that did it is noted by whoever calls."""

@@ -266,17 +266,18 @@ class World(SimulatedWorld):
 
     def leave(self, name: str) -> None:
         """The process leaves in good order and ends."""
+        process = self[name]
         self._note("leave", name)
-        group = self[name].group
-        if group is not None:
-            self.do(name, group.leave())
-        self[name].main.cancel()
+        if process.group is not None:
+            self.do(name, process.group.leave())
+        process.main.cancel()
         self.advance(0)
 
     def freeze(self, name: str) -> None:
         """Nothing of it runs, like a process that was stopped; its socket keeps what fits its buffer."""
+        process = self[name]
         self._note("freeze", name)
-        self[name].freeze()
+        process.freeze()
 
     def thaw(self, name: str) -> None:
         self[name].thaw()

@@ -367,3 +367,12 @@ def test_one_exclusion_is_logged_once_with_the_name_of_the_excluded(caplog: pyte
     told = [record.message for record in caplog.records if "excluded" in record.message]
     assert told and len(told) == len(set(told)), told
     assert all(words.startswith("E#") for words in told), told
+
+
+def test_nothing_happens_to_a_name_that_nobody_has() -> None:
+    with World(Log, 2) as world:
+        before = world.trace_hash()
+        for act in (world.crash, world.leave, world.freeze):
+            with pytest.raises(UsageError, match="there is no 'Z' in this world of A, B"):
+                act("Z")
+        assert world.trace_hash() == before
