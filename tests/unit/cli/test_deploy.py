@@ -1,0 +1,58 @@
+"""The command lines of the compose file and of the Kubernetes manifest are ones that `ringcast` takes."""
+
+import shlex
+from pathlib import Path
+from typing import Any
+
+import click
+import pytest
+
+from ringcast.cli.node import command
+
+yaml = pytest.importorskip("yaml", reason="PyYAML comes with the extra ringcast[docs]")
+DEPLOY = Path(__file__).resolve().parents[3] / "deploy"
+
+
+def documents(name: str) -> list[Any]:
+    return list(yaml.safe_load_all((DEPLOY / name).read_text()))
+
+
+def parsed(words: list[str]) -> dict[str, Any]:
+    """Without joining."""
+    assert words[0] == "node"
+    values = [word.replace("$(POD_NAME)", "shop-0").replace("$(POD_IP)", "10.0.0.1") for word in words[1:]]
+    return click.Context(command, info_name="node").command.make_context("node", values).params
+
+
+def test_each_member_of_the_compose_file_stays_and_answers_probes() -> None:
+    (compose,) = documents("compose.yml")
+    for name, service in compose["services"].items():
+        place = parsed(service["command"])
+        assert place["stay"] and place["name"] == name and place["metrics"] == "0.0.0.0:9464"
+        assert place["advertise"] == f"{name}:7001"
+        seeds = service["environment"]["RINGCAST_NODE_SEED"].split()
+        assert seeds == [f"{other}:7001" for other in compose["services"]]
+
+
+def test_the_stateful_set_finds_its_members_by_its_headless_service() -> None:
+    service, pods = documents("kubernetes.yml")
+    (container,) = pods["spec"]["template"]["spec"]["containers"]
+    place = parsed(container["args"])
+    assert (
+        place["discover"] == f"dns://{service['metadata']['name']}:7001" and place["expect"] == pods["spec"]["replicas"]
+    )
+    assert service["spec"]["clusterIP"] == "None" and service["spec"]["publishNotReadyAddresses"]
+    assert service["spec"]["selector"] == pods["spec"]["selector"]["matchLabels"]
+    assert {container[probe]["httpGet"]["path"] for probe in ("livenessProbe", "readinessProbe")} == {
+        "/healthz",
+        "/readyz",
+    }
+    mounted = {volume["name"]: volume["mountPath"] for volume in container["volumeMounts"]}
+    keys = [each["value"] for each in container["env"] if each["name"] == "RINGCAST_KEY_FILE"]
+    assert keys == [f"{mounted['key']}/key"]
+
+
+def test_the_image_runs_a_command_that_there_is() -> None:
+    lines = (DEPLOY / "Dockerfile").read_text().splitlines()
+    (entry,) = [line for line in lines if line.startswith("ENTRYPOINT")]
+    assert shlex.split(entry.partition(" ")[2].strip("[]")) == ["ringcast"]
