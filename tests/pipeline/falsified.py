@@ -249,6 +249,25 @@ def _(lie: bool) -> list[Recording]:
     return story.event("a", Kind.RESUME, value=1, other=1, detail=ended).recordings()
 
 
+@falsified("G7", "a cancel that is said to be sent and never comes")
+def _(lie: bool) -> list[Recording]:
+    """a's roll call ends without a view; b holds until its own limit, suspects nobody, and goes on with a."""
+    story = Story("ab", resumer_ns=LIMIT_NS).view("ab")
+    call = {"id": "a#1|1/0.1"}
+    story.event("a", Kind.SUSPEND, value=1, other=story.now_ns + LIMIT_NS, detail={"cause": "view", "merge_id": None})
+    begin = {"step": "start", "purpose": "view", "asked": addresses("ab"), "going": [], **call}
+    story.event("a", Kind.ROLL_CALL, value=1, detail=begin)
+    for name in "ab":
+        story.event(name, Kind.ROLL_CALL, value=1, detail={"step": "promise", **call})
+    story.event("a", Kind.ROLL_CALL, value=1, detail={"step": "end", "outcome": "cancelled", **call})
+    ended = {"cause": "view-failed", "has_view": False, "cancelled": addresses("ab")}
+    story.event("a", Kind.RESUME, value=1, other=1, detail=ended)
+    if lie:
+        story.now_ns += LIMIT_NS
+    story.event("b", Kind.ROLL_CALL, value=1, detail={"step": "release", **call})
+    return story.view("ab", 2).recordings()
+
+
 @falsified("G7", "a suspension that ends by a merge that never was")
 def _(lie: bool) -> list[Recording]:
     story = Story("ab").view("ab")

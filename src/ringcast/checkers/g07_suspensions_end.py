@@ -7,7 +7,9 @@ the Resumer. One that is open when the recording ends is a violation only if the
 recording goes on for `GRACE_NS` after that moment.
 Judged at those who hold, too: behind a release without a view stands a cancel (the asker's roll call ended without a
 view, or left the holder out), the holder's suspicion of the asker, or the holder's own limit; by limit only if asker
-and holder did not go on together from there. Unknown if the asker's recording does not reach that far.
+and holder did not go on together from there. That a roll call ended without a view is the asker's word; a holder that
+went on with it and waited until its own limit got no cancel, unless an injected fault held meanwhile. Unknown if the
+asker's recording does not reach that far.
 """
 
 from __future__ import annotations
@@ -15,6 +17,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 
 from ringcast.checkers.shape import Closed, Evidence, Finding, Report
+from ringcast.checkers.troubles import Troubles
 from ringcast.model import Address, Event, Kind, ViewId
 from ringcast.trace import as_address, as_addresses, detail_of
 
@@ -53,6 +56,7 @@ class _RollCall:
 class _Release:
     evidence: Evidence
     call: str
+    t_ns: int
     held_ns: int
     suspected: tuple[Address, ...]
     view: ViewId | None
@@ -79,6 +83,7 @@ class SuspensionChecker:
         self._report = Report(self.guarantee)
         self._members: dict[Address, _Member] = {}
         self._calls: dict[str, _RollCall] = {}
+        self._troubles = Troubles()
         self._on = {
             Kind.START: self._on_start,
             Kind.SUSPEND: self._on_suspend,
@@ -88,6 +93,8 @@ class SuspensionChecker:
             Kind.MERGE: self._on_merge,
             Kind.SUSPECT: self._on_suspect,
             Kind.CLOSED: self._on_closed,
+            Kind.FAULT: self._on_trouble,
+            Kind.HEAL: self._on_trouble,
         }
 
     def on_event(self, member: Address, index: int, event: Event) -> None:
@@ -162,7 +169,7 @@ class SuspensionChecker:
         elif step == "release":
             here = Evidence.of(member, index, event)
             held_ns = event.t_ns - state.promised_ns
-            state.releases.append(_Release(here, call, held_ns, tuple(state.suspected), event.view))
+            state.releases.append(_Release(here, call, event.t_ns, held_ns, tuple(state.suspected), event.view))
 
     def _on_view(self, member: Address, index: int, event: Event, state: _Member) -> None:
         if event.view is not None:
@@ -193,6 +200,9 @@ class SuspensionChecker:
         if event.peer is not None:
             state.suspected[event.peer] = None
 
+    def _on_trouble(self, member: Address, index: int, event: Event, state: _Member) -> None:
+        self._troubles.add(event.t_ns, event.kind, detail_of(event.detail))
+
     def _on_closed(self, member: Address, index: int, event: Event, state: _Member) -> None:
         state.crashed = detail_of(event.detail).get("how") == "crashed"
 
@@ -215,9 +225,12 @@ class SuspensionChecker:
             return
         if call.asker in release.suspected or member in call.going:
             return
-        if not call.outcomes or any(outcome != "installed" for outcome in call.outcomes):
-            return
         is_by_limit = bool(state.resumer_ns) and release.held_ns >= state.resumer_ns
+        if not call.outcomes or (
+            any(outcome != "installed" for outcome in call.outcomes)
+            and not (is_by_limit and self._troubles.is_quiet(release.t_ns - release.held_ns, release.t_ns))
+        ):
+            return
         if is_by_limit and not self._go_together(member, call.asker, release.view):
             return
         sentence = (

@@ -9,7 +9,8 @@ recording.
 Holders: a promise that ends in a release was ended by its asker (whose roll call ended without a view, or had the
 holder among those who go), by the holder's suspicion of the asker, or by the holder's limit. The last counts only if
 the two did not go on together, so that the view may not have reached it; an asker of whom the end is not known accuses
-nobody.
+nobody. A holder that went on with its asker and held until its limit while no injected fault held got no cancel,
+whatever the asker says.
 """
 
 from __future__ import annotations
@@ -17,6 +18,7 @@ from __future__ import annotations
 from collections import defaultdict
 from dataclasses import dataclass, field
 
+from ringcast.checkers import Troubles
 from ringcast.model import Kind
 from ringcast.pipeline.rules.fact import Out, key_of, name_of
 from ringcast.pipeline.rules.run import Control, Member, Run, keys_of
@@ -70,6 +72,9 @@ def _judge(member: Member, rows: list[Control], out: Out) -> None:
 
 
 def _releases(run: Run, out: Out) -> None:
+    troubles = Troubles()
+    for row in run.control(Kind.FAULT, Kind.HEAL):
+        troubles.add(row.t_ns, row.kind, row.detail)
     askers: dict[str, str] = {}
     going: defaultdict[str, set[str]] = defaultdict(set)
     outcomes: defaultdict[str, set[object]] = defaultdict(set)
@@ -94,10 +99,18 @@ def _releases(run: Run, out: Out) -> None:
                 is_over = asker is not None and asker.is_whole and asker.how != "crashed" and asker.key != key
                 if not is_over or asker is None or asker.key in suspected or key in going[call]:
                     continue
-                if outcomes[call] == {"installed"} and not _may_be_by_limit(run, key, asker, row, promised_ns):
+                is_view = outcomes[call] == {"installed"}
+                is_late = bool(outcomes[call]) and _is_late(run, key, row, promised_ns, troubles)
+                if (is_view or is_late) and not _may_be_by_limit(run, key, asker, row, promised_ns):
                     sentence = f"{name_of(key)} let go of what {asker} had asked it to hold"
                     sentence = f"{sentence}: no cancel was sent, and it did not suspect it"
                     out.violation(row.index, sentence, asker.key, key)
+
+
+def _is_late(run: Run, holder: str, row: Control, promised_ns: int, troubles: Troubles) -> bool:
+    """Its asker says that the roll call ended without a view; yet this one held until its own limit, undisturbed."""
+    limit_ns = int(run.members_by_key[holder].config.get("resumer_ns") or 0)
+    return bool(limit_ns) and row.t_ns - promised_ns >= limit_ns and troubles.is_quiet(promised_ns, row.t_ns)
 
 
 def _call_of(row: Control) -> str:
