@@ -416,6 +416,17 @@ def _(lie: bool) -> list[Recording]:
     return story.recordings()
 
 
+@falsified("G12", "one message with two places in the order")
+def _(lie: bool) -> list[Recording]:
+    """c dequeues a's message where everybody does, and once more at a later place."""
+    story = Story("abc").view("abc")
+    queue(story, "a", 1, 1, 1)
+    queue(story, "b", 1, 1, 2)
+    for name in "abc":
+        dequeue(story, name, ("a", 1, 1), ("b", 1, 2), *([("a", 1, 3)] if lie and name == "c" else []))
+    return story.recordings()
+
+
 @falsified("G12", "one place in the order, two messages")
 def _(lie: bool) -> list[Recording]:
     """Two senders were told the same seq; the receivers order the two messages differently behind it."""

@@ -5,9 +5,10 @@ from __future__ import annotations
 import multiprocessing
 import os
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
+from ringcast.sim.deaths import survivable
 from ringcast.sim.options import Options, draw, narrowed
 from ringcast.sim.planted.planting import Planted, plant
 from ringcast.sim.run import Outcome, simulate
@@ -50,6 +51,9 @@ def hunt(bug: Planted, members: tuple[int, int] = (2, 5)) -> Caught:
 def options_for(bug: Planted, seed: int, members: tuple[int, int] = (2, 5)) -> Options:
     """The run in which a bug is looked for with this seed."""
     options = draw(seed, members, fixed=bug.fixed, workload=bug.workload)
+    if bug.policy is not None:
+        policy = bug.policy.of(options.members)
+        options = replace(options, policy=policy, faults=survivable(options.faults, options.members, policy))
     return narrowed(options, bug.kinds) if bug.kinds else options
 
 

@@ -12,11 +12,12 @@ from ringcast.sim.planted.merge import MERGE
 from ringcast.sim.planted.multicast import MULTICAST
 from ringcast.sim.planted.ordering import ORDERING
 from ringcast.sim.planted.planting import Planted
+from ringcast.sim.planted.primary import PRIMARY
 from ringcast.sim.planted.reading import READING
 from ringcast.sim.planted.runtime import RUNTIME
 from ringcast.sim.planted.state import STATE
 
-KNOWN = (*MULTICAST, *MEMBERSHIP, *MERGE, *ORDERING, *STATE, *READING, *RUNTIME)
+KNOWN = (*MULTICAST, *MEMBERSHIP, *PRIMARY, *MERGE, *ORDERING, *STATE, *READING, *RUNTIME)
 
 
 def known(name: str) -> Planted:

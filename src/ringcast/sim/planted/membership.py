@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from ringcast.sim.planted.planting import Planted
+from ringcast.sim.policies import Policy
 
 _MULTICAST = "ringcast.core.multicast"
 _MEMBERSHIP = "ringcast.core.membership"
@@ -68,5 +69,31 @@ MEMBERSHIP = (
         "if False:",
         seeds=40,
         kinds=("crash", "leave"),
+    ),
+    Planted(
+        "the view handler goes on before the view has reached anybody",
+        "G6",
+        f"{_MEMBERSHIP}.spreading:Spreading._end_if_shown",
+        "if self._unacked:",
+        "if False:",
+        seeds=5,
+    ),
+    Planted(
+        "who leaves is kept in the view",
+        "views",
+        f"{_MEMBERSHIP}.leading:Leading._start",
+        "leaving=tuple(leaving)",
+        "leaving=()",
+        seeds=10,
+        kinds=("leave",),
+    ),
+    Planted(
+        "the window of a joiner is not agreed on",
+        "check",
+        f"{_MEMBERSHIP}.view_change:ViewChange.compose",
+        "min([complete.capacity, *(join.capacity for join in self.joiners.values())])",
+        "complete.capacity",
+        seeds=10,
+        policy=Policy(own_configs=True),
     ),
 )

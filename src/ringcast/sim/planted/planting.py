@@ -15,6 +15,7 @@ from types import CodeType, FunctionType
 from typing import Any
 
 from ringcast.errors import UsageError
+from ringcast.sim.policies import Policy
 
 
 @dataclass(frozen=True, slots=True)
@@ -22,8 +23,9 @@ class Planted:
     """`target` is "module:Class.method" or "module:function"; in its source `right` becomes `wrong`.
 
     `guarantee` is what must be seen to fail; `seeds` is how many seeds, from 0 on, are enough to see it.
-    `fixed`: the mistake shows in a group with a fixed view, where runs are shorter. `workload` and `kinds` narrow what
-    is drawn to what the mistake needs: a workload, and kinds of faults, that ordinary seeds draw among others.
+    `fixed`: the mistake shows in a group with a fixed view, where runs are shorter. `workload`, `kinds` and `policy`
+    narrow what is drawn to what the mistake needs: a workload, kinds of faults, observers or primaries, which ordinary
+    seeds draw among others.
     """
 
     name: str
@@ -35,6 +37,7 @@ class Planted:
     fixed: bool = False
     workload: str = "mixed"
     kinds: tuple[str, ...] = ()
+    policy: Policy | None = None
 
 
 @contextmanager

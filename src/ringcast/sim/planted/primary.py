@@ -1,0 +1,50 @@
+"""Mistakes in who may go on after a partition (G17), and where observers count."""
+
+from __future__ import annotations
+
+from ringcast.sim.planted.planting import Planted
+from ringcast.sim.policies import Policy
+
+_MARKS = Policy(partition="primary", has_marks=True)
+
+PRIMARY = (
+    Planted(
+        "half of the voters go on, whoever they are",
+        "G17",
+        "ringcast.model.primary:Electorate.is_carried_by",
+        "self.voters[0] in votes",
+        "True",
+        seeds=20,
+        kinds=("split", "isolate"),
+        policy=_MARKS,
+    ),
+    Planted(
+        "the mark of primary views is not kept in its file",
+        "G17",
+        "ringcast.core.membership.primacy:Primacy._know",
+        "if not self._is_kept:",
+        "if True:",
+        seeds=20,
+        kinds=("crash", "split"),
+        policy=_MARKS,
+    ),
+    Planted(
+        "observers vote for a primary view",
+        "views",
+        "ringcast.model.view:View.voters",
+        "if member not in self.observers",
+        "if True",
+        seeds=10,
+        kinds=("split", "isolate"),
+        policy=Policy(observers=2, partition="primary", quorum=2),
+    ),
+    Planted(
+        "observers are waited for as voters",
+        "liveness",
+        "ringcast.model.primary:Electorate.is_carried_by",
+        "self.expect - observers",
+        "self.expect",
+        seeds=10,
+        policy=Policy(observers=3, partition="primary", has_marks=True),
+    ),
+)
