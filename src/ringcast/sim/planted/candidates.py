@@ -69,4 +69,43 @@ CANDIDATES = (
         seeds=40,
         kinds=("death", "no-control"),
     ),
+    # The others find out as after a crash, and what it had not sent nobody delivers.
+    Planted(
+        "a leaver goes before anybody has confirmed it",
+        "G14",
+        f"{_MEMBERSHIP}.leaving:Leaver.is_over",
+        "now_ns >= self.limit_ns",
+        "True",
+        seeds=6,
+        kinds=("leave",),
+    ),
+    # The next roll call replaces the promise long before its limit, unless a fault holds.
+    Planted(
+        "a cancel is not heard",
+        "G7",
+        f"{_MEMBERSHIP}.follower:Follower.on_cancel",
+        "if promise is None or promise.asker != asker or promise.id > cancel.id:",
+        "if True:",
+        seeds=6,
+    ),
+    # The view that settles it, and a merge, make it good before anybody is excluded for nothing.
+    Planted(
+        "a suspicion is never withdrawn",
+        "G14",
+        f"{_MEMBERSHIP}.suspicions:Suspicions.withdraw",
+        "if member not in self._final:",
+        "if False:",
+        seeds=6,
+        kinds=("freeze", "jitter", "delay"),
+    ),
+    # Ordinary faults are too short for so many returns; `make link-runs` counts the views of a bad minute.
+    Planted(
+        "who has a bad link is taken back at once, again and again",
+        "views",
+        "ringcast.core.failure.readmission:Readmission.wait_ns",
+        "return 0 if held is None else max(0, held.since_ns + held.delay_ns - now_ns)",
+        "return 0",
+        seeds=6,
+        kinds=("one-way", "one-way", "deaf"),
+    ),
 )

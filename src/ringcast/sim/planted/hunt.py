@@ -11,6 +11,7 @@ from typing import Any
 from ringcast.sim.deaths import survivable
 from ringcast.sim.options import Options, draw, narrowed
 from ringcast.sim.planted.planting import Planted, plant
+from ringcast.sim.policies import Policy
 from ringcast.sim.run import Outcome, simulate
 
 
@@ -38,10 +39,13 @@ class Caught:
         }
 
 
-def hunt(bug: Planted, members: tuple[int, int] = (2, 5)) -> Caught:
-    """Run seeds from 0 on, at most as many as the bug states, until it shows as what it states."""
+def hunt(bug: Planted, members: tuple[int, int] = (2, 5), likely: int = 1) -> Caught:
+    """Run seeds from 0 on, at most as many as the bug states, until it shows as what it states.
+
+    `likely`: how many seeds it needed before; the last of them is tried first.
+    """
     with plant(bug):
-        for seed in range(bug.seeds):
+        for seed in dict.fromkeys([min(likely, bug.seeds) - 1, *range(bug.seeds)]):
             outcome = simulate(options_for(bug, seed, members))
             if bug.guarantee in outcome.failed:
                 return Caught(bug, seed + 1, outcome.failed, _telling(bug, outcome))
@@ -51,9 +55,8 @@ def hunt(bug: Planted, members: tuple[int, int] = (2, 5)) -> Caught:
 def options_for(bug: Planted, seed: int, members: tuple[int, int] = (2, 5)) -> Options:
     """The run in which a bug is looked for with this seed."""
     options = draw(seed, members, fixed=bug.fixed, workload=bug.workload)
-    if bug.policy is not None:
-        policy = bug.policy.of(options.members)
-        options = replace(options, policy=policy, faults=survivable(options.faults, options.members, policy))
+    policy = (bug.policy or Policy()).of(options.members)
+    options = replace(options, policy=policy, faults=survivable(options.faults, options.members, policy))
     return narrowed(options, bug.kinds) if bug.kinds else options
 
 
