@@ -7,6 +7,7 @@ There is no cancelling: a timer that is no longer wanted carries what it was for
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Callable
 from heapq import heapify, heappop, heappush
 from typing import Any
@@ -73,11 +74,7 @@ class Clock:
 
     def run_until(self, t_ns: int) -> None:
         """Everything that is due up to this moment happens; then it is this moment."""
-        queue = self._queue
-        while queue and queue[0][0] <= t_ns:
-            self.now_ns, _, action, args = heappop(queue)
-            action(*args)
-        self.now_ns = max(self.now_ns, t_ns)
+        self.run(t_ns, None, [], sys.maxsize)
 
 
 class LocalClock:

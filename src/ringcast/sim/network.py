@@ -199,10 +199,6 @@ class Network:
 
     # ---- faults
 
-    def set_link(self, link: Link, pairs: Iterable[tuple[str, str]]) -> None:
-        for sender, to in pairs:
-            self.path(sender, to).link = link
-
     def cut(self, pairs: Iterable[tuple[str, str]], kinds: tuple[str, ...] = ()) -> None:
         """Nothing passes any more in these directions; or, if kinds are named, nothing of these kinds."""
         for sender, to in pairs:
