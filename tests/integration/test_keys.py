@@ -20,7 +20,7 @@ from ringcast.runtime import GroupKeys
 from ringcast.security import Key, Keyring, Seal, seal, write_keyring
 from ringcast.trace import read_run
 from ringcast.transport import SealedTransport
-from ringcast.wire import Codec
+from ringcast.wire import ENCRYPTED, Codec
 
 KEY, OTHER = Key(b"k" * 32), Key(b"x" * 32)
 
@@ -123,6 +123,15 @@ async def test_who_has_another_key_or_none_is_not_let_in(groups: list[Group]) ->
             assert len(elsewhere.members) == 1
     assert [group.view for group in groups] == [view] * 2
     assert drops(groups[0], seal.UNKNOWN_KEY) and drops(groups[0], seal.NOT_SEALED)
+
+
+@with_group(1)
+async def test_a_member_without_a_key_is_told_that_others_have_one(groups: list[Group]) -> None:
+    (group,) = groups
+    joining = ringcast.join(GROUP, seeds=[group.me.endpoint], key=KEY.secret, inspect=False, leave_on_sigterm=False)
+    async with joining as other:
+        assert len(other.members) == 1
+    assert group.drops[ENCRYPTED] > 0 and "give it the others' key" in group.explain()
 
 
 def test_drops_are_in_the_recording_and_the_key_is_not(tmp_path: Path) -> None:

@@ -11,6 +11,7 @@ from ringcast.model import Address
 from ringcast.runtime.chronicle import Departure, Reunion
 from ringcast.runtime.driver import Driver
 from ringcast.runtime.words import heard_seconds
+from ringcast.wire import ENCRYPTED
 
 APART_SECONDS = 60.0  # a side that was met so long ago may be gone
 ASKED_SECONDS = 10.0  # a joiner that asked longer ago has given up, or found another way
@@ -107,6 +108,9 @@ def suspicions(driver: Driver) -> dict[Address, str]:
 
 def strangers(driver: Driver) -> str | None:
     """Somebody of another group talks to this member: often a group's name that is spelled in two ways."""
+    sealed = driver.drops.get(ENCRYPTED, 0)
+    if sealed:
+        return f"{sealed} packets arrived here {ENCRYPTED}: give it the others' key (key=, --key-file)"
     count = driver.drops.get(OTHER_GROUP, 0)
     if not count:
         return None

@@ -1,6 +1,6 @@
 """Bytes <-> packets: versioned frames, bounded decoding. Knows layouts, no protocol."""
 
-from ringcast.wire.codec import Codec, Onlooker
+from ringcast.wire.codec import ENCRYPTED, Codec, Onlooker
 from ringcast.wire.control import decode_control, encode_control
 from ringcast.wire.limits import MAX_FRAME, VERSION
 from ringcast.wire.origin import (
@@ -15,6 +15,7 @@ from ringcast.wire.origin import (
 
 __all__ = [
     "CHALLENGE",
+    "ENCRYPTED",
     "MAX_FRAME",
     "PROOF",
     "VERSION",

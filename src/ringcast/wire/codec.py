@@ -25,7 +25,7 @@ from ringcast.wire.header import (
     read_head,
     remember,
 )
-from ringcast.wire.limits import MAX_RANGES
+from ringcast.wire.limits import MAX_RANGES, SEALED_MAGIC
 from ringcast.wire.runs import Source, pack_run, pack_tag, read_tag
 
 _RUN, _ACK, _REQUEST, _HIGHEST, _UNREPAIRABLE, _RESET, _LOOSE = range(1, 8)
@@ -39,6 +39,7 @@ _KINDS: dict[type, int] = {
     Loose: _LOOSE,
 }
 
+ENCRYPTED = "encrypted, and this member has no key"
 _CHANNEL = struct.Struct("<B")
 _NONE = struct.Struct("<")
 _ONE = struct.Struct("<q")
@@ -118,7 +119,7 @@ class Codec:
                 return _read_loose(sender, bytes(frame[at:]))
             return sender, self._read(kind, frame, at)
         except Malformed as why:
-            return Drop(str(why), sender)
+            return Drop(ENCRYPTED if bytes(frame[:2]) == SEALED_MAGIC else str(why), sender)
         except Exception as fault:  # a mistake of ours: it ends with this frame
             return Drop(f"a frame that cannot be read: {type(fault).__name__}", sender)
 

@@ -2,6 +2,7 @@
 
 VERSION = 1
 MAGIC = b"RC"
+SEALED_MAGIC = b"RS"  # of a frame that security/ sealed; nobody here can read it
 MAX_FRAME = 65_535
 MAX_ITEMS = 32_768  # a frame of empty messages: two bytes each in the length table
 MAX_RANGES = 4_096
