@@ -1,6 +1,7 @@
 """The command lines of the compose file and of the Kubernetes manifest are ones that `ringcast` takes."""
 
 import shlex
+import subprocess
 from pathlib import Path
 from typing import Any
 
@@ -8,6 +9,8 @@ import click
 import pytest
 
 from ringcast.cli.node import command
+from ringcast.errors import ConfigError
+from ringcast.security import Keyring, new_key, read_keyring, write_keyring
 
 yaml = pytest.importorskip("yaml", reason="PyYAML comes with the extra ringcast[docs]")
 DEPLOY = Path(__file__).resolve().parents[3] / "deploy"
@@ -50,6 +53,21 @@ def test_the_stateful_set_finds_its_members_by_its_headless_service() -> None:
     mounted = {volume["name"]: volume["mountPath"] for volume in container["volumeMounts"]}
     keys = [each["value"] for each in container["env"] if each["name"] == "RINGCAST_KEY_FILE"]
     assert keys == [f"{mounted['key']}/key"]
+
+
+def test_the_key_is_copied_to_where_only_the_member_can_read_it(tmp_path: Path) -> None:
+    _, pods = documents("kubernetes.yml")
+    (copying,) = pods["spec"]["template"]["spec"]["initContainers"]
+    secret, place = tmp_path / "secret", tmp_path / "place"
+    for directory in (secret, place):
+        directory.mkdir()
+    write_keyring(secret / "key", Keyring((new_key(),)), is_new=True)
+    (secret / "key").chmod(0o440)
+    with pytest.raises(ConfigError):
+        read_keyring(secret / "key")
+    line = copying["command"][2].replace("/secret", str(secret)).replace("/etc/ringcast", str(place))
+    subprocess.run(["sh", "-c", line], check=True)
+    assert read_keyring(place / "key")
 
 
 def test_the_image_runs_a_command_that_there_is() -> None:
