@@ -4,7 +4,7 @@ PYTHON_IN_VENV := .venv/bin/python
 CHECKED := src tests tools setup.py $(wildcard benchmarks examples)
 
 .DEFAULT_GOAL := help
-.PHONY: help setup demo test long rotations seeds order-seeds state-seeds world-seeds planted reading-seeds block-seeds bus-kills bus-records bus-model tsan agreement planted-histories planted-violations judged-by-spark cluster bench-pipeline bench-recorder page-cost fuzz fuzz-guided attacks merge-costs pause-runs link-runs lint format native lock clean
+.PHONY: help setup demo test long rotations seeds order-seeds state-seeds world-seeds many-members planted reading-seeds block-seeds bus-kills bus-records bus-model tsan agreement planted-histories planted-violations judged-by-spark cluster bench-pipeline bench-recorder page-cost fuzz fuzz-guided attacks merge-costs pause-runs link-runs lint format native lock clean
 .PHONY: core wheels dist-check pythons docs docs-links
 
 help: ## List these targets
@@ -53,6 +53,7 @@ tsan: setup ## The C functions of the bus under ThreadSanitizer, five seeds of a
 	@RINGCAST_LONG=1 $(PYTHON_IN_VENV) -m pytest tests/integration/bus/test_thread_sanitizer.py
 
 planted: setup ## Plant each known mistake into simulated runs, and see after how many seeds it is caught
+	@PYTHONPATH=tests $(PYTHON_IN_VENV) -m simulation.planted_elsewhere
 	@.venv/bin/ringcast simulate --planted-bugs --table docs/design/planted-bugs.md
 
 reading-seeds: setup ## Random readers and senders over real groups, 2,000 seeds: nothing lost, every answer true (G15)
@@ -79,6 +80,9 @@ merge-costs: setup ## What merging costs in simulation, and the policies over ma
 
 seeds: setup ## 10,000 simulated runs, judged; stopped at any time, the same command goes on (out/seeds.jsonl)
 	@.venv/bin/ringcast simulate --first-seed 1 --seeds $(or $(SEEDS),10000) --resume out/seeds.jsonl
+
+many-members: setup ## 150 simulated runs of 10 to 15 members, of any workload (out/many-members.jsonl; SEEDS=n)
+	@.venv/bin/ringcast simulate --first-seed 1 --seeds $(or $(SEEDS),150) --members 10..15 --resume out/many-members.jsonl
 
 order-seeds: setup ## 2,000 simulated runs with sends in one order to random subsets (out/order-seeds.jsonl)
 	@.venv/bin/ringcast simulate --first-seed 1 --seeds $(or $(SEEDS),2000) --workload total --resume out/order-seeds.jsonl

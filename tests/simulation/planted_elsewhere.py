@@ -24,6 +24,7 @@ from unit.trace import test_recorder
 from unit.transport.test_write_queue import drain, put
 
 Probe = Callable[[Path], None]
+PAGE = Path(__file__).resolve().parents[2] / "docs" / "design" / "planted-bugs.md"
 BEGIN, END = "<!-- elsewhere: begin -->", "<!-- elsewhere: end -->"
 
 
@@ -170,3 +171,13 @@ def rows() -> str:
     """The table in Markdown."""
     lines = [f"| {one.bug.name} | `{one.by}` | `{one.bug.target.rpartition(':')[2]}` |" for one in ELSEWHERE]
     return "\n".join(["| bug | caught by | replaced |", "|---|---|---|", *lines])
+
+
+def main() -> None:
+    """Write the table into its page."""
+    before, _, rest = PAGE.read_text().partition(BEGIN)
+    PAGE.write_text(f"{before}{BEGIN}\n{rows()}\n{END}{rest.partition(END)[2]}")
+
+
+if __name__ == "__main__":
+    main()

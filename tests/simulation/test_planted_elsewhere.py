@@ -7,9 +7,7 @@ import pytest
 pytest.importorskip("numpy", reason="the rules need numpy: pip install 'ringcast[pipeline]'")
 
 from ringcast.sim.planted import plant
-from simulation.planted_elsewhere import BEGIN, ELSEWHERE, END, Elsewhere, rows
-
-PAGE = Path(__file__).resolve().parents[2] / "docs" / "design" / "planted-bugs.md"
+from simulation.planted_elsewhere import BEGIN, ELSEWHERE, END, PAGE, Elsewhere, rows
 
 
 @pytest.mark.parametrize("one", ELSEWHERE, ids=lambda one: one.bug.name)
