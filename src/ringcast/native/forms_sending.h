@@ -2,6 +2,7 @@
 #ifndef RINGCAST_FORMS_SENDING_H
 #define RINGCAST_FORMS_SENDING_H
 
+#include <stdbool.h>
 #include <structmember.h>
 
 #include "forms_eager.h"
@@ -16,22 +17,20 @@ typedef struct {
     Py_ssize_t slots, room_bytes, largest;
     unsigned long thread;
     char began;
+    bool is_asked; /* the loop, whether it runs; else its attribute says so */
 } Turn;
 
 static PyTypeObject *TURN_TYPE;
 static PyObject *NAME_THREAD_ID, *NAME_IS_RUNNING, *NAME_TURN;
 
 /* The thread is the loop's; but another loop may run in it. uvloop has no such attribute and is asked. */
-static bool runs(PyObject *loop) {
-    PyObject *found = PyObject_GetAttr(loop, NAME_THREAD_ID);
-    if (found == NULL) {
-        PyErr_Clear();
-        found = PyObject_CallMethodNoArgs(loop, NAME_IS_RUNNING);
-        if (found == Py_False) Py_SETREF(found, Py_NewRef(Py_None));
-    }
+static bool runs(const Turn *turn) {
+    PyObject *found = turn->is_asked ? PyObject_CallMethodNoArgs(turn->loop, NAME_IS_RUNNING)
+                                     : PyObject_GetAttr(turn->loop, NAME_THREAD_ID);
     if (found == NULL) PyErr_Clear();
+    bool does = found != NULL && found != Py_None && found != Py_False;
     Py_XDECREF(found);
-    return found != NULL && found != Py_None;
+    return does;
 }
 
 /* 1: accepted. 0: it is the first of a turn, the last, or one that needs a question: the general way does those. */
@@ -39,7 +38,7 @@ static int accept_message(Turn *turn, PyObject *payload) {
     Py_ssize_t size = PyBytes_GET_SIZE(payload);
     if (!turn->began || turn->slots < 2 || size > turn->largest) return 0;
     if (turn->room_bytes - size - ITEM_BYTES < size || PyThread_get_thread_ident() != turn->thread) return 0;
-    if (turn->outbox == NULL || !PyList_CheckExact(turn->outbox) || turn->loop == NULL || !runs(turn->loop)) return 0;
+    if (turn->outbox == NULL || !PyList_CheckExact(turn->outbox) || turn->loop == NULL || !runs(turn)) return 0;
     if (PyList_Append(turn->outbox, payload)) return -1;
     turn->slots -= 1;
     turn->room_bytes -= size + ITEM_BYTES;
@@ -67,6 +66,7 @@ static PyObject *turn_new(PyTypeObject *type, PyObject *args, PyObject *Py_UNUSE
     self->outbox = outbox;
     self->loop = Py_NewRef(loop);
     self->thread = PyThread_get_thread_ident();
+    self->is_asked = !PyObject_HasAttr(loop, NAME_THREAD_ID);
     return (PyObject *)self;
 }
 
