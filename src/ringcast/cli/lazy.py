@@ -34,7 +34,8 @@ class LazyGroup(click.Group):
         self, ctx: click.Context, args: list[str]
     ) -> tuple[str | None, click.Command | None, list[str]]:
         name = args[0]
-        if not name.startswith("-") and name not in self._modules and self.get_command(ctx, name) is None:
+        is_known = name.startswith("-") or ctx.resilient_parsing or self.get_command(ctx, name) is not None
+        if not is_known:
             known = nearest(name, self.list_commands(ctx)) or f"; there are {', '.join(self._modules)}"
             raise click.UsageError(f"there is no command {name!r}{known}", ctx)
         return super().resolve_command(ctx, args)

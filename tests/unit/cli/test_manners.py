@@ -6,6 +6,7 @@ from typing import Any
 
 import click
 import pytest
+from click.shell_completion import ShellComplete
 
 from ringcast.cli import app as app_module
 from ringcast.cli import node as node_module
@@ -141,3 +142,12 @@ def test_a_simulation_without_a_run_does_not_say_that_nothing_was_violated(capsy
     simulate._tell(Summary())
     said = capsys.readouterr().out
     assert "nothing was run" in said and "violated" not in said and "faults" not in said
+
+
+@pytest.mark.parametrize(
+    ("words", "incomplete", "found"),
+    [([], "sim", ["simulate"]), (["node", "chat"], "--dis", ["--discover"]), (["nonsense"], "", ["demo"])],
+)
+def test_shells_complete_commands_and_options(words: list[str], incomplete: str, found: list[str]) -> None:
+    shell = ShellComplete(app_module.app, {}, "ringcast", "_RINGCAST_COMPLETE")
+    assert [item.value for item in shell.get_completions(words, incomplete) if item.type == "plain"][:1] == found
