@@ -4,7 +4,7 @@
     python benchmarks/multicast_table.py show FILE
 
 `run` measures every line once and appends the figures to FILE, one JSON object per line; run it three times (about a
-minute each). `--extra` instead: batches and one message at a time, 1,400 B datagrams and pyzmq, one sender, all sizes.
+minute each). `--extra` instead: all three forms, 1,400 B datagrams and pyzmq, one sender, all sizes.
 `--lossy` instead: with 10 % loss. `show` prints the tables of docs/benchmarks.md from what FILE holds of each kind:
 medians and spreads, beside the figures of JGroups 5.6 on a machine like ours (not one run with ours). Everything runs
 in a network namespace of its own, under SCHED_BATCH (contestants too) unless `--plain`.
@@ -48,7 +48,8 @@ def lines(seconds: float) -> list[tuple[str, Shape]]:
 
 def figures(result: dict[str, Any]) -> dict[str, Any]:
     wanted = ("messages_per_second_per_receiver", "megabytes_per_second_from_others", "complete", "retransmitted")
-    return {name: result[name] for name in (*wanted, "overflows", "rss_megabytes_max", "cpu_seconds")}
+    more = ("overflows", "rss_megabytes_max", "cpu_seconds", "cpu_us_per_message")
+    return {name: result[name] for name in (*wanted, *more) if name in result}
 
 
 def run_line(name: str, shape: Shape) -> dict[str, Any]:
@@ -75,7 +76,7 @@ def run_extra(seconds: float, plain: bool) -> Iterator[dict[str, Any]]:
 def beside(size: int, seconds: float) -> Iterator[tuple[str, str, Shape]]:
     tcp = Shape(4, 1, size, seconds, "tcp")
     multicast = Shape(4, 1, size, seconds, "udp", ip_multicast=True)
-    for form, words in (("batch", "batches"), ("single", "one message at a time")):
+    for form, words in (("user", "the user's form"), ("single", "sent one by one"), ("batch", "batches")):
         yield f"ringcast, TCP, {words}", form, tcp
         yield f"ringcast, IP multicast, {words}", form, multicast
     yield "ringcast, IP multicast, batches, 1,400 B datagrams", "batch", replace(multicast, frame_bytes=1_400)
