@@ -108,7 +108,7 @@ class FifoChecker:
         stream.high = max(stream.high, event.first + event.count - 1)
         stream.lowest = stream.lowest or event.first
         stream.last_index = index
-        if event.content or stream.got.runs:
+        if event.content > 0 or (event.content == 0 and stream.got.runs):
             stream.got.add(event.first, event.first + event.count - 1, event.content, index)
         if event.stream == 0:
             self._count_ordinal(member, index, event, state)

@@ -17,6 +17,8 @@ from ringcast.checkers.views import Installed, installed
 from ringcast.model import Address, Event, Kind, ViewId
 from ringcast.trace import detail_of
 
+_UNKNOWN = -(1 << 200)  # stays below 0 whatever is added
+
 
 @dataclass(slots=True)
 class _Stay:
@@ -30,7 +32,8 @@ class _Stay:
 
     def deliver(self, sender: Address, event: Event) -> None:
         self.delivered.setdefault(sender, Runs()).add(event.first, event.first + event.count - 1)
-        self.contents[sender] = self.contents.get(sender, 0) + event.content
+        content = event.content if event.content >= 0 else _UNKNOWN
+        self.contents[sender] = self.contents.get(sender, 0) + content
 
 
 @dataclass(slots=True)
@@ -131,5 +134,5 @@ class CutChecker:
 
 
 def _differ(here: int, there: int) -> bool:
-    """0: not recorded."""
-    return here != there and bool(here and there)
+    """0: not recorded; below 0: not all was taken."""
+    return here != there and here > 0 and there > 0

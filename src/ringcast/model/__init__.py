@@ -2,7 +2,7 @@
 
 from ringcast.model.address import MAX_ENDPOINT, MAX_INCARNATION, MAX_NAME, Address, check_name
 from ringcast.model.config import MIB, MS, SECOND, Config, Profile, profile
-from ringcast.model.content import content_of
+from ringcast.model.content import INCOMPLETE, content_of
 from ringcast.model.digest import Digest, Entry
 from ringcast.model.event import SCHEMA_VERSION, STREAMS_PER_EPOCH, TRAFFIC, Event, Kind
 from ringcast.model.message import (
@@ -22,6 +22,7 @@ from ringcast.model.terms import Terms
 from ringcast.model.view import View, ViewId
 
 __all__ = [
+    "INCOMPLETE",
     "MAX_ENDPOINT",
     "MAX_INCARNATION",
     "MAX_NAME",

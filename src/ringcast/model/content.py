@@ -11,6 +11,8 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from zlib import crc32
 
+INCOMPLETE = -1  # of a run in which a message was too large to be taken: it cannot be compared
+
 
 def content_of(first: int, messages: Sequence[bytes], ends: Iterable[int] | None = None) -> int:
     """Of whole messages: one for each seqno from `first` on, or each with its last seqno."""

@@ -96,6 +96,4 @@ class Event:
     value: int = 0
     other: int = 0
     detail: Mapping[str, Any] | None = None
-    content: int = (
-        0  # SEND, DELIVER: digest of what the run carries (content.py); 0 = not recorded, or nothing ends in it
-    )
+    content: int = 0  # SEND, DELIVER: digest of what the run carries (content.py); below 0: not all was taken

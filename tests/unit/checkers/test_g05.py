@@ -77,3 +77,9 @@ def test_the_same_seqnos_with_different_content_are_found() -> None:
         assert cut(story).verdict == verdict
         if verdict == "violated":
             assert "c#1 and b#1 delivered 1..3 from a#1 with different content" in sentence(story)
+
+
+def test_a_run_of_which_not_all_was_taken_is_not_compared() -> None:
+    story = Story("abc").view("abc").send("a", 3)
+    story.deliver("a", "a", 1, 3).deliver("b", "a", 1, 1, content=3).deliver("b", "a", 2, 2, content=-1)
+    assert cut(story.deliver("c", "a", 1, 3, content=9).view("bc", 2)).verdict == "held"

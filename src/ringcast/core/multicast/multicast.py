@@ -19,7 +19,7 @@ from ringcast.core.multicast.packing import content_of_items, fair_window_bytes,
 from ringcast.core.multicast.repairs import Repairs
 from ringcast.core.multicast.standstill import Standstill
 from ringcast.core.packets import Ack, Channel, Highest, Request, Run, Unrepairable
-from ringcast.model import Address, Config, Event, Kind, View, content_of
+from ringcast.model import INCOMPLETE, Address, Config, Event, Kind, View, content_of
 from ringcast.window import total
 
 GROUP = Channel.GROUP
@@ -195,7 +195,9 @@ class Multicast:
             # Usually what is ready is just the run that came, and its size is known.
             nbytes = run.nbytes if run is not None and payloads is run.items else sum(map(len, payloads))
             delivery = Deliver(incoming.origin, GROUP, payloads, first, count, nbytes, ends=ends)
-            content = content_of(first, payloads, ends) if self.contents else 0
+            content = 0
+            if self.contents:
+                content = INCOMPLETE if too_large else content_of(first, payloads, ends)
             sealed = incoming.unseal(delivery)
             self._deliver(now_ns, out, delivery, incoming.window.occupancy, content)
             if sealed:

@@ -20,7 +20,7 @@ from ringcast.core.multicast.outgoing import Outgoing
 from ringcast.core.multicast.outside import OutsideBudget
 from ringcast.core.multicast.packing import content_of_items, ranges_budget
 from ringcast.core.packets import Ack, Channel, Highest, Request, Reset, Run, Unrepairable
-from ringcast.model import STREAMS_PER_EPOCH, Address, Config, Event, Kind, content_of
+from ringcast.model import INCOMPLETE, STREAMS_PER_EPOCH, Address, Config, Event, Kind, content_of
 
 MAX_PEERS = 1024
 assert len(Channel) == STREAMS_PER_EPOCH, "stream numbers of recordings would change"
@@ -205,7 +205,7 @@ class PeerStreams:
         held = incoming.window.occupancy
         event = Event(Kind.DELIVER, now_ns, None, incoming.origin, stream, first, count, 0, held, self.capacity)
         if self.contents:
-            event.content = content_of(first, payloads, ends)
+            event.content = INCOMPLETE if too_large else content_of(first, payloads, ends)
         out.append(event)
         assert isinstance(incoming.tag, int)
         nbytes = sum(map(len, payloads))

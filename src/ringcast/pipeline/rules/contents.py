@@ -27,6 +27,7 @@ Stretch = tuple[int, int, int, int]  # first and last seqno, digest, index of it
 
 def note_contents(piece: Piece, what: str, peer: str, at: Array, out: Out) -> None:
     """The runs at these places, of one stream in their own order, as one fact; nothing if they carry no digests."""
+    at = at[piece.content[at] >= 0]  # below 0: not all was taken
     content = piece.content[at]
     if not content.any():
         return

@@ -21,6 +21,7 @@ from ringcast.pipeline.rules.run import Run, Stay
 
 GUARANTEE = "G5"
 OWN = -2
+UNKNOWN = -(1 << 200)  # stays below 0 whatever is added
 Runs = list[tuple[int, int]]
 
 
@@ -36,19 +37,20 @@ def kernel(piece: Piece, out: Out) -> None:
     goes_on = (np.diff(stretch) == 0) & (np.diff(sender) == 0) & (first[1:] == last[:-1] + 1)
     starts = np.flatnonzero(np.r_[True, ~goes_on])
     ends = np.r_[starts[1:], len(at)] - 1
+    content = piece.content[at]
     rows = zip(
         at[starts].tolist(),
         sender[starts].tolist(),
         first[starts].tolist(),
         last[ends].tolist(),
         at[ends].tolist(),
-        np.add.reduceat(piece.content[at], starts).tolist(),
+        np.where(np.minimum.reduceat(content, starts) < 0, -1, np.add.reduceat(content, starts)).tolist(),
         strict=True,
     )
-    for place, who, low, high, end, content in rows:
+    for place, who, low, high, end, carried in rows:
         what, peer = ("sent", "") if who == OWN else ("delivered", piece.keys[who])
         index, last_index = piece.index(place), piece.index(end)
-        out.fact(what, index=index, peer=peer, first=low, last=high, other=last_index, value=content)
+        out.fact(what, index=index, peer=peer, first=low, last=high, other=last_index, value=carried)
 
 
 Contents = dict[tuple[str, int, str], int]  # (member, where its stay starts, sender) -> sum of digests
@@ -73,7 +75,7 @@ def compare(run: Run, out: Out) -> None:
                         continue
                 # Without self-delivery a member counts as delivered what it sent.
                 delivered[place][fact.peer or member.key].append((fact.first, fact.last))
-                contents[*place, fact.peer or member.key] += fact.value
+                contents[*place, fact.peer or member.key] += fact.value if fact.value >= 0 else UNKNOWN
                 last_index[place] = max(last_index.get(place, 0), fact.other)
     whole = {place: {sender: merged(runs) for sender, runs in by.items()} for place, by in delivered.items()}
     _different(run, whole, contents, out)
@@ -112,10 +114,10 @@ def _different(run: Run, delivered: Delivered, contents: Contents, out: Out) -> 
 
 
 def _differ(stay: Stay, reference: Stay, sender: str, contents: Contents) -> bool:
-    """The digests of both sides, where both recorded them (0: not recorded)."""
+    """The digests of both sides, where both recorded them (0: not recorded, below 0: not all was taken)."""
     here = contents.get((stay.member, stay.start, sender), 0)
     there = contents.get((reference.member, reference.start, sender), 0)
-    return here != there and bool(here and there)
+    return here != there and here > 0 and there > 0
 
 
 def _blame_content(stay: Stay, reference: Stay, sender: str, runs: Runs, out: Out) -> None:
