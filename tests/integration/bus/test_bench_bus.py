@@ -79,8 +79,9 @@ def test_a_message_lost_or_damaged_in_either_form_is_incomplete_and_exit_code_1(
 
 def test_arguments_that_cannot_be_are_one_sentence_and_exit_code_2() -> None:
     run = bench("--producers", "99", "--json")
-    assert (run.returncode, run.stdout) == (2, "")
-    assert "--producers must be 1 to 30, got 99" in run.stderr and "Traceback" not in run.stderr
+    sentence = "--producers must be 1 to 30, got 99"
+    assert (run.returncode, json.loads(run.stdout)) == (2, {"error": sentence, "exit_code": 2})
+    assert sentence in run.stderr and "Traceback" not in run.stderr
 
 
 @pytest.mark.parametrize("kind", list(available()), ids=lambda kind: kind.name)

@@ -67,7 +67,7 @@ def test_ready_waits_for_the_primary_side_and_says_what_it_lacks() -> None:
         async with joining(hub, "A", partition="primary", expect=3) as a:
             with pytest.raises(NotPrimary):
                 await a.send(b"alone")
-            with pytest.raises(WaitExpired, match="this side is not primary: 1 of 3 expected members"):
+            with pytest.raises(WaitExpired, match="this side is not primary: 1 of 3 expected voters"):
                 await a.ready(timeout=0.01)
             waiting = asyncio.create_task(a.ready())
             async with joining(hub, "B", partition="primary", expect=3):

@@ -16,7 +16,7 @@ def test_a_seed_draws_the_same_options_every_time_and_enough_of_everything() -> 
     for seed in range(50):
         options = draw(seed)
         assert options == draw(seed)
-        assert 2 <= options.members <= 7
+        assert 2 <= options.members <= (40 if seed % 20 == 19 else 7)  # a few are large
         assert len(options.faults) >= 5
         assert options.safety_ns >= 10 * SECOND
         assert all(fault.until_ns <= options.safety_ns for fault in options.faults)
