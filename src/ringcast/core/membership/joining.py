@@ -157,8 +157,17 @@ class Joiner:
         return self._ask(now_ns, min(coordinators)) if coordinators and self.target is None else []
 
     def _coordinators(self) -> list[Address]:
-        """Who leads a group, as its members told us lately."""
-        return [h.announce.coordinator for h in self._heard.values() if h.announce.coordinator is not None]
+        """Who leads a group, as its members told us lately.
+
+        Not ourselves: members may count us in already, and even wait for us to lead, when the view that says so never
+        came. They find out; until then there is nobody to ask.
+        """
+        said = (heard.announce.coordinator for heard in self._heard.values())
+        return [coordinator for coordinator in said if coordinator is not None and coordinator != self.me]
+
+    @property
+    def _hears_a_group(self) -> bool:
+        return any(heard.announce.coordinator is not None for heard in self._heard.values())
 
     def _ask(self, now_ns: int, coordinator: Address) -> Steps:
         self.target = coordinator
@@ -176,7 +185,7 @@ class Joiner:
         return []
 
     def on_elsewhere(self, now_ns: int, sender: Address, coordinator: Address) -> Steps:
-        if sender != self.target or coordinator == sender:
+        if sender != self.target or coordinator in (sender, self.me):
             return []
         self.tries = 0
         return self._ask(now_ns, coordinator)
@@ -192,7 +201,7 @@ class Joiner:
 
     def may_found(self, now_ns: int) -> bool:
         """Nobody has a group, and it is on us to begin one. Observers never do: they cannot lead it."""
-        if self.target is not None or self._coordinators() or self.request.observer or self.undiscovered is not None:
+        if self.target is not None or self._hears_a_group or self.request.observer or self.undiscovered is not None:
             return False
         if self._slept_ns(now_ns):  # What was said meanwhile may lie unread.
             return False

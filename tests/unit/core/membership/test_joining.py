@@ -2,9 +2,13 @@
 
 from __future__ import annotations
 
+from random import Random
+
 import pytest
 
-from ringcast.model import MS, SECOND
+from ringcast.core.control import Announce
+from ringcast.core.membership.joining import Joiner
+from ringcast.model import MS, SECOND, Address, ViewId, profile
 from unit.core.membership.world import World
 
 
@@ -74,3 +78,17 @@ def test_starters_that_expect_nobody_still_found_one_group_the_lowest_first(seed
     assert world["A"].node.view.id.creator == world["A"].address
     assert not world["A"].node.view.is_merge
     assert world.verdict() == ""
+
+
+def test_a_joiner_that_others_take_for_their_coordinator_does_not_ask_itself() -> None:
+    """Their view counts it in and names it next to lead; that view never reached it (simulated state seed 2)."""
+    me, other = Address("A", 1, "mem:A"), Address("B", 1, "mem:B")
+    joiner = Joiner(me, profile("test"), Random(1))
+    joiner.begin(0)
+    joiner.on_announce(0, other, Announce(ViewId(2, other), me))
+    assert joiner.target is None
+    assert not joiner.may_found(joiner.config.discovery_ns - 1)
+    joiner.on_announce(MS, other, Announce(ViewId(3, other), other))
+    assert joiner.target == other
+    joiner.on_elsewhere(MS, other, me)
+    assert joiner.target == other
