@@ -12,6 +12,7 @@ from __future__ import annotations
 import asyncio
 import inspect
 from collections.abc import AsyncIterator, Awaitable, Callable, Mapping
+from itertools import takewhile
 
 from ringcast.core import (
     AwaitMerged,
@@ -177,8 +178,16 @@ class StateReunion:
             return
         driver.execute(driver.node.on_state_loaded(driver.now_ns(), f"set_state failed: {why}"))
         whose = f" of {self._role.merger}" if isinstance(self._role, AwaitMerged) else ""
+        self._fail(StateError(f"the merged state{whose} could not be loaded: set_state failed: {why}"))
+
+    def _fail(self, error: StateError) -> None:
+        """This member goes. What lies behind the stop is handed to nobody: it goes on from a state that is not here."""
+        stop, inbox = self._stop, self._driver().inbox
+        kept = [] if self._is_reached else list(takewhile(lambda item: item is not stop, inbox))
+        self._on_failed(error)
+        inbox.clear()
+        inbox.extend(kept)
         self._end(None)
-        self._on_failed(StateError(f"the merged state{whose} could not be loaded: set_state failed: {why}"))
 
     # ---- the parts
 
@@ -228,10 +237,7 @@ class StateReunion:
         self._cancel()
         if self.lacks_state:
             self.lacks_state = False
-            self._end(None)
-            self._on_failed(
-                StateError(f"the state could not be had: a merge came first, and its states stay apart: {why}")
-            )
+            self._fail(StateError(f"the state could not be had: a merge came first, and its states stay apart: {why}"))
         else:
             self._end(StatesApart(self._stop.cut, why))
 

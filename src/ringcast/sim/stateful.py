@@ -114,6 +114,10 @@ class Keeper(Talker):
                 self._succession.note_view(self._me, event.view, NO_STATE)
                 super().take(event)
                 return
+            if isinstance(event, StatesApart):  # Nor does it get the merged one: it is told so next, and ends.
+                self._succession.note_apart(event.view)
+                super().take(event)
+                return
             self.tally = Tally()
             self._succession.note_state(self._me, None, self.tally.digest, self._now_ns)
         if isinstance(event, Message | Batch):

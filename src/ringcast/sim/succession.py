@@ -149,9 +149,9 @@ class Succession:
                     yield f"after the merge into {view} {one.member} and {other.member} hold different states"
         for member, stands in self.stands.items():
             for stand in stands[:-1]:
-                merged = None if stand.view.id in self._apart else self._merged.get(stand.view.id)
-                digests = [held.digest for held in merged or ()]
-                if merged is not None and stand.then not in digests and not self._got_later(member, stand.view.id):
+                merged = [] if stand.view.id in self._apart else self._merged.get(stand.view.id, [])
+                digests = [held.digest for held in merged if member in held.members]  # who had parted is not asked
+                if digests and stand.then not in digests and not self._got_later(member, stand.view.id):
                     yield f"{member} went on from the merge into {stand.view.id} without the merged state"
 
     def _got_later(self, member: Address, view: ViewId) -> bool:

@@ -10,7 +10,7 @@ from ringcast.core import Node, ProvideState
 from ringcast.model import Kind
 from ringcast.runtime.state import StateDesk
 from ringcast.testing import Violated, World
-from ringcast.trace.story import Story
+from ringcast.trace.story import Story, addresses
 from unit.testing.stores import Words
 
 IN_STATE = {"why": "it is part of the state", "told": "state"}
@@ -128,7 +128,7 @@ def test_a_message_thrown_away_that_is_not_in_the_state_is_found(spooled: bool) 
 
 def merged(digest: str, together: bool) -> Tale:
     story = Tale("abc")
-    story.view("abc", 5, subgroups=[["a"], ["b", "c"]])
+    story.view("abc", 5, subgroups=[addresses("a"), addresses("bc")])
     story.state("a", "a", "merged", purpose="merge").state("a", "a", "loaded", purpose="merge")
     for member in "bc":
         story.state("a", member, "given", purpose="merge" if member == "b" else "x")

@@ -104,7 +104,8 @@ class Slow(Application):
     async def set_state(self, chunks: AsyncIterator[bytes]) -> None:
         await asyncio.sleep(self.seconds)
 
-    def merge_state(self, sides: Mapping[tuple[Address, ...], bytes]) -> bytes:
+    async def merge_state(self, sides: Mapping[tuple[Address, ...], bytes]) -> bytes:
+        await asyncio.sleep(0.2)
         raise OSError("cannot merge")
 
 
@@ -125,6 +126,9 @@ def test_a_joiner_whose_state_was_overtaken_by_a_merge_that_fails_has_none_and_i
     cluster.run_for(SECOND)
     assert len(cluster["B"].node.view.members) == 2, "it is in, and loads"
     cluster.faults.end(split)
+    assert cluster.run_until(lambda: cluster.share_a_view() and len(cluster["J"].node.view.members) == 3, 20 * SECOND)
+    cluster.send("B", b"behind the merge")
     assert cluster.run_until(lambda: bool(cluster.refused), 20 * SECOND, 10 * MS)
+    assert not cluster.read("J", "B"), "it has no state to which a message could be added"
     process, error, _ = cluster.refused[0]
     assert process.name == "J" and "a merge came first, and its states stay apart: merge_state failed" in str(error)
