@@ -70,6 +70,8 @@ def heal(process: subprocess.Popen[str], shape: str, seed: int) -> float:
 def main() -> None:
     if len(sys.argv) < 2:
         sys.exit(__doc__)
+    if not Path(sys.argv[1], "src", "ringcast").is_dir():
+        sys.exit(f"{sys.argv[1]} is no checkout: it has no src/ringcast")
     seeds = int(sys.argv[2]) if len(sys.argv) > 2 else 20
     workers = {"old": worker(Path(sys.argv[1])), "new": worker(HERE)}
     try:
