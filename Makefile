@@ -59,11 +59,12 @@ planted: setup ## Plant each known mistake into simulated runs, and see after ho
 reading-seeds: setup ## Random readers and senders over real groups, 2,000 seeds: nothing lost, every answer true (G15)
 	@RINGCAST_SEEDS=$(or $(SEEDS),2000) $(PYTHON_IN_VENV) -m pytest -q -n 2 tests/property/test_reading_and_sending.py
 
-block-seeds: setup ## 1,000 seeds of trouble for each building block: channels, calls, dictionary and counter, locks
-	@RINGCAST_SEEDS=$(or $(SEEDS),1000) $(PYTHON_IN_VENV) -m pytest -q -n 2 --timeout 3600 -k "trouble or whatever or primary_side" tests/simulation/blocks
+block-seeds: setup ## 1,000 seeds of trouble for each building block: channels, calls, dictionary, set and counter, locks, tags and leader
+	@RINGCAST_SEEDS=$(or $(SEEDS),1000) $(PYTHON_IN_VENV) -m pytest -q -n 2 --timeout 3600 -k "whatever or primary_side" tests/simulation/blocks
 
-fuzz: setup ## 10 million changed inputs to the decoders and 1 million changed frames to nodes (DECODERS=, NODES=, SEED=)
+fuzz: setup ## 10 million changed inputs to the decoders, 1 million frames to nodes, 100,000 bus files (DECODERS=, NODES=, BUS=, SEED=)
 	@$(PYTHON_IN_VENV) tests/simulation/fuzzing/run.py --decoders $(or $(DECODERS),10000000) --nodes $(or $(NODES),1000000) --seed $(or $(SEED),0)
+	@$(PYTHON_IN_VENV) -X faulthandler tests/simulation/fuzzing/bus_file.py --rounds $(or $(BUS),100000) --seed $(or $(SEED),0)
 
 fuzz-guided: setup ## Fuzzing led by coverage: RUNS inputs to each decoder (a million), the corpus kept if KEEP=1 (installs atheris)
 	@.venv/bin/uv pip install --quiet --python $(PYTHON_IN_VENV) --require-hashes -r locks/fuzz.txt
@@ -80,6 +81,12 @@ merge-costs: setup ## What merging costs in simulation, and the policies over ma
 
 seeds: setup ## 10,000 simulated runs, judged; stopped at any time, the same command goes on (out/seeds.jsonl)
 	@.venv/bin/ringcast simulate --first-seed 1 --seeds $(or $(SEEDS),10000) --resume out/seeds.jsonl
+
+trace-hashes: setup ## Events and frames of simulated runs beside those recorded: a change that only moves code keeps them
+	@.venv/bin/python tools/trace_hashes.py --against tests/simulation/testdata/trace_hashes.json
+
+trace-hashes-record: setup ## Record them again (300 seeds), before such a change; the difference to before is reviewed
+	@.venv/bin/python tools/trace_hashes.py --seeds $(or $(SEEDS),300) --out tests/simulation/testdata/trace_hashes.json
 
 many-members: setup ## 150 simulated runs of 10 to 15 members, of any workload (out/many-members.jsonl; SEEDS=n)
 	@.venv/bin/ringcast simulate --first-seed 1 --seeds $(or $(SEEDS),150) --members 10..15 --resume out/many-members.jsonl
@@ -115,6 +122,7 @@ planted-histories: setup ## Every kind of violation in histories of a million de
 
 planted-violations: setup ## Write what the rules say of each falsified recording into docs/design/planted-violations.md
 	@PYTHONPATH=tests $(PYTHON_IN_VENV) -m pipeline.planted_page
+	@PYTHONPATH=tests $(PYTHON_IN_VENV) -m pipeline.old_failures
 
 judged-by-spark: setup ## The stories with real processes, their recordings judged by the rules on Spark too
 	@RINGCAST_JUDGE=spark $(PYTHON_IN_VENV) -m pytest -q -s tests/integration/membership tests/integration/merge tests/integration/order
@@ -122,7 +130,7 @@ judged-by-spark: setup ## The stories with real processes, their recordings judg
 cluster: setup ## The pipeline on a real Spark cluster: another host, viewfs, Connect, a worker killed (needs root)
 	@RINGCAST_CLUSTER=1 $(PYTHON_IN_VENV) -m pytest -q -s --timeout 1800 tests/pipeline/test_cluster.py tests/pipeline/test_session.py
 
-.PHONY: many-runs
+.PHONY: many-runs trace-hashes trace-hashes-record
 many-runs: setup ## 10,000 small runs (500 seeds, each under twenty run ids) judged by Spark in one application (SEEDS=n)
 	@RINGCAST_MANY_RUNS=$(or $(SEEDS),500) $(PYTHON_IN_VENV) -m pytest -q -s -n 0 --timeout 7200 tests/pipeline/test_many_runs.py
 

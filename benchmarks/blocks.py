@@ -1,19 +1,20 @@
 """Building blocks beside PySyncObj, three processes on this machine; and a call beside the plain round trip.
 
-    python benchmarks/blocks.py [--peer PYTHON] [--seconds 5]
+    python benchmarks/blocks.py [--peer PYTHON] [--seconds 5] [--trips]
 
 `set` and lock operations per second of all three processes together: one at a time, and 100 in flight at each process,
-and the CPU time they took.
+and the CPU time they took. A lock operation is one lock acquired and given back.
 `--peer` is a Python that has PySyncObj (`uv venv DIR`, `uv pip install --python DIR/bin/python pysyncobj==0.3.17`): it
 has no wheel, so it is in no lock of ours. Both run in turns, in their defaults; PySyncObj's lock only tries, so it is
 one try and one release there. The last line is medians in microseconds: `send(to=)` to another process and back, the
-same on a channel, and a call, the last two in turns in the same two processes.
+same on a channel, and a call, in turns in the same two processes.
 """
 
 from __future__ import annotations
 
 import argparse
 import asyncio
+import functools
 import json
 import socket
 import statistics
@@ -38,16 +39,18 @@ async def ringcast_member(me: int, ports: list[int], what: str, seconds: float) 
     async with blocks.join("bench", table, locks, name=f"m{me}", expect=3, inspect=False, **place) as group:
         await group.group.wait_for(3)
 
+        is_lock, in_flight = what.startswith("lock"), IN_FLIGHT if what.endswith("pipelined") else 1
+
         async def one(number: int) -> None:
-            if what == "lock":
+            if is_lock:
                 async with locks(f"{me}.{number % IN_FLIGHT}"):
                     pass
             else:
                 await table.set(f"{me}.{number % 1000}", number)
 
-        await _run(one, WARM_UP, 1 if what != "pipelined" else IN_FLIGHT)
+        await _run(one, WARM_UP, in_flight)
         cpu = time.process_time()
-        rate = await _run(one, seconds, 1 if what != "pipelined" else IN_FLIGHT)
+        rate = await _run(one, seconds, in_flight)
         cpu = time.process_time() - cpu
         await asyncio.sleep(1)  # The others may still measure.
         return [rate, cpu / seconds]
@@ -68,8 +71,10 @@ async def _run(one, seconds: float, in_flight: int) -> float:  # type: ignore[no
 
 
 async def ringcast_trips(me: int, ports: list[int]) -> list[float]:
-    """Medians in microseconds at member 0: the plain round trip, and a call."""
-    from ringcast import Message, blocks
+    """Medians in microseconds at member 0, in turns: `send(to=)` and back on a group that shares nothing, the same on a
+    channel, a call."""
+    import ringcast
+    from ringcast import blocks
 
     rpc = blocks.Rpc("calls")
 
@@ -77,60 +82,55 @@ async def ringcast_trips(me: int, ports: list[int]) -> list[float]:
     async def echo(text: str) -> str:
         return text
 
-    place = {"bind": f"127.0.0.1:{ports[me]}", "seeds": [f"127.0.0.1:{port}" for port in ports]}
-    async with blocks.join("trips", rpc, name=f"m{me}", expect=2, inspect=False, **place) as group:
-        plain = group.channel("plain")
-        await group.group.wait_for(2)
-        other = next(member for member in group.members if member != group.me)
-        if me == 1:
-            async for event in plain:
-                if isinstance(event, Message) and event.payload == b"end":
-                    break
-                if isinstance(event, Message):
-                    await plain.send(event.payload, to=event.sender)
-            return []
-        call, took = echo.on(other), {"plain": [], "call": []}  # type: ignore[var-annotated]
-        payload = b"x" * 20
-        for _ in range(TRIPS):
-            begin = time.perf_counter()
-            await plain.send(payload, to=other)
-            while not isinstance(await plain.receive(), Message):
-                pass
-            middle = time.perf_counter()
-            await call("x" * 20)
-            took["call"].append(time.perf_counter() - middle)
-            took["plain"].append(middle - begin)
-        await plain.send(b"end", to=other)
-        return [statistics.median(took[kind]) * 1e6 for kind in ("plain", "call")]
-
-
-# ---- the group itself, without blocks
-
-
-async def group_trips(me: int, ports: list[int]) -> list[float]:
-    """The plain round trip of a group that shares nothing, at member 0."""
-    import ringcast
-
-    seeds = [f"127.0.0.1:{port}" for port in ports]
-    async with ringcast.join("plain", bind=seeds[me], seeds=seeds, name=f"m{me}", expect=2, inspect=False) as group:
+    bare, shared = ({"bind": seeds[me], "seeds": seeds} for seeds in _places(ports))
+    common = {"name": f"m{me}", "expect": 2, "inspect": False}
+    async with ringcast.join("bare", **bare, **common) as group, blocks.join("trips", rpc, **shared, **common) as trips:
+        channel = trips.channel("plain")
         await group.wait_for(2)
-        other = next(member for member in group.members if member != group.me)
+        await trips.group.wait_for(2)
         if me == 1:
-            async for event in group:
-                if isinstance(event, ringcast.Message) and event.payload == b"end":
-                    break
-                if isinstance(event, ringcast.Message):
-                    await group.send(event.payload, to=event.sender)
+            await asyncio.gather(_send_back(group), _send_back(channel))
             return []
-        took = []
+        peer = next(member for member in group.members if member != group.me)
+        other = next(member for member in trips.members if member != trips.me)
+        call = echo.on(other)
+        took: list[list[float]] = [[], [], []]
         for _ in range(TRIPS):
-            begin = time.perf_counter()
-            await group.send(b"x" * 20, to=other)
-            while not isinstance(await group.receive(), ringcast.Message):
-                pass
-            took.append(time.perf_counter() - begin)
-        await group.send(b"end", to=other)
-        return [statistics.median(took) * 1e6]
+            at = [time.perf_counter()]
+            await _there_and_back(group, peer)
+            at.append(time.perf_counter())
+            await _there_and_back(channel, other)
+            at.append(time.perf_counter())
+            await call("x" * 20)
+            at.append(time.perf_counter())
+            for kind, begin, end in zip(took, at, at[1:], strict=False):
+                kind.append(end - begin)
+        await group.send(b"end", to=peer)
+        await channel.send(b"end", to=other)
+        return [statistics.median(kind) * 1e6 for kind in took]
+
+
+def _places(ports: list[int]) -> list[list[str]]:
+    """Two groups of two."""
+    return [[f"127.0.0.1:{port}" for port in ports[at : at + 2]] for at in (0, 2)]
+
+
+async def _send_back(place) -> None:  # type: ignore[no-untyped-def]
+    from ringcast import Message
+
+    async for event in place:
+        if isinstance(event, Message) and event.payload == b"end":
+            break
+        if isinstance(event, Message):
+            await place.send(event.payload, to=event.sender)
+
+
+async def _there_and_back(place, member) -> None:  # type: ignore[no-untyped-def]
+    from ringcast import Message
+
+    await place.send(b"x" * 20, to=member)
+    while not isinstance(await place.receive(), Message):
+        pass
 
 
 # ---- PySyncObj
@@ -146,8 +146,10 @@ def peer_member(me: int, ports: list[int], what: str, seconds: float) -> list[fl
     while not node.isReady():
         time.sleep(0.01)
 
+    is_lock = what.startswith("lock")
+
     def one(number: int) -> None:
-        if what == "lock":
+        if is_lock:
             key = f"{me}.{number % IN_FLIGHT}"
             locks.tryAcquire(key, sync=True)
             locks.release(key, sync=True)
@@ -171,14 +173,21 @@ def peer_member(me: int, ports: list[int], what: str, seconds: float) -> list[fl
             done += not error
             room.release()
 
+        def acquired(key: str, _: object, error: int) -> None:
+            locks.release(key, callback=answered)
+
         begin = time.perf_counter()
         while time.perf_counter() - begin < seconds:
             room.acquire()
-            table.set(f"{me}.{number % 1000}", number, callback=answered)
+            if is_lock:
+                key = f"{me}.{number % IN_FLIGHT}"
+                locks.tryAcquire(key, callback=functools.partial(acquired, key))
+            else:
+                table.set(f"{me}.{number % 1000}", number, callback=answered)
             number += 1
         return done / (time.perf_counter() - begin)
 
-    run = pipelined if what == "pipelined" else measure
+    run = pipelined if what.endswith("pipelined") else measure
     run(WARM_UP)
     cpu = time.process_time()
     rate = run(seconds)
@@ -201,9 +210,9 @@ def free_ports(count: int) -> list[int]:
     return ports
 
 
-def together(python: str, members: int, *words: str) -> list[str]:
+def together(python: str, members: int, *words: str, groups: int = 1) -> list[str]:
     """One process for each member; what each says."""
-    ports = json.dumps(free_ports(members))
+    ports = json.dumps(free_ports(members * groups))
     command = [python, str(Path(__file__).resolve()), "--member"]
     children = [
         subprocess.Popen([*command, str(me), ports, *words], stdout=subprocess.PIPE, text=True) for me in range(members)
@@ -220,35 +229,33 @@ def member(words: list[str]) -> None:
             print(json.dumps(peer_member(me, ports, what, float(seconds))))
         case ["trips"]:
             print(json.dumps(asyncio.run(ringcast_trips(me, ports))))
-        case ["plain"]:
-            print(json.dumps(asyncio.run(group_trips(me, ports))))
 
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=(__doc__ or "").splitlines()[0])
     parser.add_argument("--peer", help="a Python that has PySyncObj")
     parser.add_argument("--seconds", type=float, default=5.0)
+    parser.add_argument("--trips", action="store_true", help="only the round trips")
     parser.add_argument("--member", nargs="+", help=argparse.SUPPRESS)
     options = parser.parse_args()
     if options.member:
         member(options.member)
         return
-    for what in ("one at a time", "pipelined", "lock"):
-        word, rates = what.split()[0], {}
+    for what in () if options.trips else ("set", "set-pipelined", "lock", "lock-pipelined"):
+        rates = {}
         for name, python in (("ringcast", sys.executable), ("PySyncObj", options.peer)):
             if python:
-                said = [json.loads(line) for line in together(python, 3, name, word, str(options.seconds))]
+                said = [json.loads(line) for line in together(python, 3, name, what, str(options.seconds))]
                 rate, cpu = (sum(column) for column in zip(*said, strict=True))
                 rates[name] = rate
                 each = f"{cpu / rate * 1e6:,.0f} µs of CPU each, of all three processes"
-                print(f"{'lock' if word == 'lock' else 'set'}, {what}: {name} {rate:,.0f} per second, {each}")
+                how = f"{IN_FLIGHT} in flight" if what.endswith("pipelined") else "one at a time"
+                print(f"{what.split('-')[0]}, {how}: {name} {rate:,.0f} per second, {each}", flush=True)
         if options.peer:
-            print(f"    {rates['ringcast'] / rates['PySyncObj']:.1f} times")
-    plain, call = json.loads(together(sys.executable, 2, "trips")[0])
-    (bare,) = json.loads(together(sys.executable, 2, "plain")[0])
-    print(
-        f"round trip: send(to=) {bare:.0f} µs, on a channel {plain:.0f} µs, call {call:.0f} µs: {call / bare:.2f} times"
-    )
+            print(f"    {rates['ringcast'] / rates['PySyncObj']:.1f} times", flush=True)
+    bare, channel, call = json.loads(together(sys.executable, 2, "trips", groups=2)[0])
+    print(f"round trip: send(to=) {bare:.0f} µs, on a channel {channel:.0f} µs, call {call:.0f} µs", end="")
+    print(f": {call / bare:.2f} times")
 
 
 if __name__ == "__main__":

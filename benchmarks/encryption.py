@@ -2,8 +2,10 @@
 
     python benchmarks/encryption.py [--seconds S] [--turns N] [--size B] [--transport udp|tcp]
 
-Prints messages per second per receiver in batch form (one sender, three receivers), closed round trips of 100 B, and of
-what sealing and opening a full frame costs the part that is the cipher itself (one call each on the same bytes).
+Prints messages per second per receiver in batch form (one sender, three receivers), closed round trips of 100 B, and
+what sealing adds to the CPU time of all members per message, with the part of it that is the cipher: in a run of its
+own each call of the cipher is timed inside the members (`share_of_cipher_in_group`). Also of one sealed and opened full
+frame the part that is the cipher (one call each on the same bytes).
 """
 
 from __future__ import annotations
@@ -24,13 +26,67 @@ from ringcast.bench.multicast import Shape, measure
 from ringcast.security import OVERHEAD, Keyring, Seal, new_key, write_keyring
 
 FRAMES = 2_000
+TIMER = '''
+"""Loaded by each member before anything else: times the calls of the cipher, and writes their CPU time at the end."""
+import atexit, os, time
+from ringcast.security import seal
+
+spent = 0
+
+class Timed:
+    def __init__(self, cipher):
+        self._encrypt, self._decrypt_into = cipher.encrypt, cipher.decrypt_into
+
+    def encrypt(self, *arguments):
+        global spent
+        began = time.thread_time_ns()
+        try:
+            return self._encrypt(*arguments)
+        finally:
+            spent += time.thread_time_ns() - began
+
+    def decrypt_into(self, *arguments):
+        global spent
+        began = time.thread_time_ns()
+        try:
+            return self._decrypt_into(*arguments)
+        finally:
+            spent += time.thread_time_ns() - began
+
+plain = seal.Seal._cipher
+seal.Seal._cipher = lambda self, key, session: Timed(plain(self, key, session))
+
+@atexit.register
+def write():
+    with open(os.path.join(os.environ["RINGCAST_CIPHER_TIMES"], str(os.getpid())), "w") as file:
+        file.write(str(spent))
+'''
 
 
-async def throughput(key: str | None, wanted: argparse.Namespace) -> float:
+async def throughput(key: str | None, wanted: argparse.Namespace) -> dict[str, Any]:
     shape = Shape(size=wanted.size, seconds=wanted.seconds, transport=wanted.transport, key=key)
     figures = await measure(shape, "batch")
     assert figures["complete"], figures
-    return float(figures["messages_per_second_per_receiver"])
+    return figures
+
+
+async def cipher_us_per_message(key: str, wanted: argparse.Namespace, directory: Path) -> float:
+    """CPU time inside the cipher, of all members together."""
+    times = directory / "times"
+    times.mkdir()
+    (directory / "sitecustomize.py").write_text(TIMER)
+    changed = {"PYTHONPATH": f"{directory}{os.pathsep}{os.environ.get('PYTHONPATH', '')}"}
+    changed["RINGCAST_CIPHER_TIMES"] = str(times)
+    before = {name: os.environ.get(name) for name in changed}
+    os.environ.update(changed)
+    try:
+        figures = await throughput(key, wanted)
+    finally:
+        for name, value in before.items():
+            os.environ.pop(name) if value is None else os.environ.update({name: value})
+    spent = [int(path.read_text()) for path in times.iterdir()]
+    assert sum(1 for one in spent if one) == 4, "four members have used the cipher"
+    return sum(spent) / 1_000 / sum(figures["sent"].values())
 
 
 async def round_trip(key: str | None, wanted: argparse.Namespace) -> float:
@@ -68,19 +124,29 @@ async def run(wanted: argparse.Namespace) -> dict[str, Any]:
         path = Path(directory) / "bench.key"
         write_keyring(path, Keyring((new_key(),)), is_new=True)
         rates: dict[bool, list[float]] = {False: [], True: []}
+        costs: dict[bool, list[float]] = {False: [], True: []}
         trips: dict[bool, list[float]] = {False: [], True: []}
         for _ in range(wanted.turns):
             for is_sealed in (False, True):
                 key = str(path) if is_sealed else None
-                rates[is_sealed].append(await throughput(key, wanted))
+                figures = await throughput(key, wanted)
+                rates[is_sealed].append(float(figures["messages_per_second_per_receiver"]))
+                costs[is_sealed].append(float(figures["cpu_us_per_message"]))
                 trips[is_sealed].append(await round_trip(key, wanted))
+        cipher = await cipher_us_per_message(str(path), wanted, Path(directory))
     clear, sealed = median(rates[False]), median(rates[True])
+    added = median(costs[True]) - median(costs[False])
     return {
         "size": wanted.size,
         "transport": wanted.transport,
         "clear_messages_per_second_per_receiver": clear,
         "sealed_messages_per_second_per_receiver": sealed,
         "share_of_clear": median(b / a for a, b in zip(rates[False], rates[True], strict=True)),
+        "shares_of_clear": [round(b / a, 2) for a, b in zip(rates[False], rates[True], strict=True)],
+        "clear_cpu_us_per_message": median(costs[False]),
+        "sealed_cpu_us_per_message": median(costs[True]),
+        "cipher_cpu_us_per_message": cipher,
+        "share_of_cipher_in_group": cipher / added,
         "clear_round_trip_p50_us": median(trips[False]),
         "sealed_round_trip_p50_us": median(trips[True]),
         "round_trip_factor": median(b / a for a, b in zip(trips[False], trips[True], strict=True)),

@@ -21,15 +21,22 @@ async def work(me: str, key: str) -> None:
             await todo.delete(key, token=held.token)
 
 
+async def tell(news: blocks.Channel) -> None:
+    async for event in news:
+        if isinstance(event, ringcast.Message):
+            print(event.payload.decode(), file=sys.stderr)
+
+
 async def main(me: str, *jobs: str) -> None:
     place = ringcast.DirectoryDiscovery("/tmp/ringcast-jobs")
     async with blocks.join("jobs", todo, done, locks, name=me, discovery=place) as group:
-        news = group.channel("news")
+        telling = asyncio.create_task(tell(news := group.channel("news")))
         await todo.update({job: f"make {job}" for job in jobs})
+        await news.send(f"{me} brings {', '.join(jobs) or 'no jobs'}".encode())
         while todo:
-            results = await asyncio.gather(*map(work, [me] * len(todo), list(todo)), return_exceptions=True)
-            await news.send(f"{me} has tried {len(results)} jobs".encode())
+            await asyncio.gather(*map(work, [me] * len(todo), list(todo)), return_exceptions=True)
         print(dict(sorted(done.items())))
+    await telling
 
 
 asyncio.run(main(*sys.argv[1:]))

@@ -22,7 +22,7 @@ from unittest.mock import patch
 from ringcast.sim import Network, draw, run_world
 from ringcast.sim.frames import FRAME_KINDS, words_of
 
-WORKLOADS = ("mixed", "total", "state")
+WORKLOADS = ("mixed", "total", "state", "rejoin", "sealed")
 MEMBERS = (3, 7)
 
 Hashes = dict[str, str]
@@ -68,14 +68,17 @@ def differences(before: Hashes, after: Hashes) -> list[str]:
 
 def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--seeds", type=int, default=40)
+    parser.add_argument("--seeds", type=int, help="how many; without it those of the file to compare with, or 40")
     parser.add_argument("--first-seed", type=int, default=1)
     parser.add_argument("--jobs", type=int, default=2)
     parser.add_argument("--out", type=Path)
     parser.add_argument("--against", type=Path)
     parser.add_argument("--frames", type=Path)
     asked = parser.parse_args()
-    hashes, frames = gather(range(asked.first_seed, asked.first_seed + asked.seeds), asked.jobs)
+    before: Hashes = {} if asked.against is None else json.loads(asked.against.read_text())
+    some = range(asked.first_seed, asked.first_seed + (asked.seeds or 40))
+    seeds = sorted({int(name.split()[1]) for name in before}) if before and asked.seeds is None else some
+    hashes, frames = gather(seeds, asked.jobs)
     if asked.out is not None:
         asked.out.write_text(json.dumps(hashes, indent=1) + "\n")
     if asked.frames is not None:
@@ -83,7 +86,6 @@ def main() -> int:
         print(f"{len(frames)} kinds; not seen: {', '.join(sorted(set(FRAME_KINDS) - set(frames)))}")
     if asked.against is None:
         return 0
-    before: Hashes = json.loads(asked.against.read_text())
     different = differences(before, hashes)
     compared = sum(name in before for name in hashes)
     print(f"{compared - len(different)} of {compared} hashes are equal", *different, sep="\n  ")

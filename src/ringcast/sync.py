@@ -486,11 +486,12 @@ def open_fixed(
     transport: Transport,
     config: Config | None = None,
     record: RecordTo | None = None,
+    key: KeySource | None = None,
+    unencrypted: bool = False,
 ) -> Group:
     """As `ringcast.open_fixed`."""
-    return _opened(
-        group, lambda: runtime.open_fixed(group, me, members, transport=transport, config=config, record=record)
-    )
+    options: dict[str, Any] = {"config": config, "record": record, "key": key, "unencrypted": unencrypted}
+    return _opened(group, lambda: runtime.open_fixed(group, me, members, transport=transport, **options))
 
 
 def _opened(name: str, enter: Callable[[], Coroutine[Any, Any, runtime.Group]], leave_on_sigterm: bool = True) -> Group:

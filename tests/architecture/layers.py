@@ -23,7 +23,7 @@ MAY_IMPORT: dict[str, tuple[str, ...]] = {
     "window": ("model",),
     "order": ("model",),
     "core": ("model", "window", "order"),
-    "wire": ("model", "core"),
+    "wire": ("model", "window", "core"),
     "transport": (),
     "security": (),
     "native": (),

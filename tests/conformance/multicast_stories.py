@@ -120,6 +120,9 @@ def test_a_datagram_above_the_path_mtu_is_refused_and_counted_never_split() -> N
         assert a.send(Endpoint("10.9.0.2", 7), bytes(1400))
         assert a.cast([Endpoint("10.9.0.2", 7)], [bytes(1400)] * 5) == 5
         assert a.counters.lost == {"larger than the path carries": 6}
+        assert a.send(Endpoint("10.9.0.2", 7), bytes(9000))  # a repair of what somebody else packed: IP may split it
+        assert a.send(Endpoint("10.9.0.2", 7), bytes(1400))
+        assert a.counters.lost == {"larger than the path carries": 7}
         a.close()
 
     asyncio.run(story())

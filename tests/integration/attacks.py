@@ -1,11 +1,11 @@
 """What strangers and lying members can do to a real group of three on loopback: a table, made by `make attacks`.
 
-Each attack is made against all members while the last of them multicasts; afterwards every member must still be in the
-view it was in, and read what is sent then. Goodput is messages delivered per second beside those of an equal time
-without attack, in the same run. Ends with 1 if any attack changed anything.
+Each attack is made against all members; afterwards every member must still be in the view it was in, and read what is
+sent then. Ends with 1 if any attack changed anything.
 
 Then the same by one who knows everything but the key of a group that has one: in clear, sealed with another key, and
-with the frames that a member sent. There nothing of it may reach a node, and nothing is answered.
+with the frames that a member sent. There nothing of it may reach a node, and nothing is answered. Then the floods, with
+processes of their own (floods.py).
 """
 
 from __future__ import annotations
@@ -24,20 +24,19 @@ from random import Random
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 
-from integration.strangers import Stranger, still_works, with_group
+from integration.floods import KEY, floods, in_the_name_of
+from integration.strangers import GROUP, Stranger, still_works, with_group
 from ringcast import Group
-from ringcast.core import Channel, Loose, Packet, Run
-from ringcast.core.control import DECLARED, Announce, Control, Hello
-from ringcast.model import Address, Batch, Entry, Message, View, ViewId
+from ringcast.core import Channel, Loose, Packet, Request, Run
+from ringcast.core.control import DECLARED, Control, Hello
+from ringcast.model import Address, Entry, View, ViewId
 from ringcast.security import Key, Keyring, Seal
 from ringcast.transport import Endpoint, SealedTransport
 from ringcast.wire import Codec, encode_control
 
 KINDS: tuple[type, ...] = tuple(DECLARED)
 SOON = 0.15
-FLOOD_SECONDS = 2.0
-GROUP = "strangers"
-KEY = Key(b"k" * 32)
+REFLECTED_SECONDS = 30.0
 
 
 def sample(kind: typing.Any, about: Address, view: View, number: int = 7) -> typing.Any:
@@ -179,53 +178,6 @@ class Attacks:
                 self.to_all(Codec(GROUP, self.view.members[0]).encode(Loose(message)))
         await self.note("huge numbers in every message")
 
-    async def floods(self) -> None:
-        garbage = [self.random.randbytes(200) for _ in range(64)]
-        proved = Stranger("flood", honest=True)
-        for member in self.view.members:
-            proved.frames.clear()
-            await proved.get_known(member, Loose(Hello()))
-        announces = [
-            Codec(GROUP, proved.address).encode(Loose(Announce(ViewId(n, proved.address), proved.address)))
-            for n in range(64)
-        ]
-        await self._flood({"garbage": garbage, "well-formed announcements": announces})
-        proved.close()
-
-    async def _flood(self, floods: dict[str, list[bytes]]) -> None:
-        for name, frames in floods.items():
-            before = await self.goodput(None)
-            during = await self.goodput(frames)
-            share = during / max(1.0, before)
-            await self.note(f"flood of {name}", f"goodput {share:.0%} of {before:,.0f} messages/s without")
-            self.rows[-1] = (*self.rows[-1][:2], self.rows[-1][2] and share >= 0.8)
-
-    async def goodput(self, flood: list[bytes] | None) -> float:
-        """Messages per second at the first member; with ten flooding frames for each message."""
-        sender, receiver = self.groups[-1], self.groups[0]
-        read = 0
-
-        async def count() -> None:
-            nonlocal read
-            async for event in receiver:
-                read += 1 if isinstance(event, Message) else len(event) if isinstance(event, Batch) else 0
-
-        counting = asyncio.create_task(count())
-        began = time.monotonic()
-        sent = 0
-        while time.monotonic() - began < FLOOD_SECONDS:
-            await sender.send(b"x" * 100)
-            sent += 1
-            for _ in range(10 if flood else 0):
-                frame = self.random.choice(flood or [b""])
-                host, _, port = receiver.me.endpoint.rpartition(":")
-                self.stranger.socket.sendto(frame, (host, int(port)))
-            await asyncio.sleep(0.002)
-        while read < sent:
-            await asyncio.sleep(0.001)
-        counting.cancel()
-        return read / (time.monotonic() - began)
-
 
 async def slow_tcp(groups: list[Group]) -> list[Row]:
     """Connections that say little or nothing, on a group over TCP."""
@@ -278,8 +230,34 @@ async def over_udp(groups: list[Group]) -> list[Row]:
     await attacks.said_by_a_stranger()
     await attacks.without_the_right()
     await attacks.broken_frames()
-    await attacks.floods()
+    attacks.rows.append(await reflected(groups))
     return attacks.rows
+
+
+async def reflected(groups: list[Group], seconds: float = REFLECTED_SECONDS) -> Row:
+    """From many places everything is said and asked that makes a member answer, in the name of one who never asked."""
+    attackers, victim = [Stranger(f"attacker{number}") for number in range(32)], Stranger("victim")
+    view, epoch = groups[0].view, 1 << 41
+    packets: list[Packet] = [Request(Channel.GROUP, view.id, member, ((1, 1_000),)) for member in view.members]
+    for message in messages(victim.address, view).values():
+        epoch += 1
+        packets += [Loose(message), on_stream(victim.address, message, epoch)]
+    began, number = time.monotonic(), 0
+    while time.monotonic() - began < seconds:
+        for _ in range(5):
+            attacker, packet = attackers[number % len(attackers)], packets[number % len(packets)]
+            attacker.send(view.members[number % len(view.members)], packet, claim=victim.address)
+            number += 1
+        victim.listen()
+        await asyncio.sleep(0.005)
+    await asyncio.sleep(1)
+    victim.listen()
+    sent = sum(attacker.sent for attacker in attackers)
+    for stranger in (*attackers, victim):
+        stranger.close()
+    share = victim.received / sent
+    words = f"{victim.received:,} bytes to the victim for {sent:,} in its name, in {seconds:.0f} s: {share:.2f}"
+    return "reflection, every message in the name of another", words, 0 < share <= 1
 
 
 async def with_a_key(groups: list[Group]) -> list[Row]:
@@ -289,13 +267,11 @@ async def with_a_key(groups: list[Group]) -> list[Row]:
     for group in groups:
         _note_senders(group, reached)
     sent = _sent_by(groups[0])
-    attacks.forms = [bytes, sealed_with(Key(b"x" * 32)).seal, _in_the_name_of(KEY), sealed_with(KEY, "another").seal]
+    attacks.forms = [bytes, sealed_with(Key(b"x" * 32)).seal, named, sealed_with(KEY, "another").seal]
     await attacks.forged_by_a_stranger()
     await attacks.said_by_one_without_the_key()
     attacks.forms = [bytes]
     await attacks._broken(sent[:12])
-    forged = [_in_the_name_of(KEY)(attacks.random.randbytes(200)) for _ in range(64)]
-    await attacks._flood({"forged frames": forged, "replayed frames": sent[-64:]})
     attacks.stranger.listen()
     outside = [sender for sender in reached if sender not in attacks.view]
     attacks.rows.append(("what reached a node of all that", f"{len(outside)} frames", not outside))
@@ -304,15 +280,9 @@ async def with_a_key(groups: list[Group]) -> list[Row]:
     return [(f"{name} (with a key)", outcome, held) for name, outcome, held in attacks.rows]
 
 
-def _in_the_name_of(key: Key) -> Callable[[bytes], bytes]:
-    """Sealed with a key of one's own under the name of the right one: it is tried, and is not genuine."""
-    forger = sealed_with(Key(b"f" * 32))
-
-    def form(frame: bytes) -> bytes:
-        sealed = forger.seal(frame)
-        return sealed[:8] + bytes.fromhex(key.name) + sealed[12:]
-
-    return form
+def named(frame: bytes) -> bytes:
+    """Sealed with a key of one's own under the name of the right one."""
+    return in_the_name_of(KEY, frame)
 
 
 def _note_senders(group: Group, reached: list[Address]) -> None:
@@ -345,6 +315,9 @@ def _sent_by(group: Group) -> list[bytes]:
 def main() -> None:
     rows = collected(3, "udp", over_udp) + collected(3, "tcp", slow_tcp)
     rows += collected(3, "udp", with_a_key, KEY.secret)
+    for key in (False, True):
+        for outcome in asyncio.run(floods(key)):
+            rows.append((f"flood of {outcome.name}{' (with a key)' * key}", str(outcome), outcome.holds))
     for name, outcome, _ in rows:
         print(f"{name:<60} {outcome}")
     failed = [name for name, _, held in rows if not held]

@@ -1,6 +1,6 @@
 """Five real processes under load, each with a key file of its own: the key is changed twice, and nothing is lost.
 
-RINGCAST_ROTATIONS is how often; `make rotations` does it ten times, also over TCP.
+RINGCAST_ROTATIONS is how often; `make rotations` does it ten times.
 """
 
 import asyncio
@@ -53,7 +53,7 @@ async def rotate(record: Path, keys: Path, transport: str) -> dict[str, Any]:
     return {"loads": loads, "reports": reports, "before": before, "after": after, "statuses": statuses}
 
 
-@pytest.mark.parametrize("transport", ["udp", "tcp"] if ROTATIONS > 2 else ["udp"])
+@pytest.mark.parametrize("transport", ["udp", "tcp"])
 def test_the_key_is_changed_twice_under_load(tmp_path: Path, transport: str) -> None:
     (tmp_path / "keys").mkdir()
     told = asyncio.run(rotate(tmp_path / "recordings", tmp_path / "keys", transport))

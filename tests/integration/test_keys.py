@@ -121,6 +121,9 @@ async def test_who_has_another_key_or_none_is_not_let_in(groups: list[Group]) ->
         alone = ringcast.join(GROUP, seeds=[groups[0].me.endpoint], key=key, inspect=False, leave_on_sigterm=False)
         async with alone as elsewhere:
             assert len(elsewhere.members) == 1
+            assert f"nobody answers at {groups[0].me.endpoint}" in elsewhere.explain(), "it is told where to look"
+    assert "does a process here or there have another key file?" in groups[0].explain()
+    assert "does a process have no key" in groups[0].explain()
     assert [group.view for group in groups] == [view] * 2
     assert drops(groups[0], seal.UNKNOWN_KEY) and drops(groups[0], seal.NOT_SEALED)
 

@@ -6,13 +6,19 @@ It knows the group's name, its members and its wire; what it cannot do is read w
 from __future__ import annotations
 
 import asyncio
+import os
 from collections.abc import Callable
+from contextlib import AsyncExitStack
+from dataclasses import replace
+from pathlib import Path
 
 import pytest
 
-from integration.strangers import Stranger, still_works, with_group
+import ringcast
+from integration.floods import Outcome
+from integration.strangers import GROUP, Stranger, free_port, still_works, with_group
 from ringcast import Group
-from ringcast.core import Ack, Channel, Highest, Loose, Packet, Reset, Run, Unrepairable
+from ringcast.core import Ack, Channel, Envelope, Highest, Loose, Packet, Piece, Reset, Run, Unrepairable
 from ringcast.core.control import (
     Announce,
     Ask,
@@ -29,7 +35,9 @@ from ringcast.core.control import (
 from ringcast.core.control import Stranger as NotOfUs
 from ringcast.model import Address, View, ViewId
 from ringcast.runtime.origins import OUTSIDER_PER_SECOND, TOO_MANY, UNPROVED
-from ringcast.wire import encode_control
+from ringcast.security import NOT_SEALED
+from ringcast.transport import Endpoint, UdpTransport
+from ringcast.wire import Codec, encode_control
 
 SOON = 0.3  # seconds in which a forged frame is read by everybody
 
@@ -153,6 +161,104 @@ async def test_of_a_flood_of_announcements_few_are_read(groups: list[Group]) -> 
     await still_works(groups)
     assert groups[0].view == view
     stranger.close()
+
+
+@with_group(2)
+async def test_no_number_from_outside_stops_the_views_that_come(groups: list[Group]) -> None:
+    """One datagram once raised the number of views beyond what a frame can hold, for good."""
+    view, stranger = groups[0].view, Stranger(honest=True)
+    for member in view.members:
+        stranger.frames.clear()
+        await stranger.get_known(member, Loose(Hello()))
+    for number in (2**33, 2**48 - 1, 2**48, 2**62, 2**63 - 1):
+        for creator in (*view.members, stranger.address):
+            high = ViewId(number, creator)
+            said = (Ask(RollCallId(high, 0, number), (), ()), Announce(high, creator), Heartbeat(high, number))
+            for message in (*said, NotOfUs(high), Cancel(RollCallId(high, 0, number))):
+                for member in view.members:
+                    stranger.send(member, Loose(message))
+                    stranger.send(member, on_stream(stranger.address, message, number))
+    await asyncio.sleep(SOON)
+    assert [group.view for group in groups] == [view] * 2
+    joining = ringcast.join(GROUP, name="late", seeds=[view.members[0].endpoint], inspect=False, leave_on_sigterm=False)
+    async with joining as late:
+        while len(groups[1].members) < 3:
+            await asyncio.sleep(0.01)
+        assert late.view.id.number == view.id.number + 1, "the next number, and no other"
+        await still_works([*groups, late])
+    stranger.close()
+
+
+@with_group(2)
+async def test_unfinished_messages_of_strangers_take_no_memory(groups: list[Group]) -> None:
+    """Pieces of messages that never end, on every stream, from processes that may speak: 40 MB, of which 8 are held."""
+    member, before = groups[0].members[0], resident_bytes()
+    strangers = [Stranger(f"s{number}", honest=True) for number in range(5)]
+    for stranger in strangers:
+        await stranger.get_known(member, Loose(Hello()))
+    for first in range(1, 9 * 16):
+        for stranger in strangers:
+            for channel in (Channel.CONTROL, Channel.STATE, Channel.PEER):
+                stranger.send(member, Run(channel, 1, stranger.address, first, 0, [Piece(bytes(20_000))], 20_000))
+            await asyncio.sleep(1 / OUTSIDER_PER_SECOND)
+    await asyncio.sleep(SOON)
+    assert resident_bytes() - before < 24 << 20
+    await still_works(groups)
+    for stranger in strangers:
+        stranger.close()
+
+
+@with_group(2)
+async def test_empty_and_senseless_messages_on_every_stream_raise_nothing(groups: list[Group]) -> None:
+    """Also from a member's own place: an empty STATE message once reached the event loop."""
+    view, liar = groups[0].view, groups[1]
+    codec = Codec(GROUP, liar.me)
+    for epoch, channel in enumerate((Channel.CONTROL, Channel.STATE, Channel.PEER), 1 << 40):
+        for item in (b"", b"\0", Piece(b""), Envelope(b""), bytes(3)):
+            run = Run(channel, epoch, liar.me, 1, 0, [item] * 3, 3 * len(item))
+            liar._driver.transport.send(Endpoint.parse(groups[0].me.endpoint), codec.encode(run))
+    await asyncio.sleep(SOON)
+    assert [group.view for group in groups] == [view] * 2
+    assert not any("raised" in reason for reason in groups[0].drops), groups[0].drops
+    await still_works(groups)
+
+
+@pytest.mark.parametrize(
+    ("changed", "holds"),
+    [({}, True), ({"during": 1_590.0}, False), ({"answered": 1.1}, False), ({"same_view": False}, False)],
+    ids=["good", "lost goodput", "amplified", "another view"],
+)
+def test_a_flood_that_has_an_effect_is_told(changed: dict[str, float], holds: bool) -> None:
+    """The floods themselves are run by `make attacks`."""
+    good = Outcome("garbage", 2_000.0, 1_610.0, 20_000.0, 6.0, 0.1, True)
+    assert replace(good, **changed).holds is holds  # type: ignore[arg-type]
+
+
+def resident_bytes() -> int:
+    return int(Path("/proc/self/statm").read_text().split()[1]) * os.sysconf("SC_PAGE_SIZE")
+
+
+@pytest.mark.parametrize("key", [None, b"k" * 32], ids=["clear", "sealed"])
+def test_a_fixed_group_is_as_closed_to_strangers(key: bytes | None) -> None:
+    async def story() -> None:
+        places = {name: f"127.0.0.1:{free_port()}" for name in "AB"}
+        async with asyncio.timeout(60), AsyncExitStack() as stack:
+            groups = []
+            for name, place in places.items():
+                opening = ringcast.open_fixed(GROUP, name, places, transport=UdpTransport(place), key=key)
+                groups.append(await stack.enter_async_context(await opening))
+            stranger, view = Stranger(), groups[0].view
+            for victim in view.members:
+                for packet in forgeries(view, victim).values():
+                    for to in view.members:
+                        stranger.send(to, packet, claim=victim)
+            await asyncio.sleep(SOON)
+            read = await still_works(groups)
+            assert all(b"forged" not in payloads for payloads in read)
+            assert all(drops(group, UNPROVED if key is None else NOT_SEALED) > 0 for group in groups)
+            stranger.close()
+
+    asyncio.run(story())
 
 
 @pytest.mark.parametrize("kind", ["udp", "tcp"])

@@ -34,12 +34,16 @@ LITTLE_JAVA = "-XX:+UseSerialGC -XX:TieredStopAtLevel=1"  # starts with half the
 OTHER_HOST = """
 set -e
 mount --make-rprivate /
-mount --bind "$STORAGE" /mnt
+mount -t tmpfs none /mnt
+mkdir /mnt/storage /mnt/python
+mount --bind "$STORAGE" /mnt/storage
+mount --bind "$PYTHON" /mnt/python
 mount -t tmpfs none /tmp
-mkdir -p "$STORAGE"
-mount --bind /mnt "$STORAGE"
-umount /mnt
+mkdir -p "$STORAGE" "$PYTHON" "$SOURCES"
+mount --bind /mnt/storage "$STORAGE"
+mount --bind /mnt/python "$PYTHON"
 mount -t tmpfs none "$SOURCES"
+umount -R /mnt
 ip link set lo up
 exec "$@"
 """
@@ -119,6 +123,7 @@ class Cluster:
             "JAVA_HOME": str(find_java_home()),
             "PYSPARK_PYTHON": sys.executable,  # a Connect server heeds only this
             "STORAGE": str(self.storage),
+            "PYTHON": sys.prefix,
             "SOURCES": str(SOURCES),
             "SPARK_DAEMON_MEMORY": "1g",
             "SPARK_DAEMON_JAVA_OPTS": f"{LITTLE_JAVA} -Dspark.master.rest.enabled=false",

@@ -161,6 +161,20 @@ def _(lie: bool) -> list[Recording]:
     return story.view("abc", at="c", capacity=64 - lie).recordings()
 
 
+@falsified("G4", "one view id, two bounds in bytes")
+def _(lie: bool) -> list[Recording]:
+    story = Story("abc").view("abc", at="ab", window_bytes=64_000)
+    return story.view("abc", at="c", window_bytes=64_000 - lie).recordings()
+
+
+@falsified("G4", "one view id, a member that votes as two processes")
+def _(lie: bool) -> list[Recording]:
+    """c was started again and votes as the process before, as a and b have it; c itself says that it is a new voter."""
+    votes = {"votes": [[address("c"), address("c")._replace(incarnation=9)]]}
+    story = Story("abc").view("abc", at="ab", primary=True, **votes)
+    return story.view("abc", at="c", primary=True, **({} if lie else votes)).recordings()
+
+
 @falsified("G4", "a number again, with a smaller creator")
 def _(lie: bool) -> list[Recording]:
     story = Story("ab").view("ab", 2, creator="b")
@@ -683,7 +697,8 @@ def joined(lie: str) -> list[Recording]:
     story.event("b", Kind.HANDED, "a", first=5, count=1)
     if lie == "too early":
         story.event("j", Kind.HANDED, "a", first=4, count=1)
-    state(story, "j", "b", "loaded", "1")
+    if lie != "never":
+        state(story, "j", "b", "loaded", "1")
     if lie != "too early":
         story.event("j", Kind.HANDED, "a", first=4, count=1)
     return story.event("j", Kind.HANDED, "a", first=5, count=1).recordings()
@@ -697,6 +712,11 @@ def _(lie: bool) -> list[Recording]:
 @falsified("G18", "the joiner is given a message before its state")
 def _(lie: bool) -> list[Recording]:
     return joined("too early" if lie else "")
+
+
+@falsified("G18", "the joiner goes on without the state that was given to it")
+def _(lie: bool) -> list[Recording]:
+    return joined("never" if lie else "")
 
 
 @falsified("G18", "a merged state made twice, and not the same")

@@ -21,8 +21,9 @@ import pytest
 pytest.importorskip("pyspark", reason="the pipeline needs pyspark: pip install 'ringcast[pipeline]'")
 
 from pipeline.cluster import Cluster, cluster, environment_of_a_shell
+from pipeline.planted_histories import PLANTED
 from ringcast.pipeline import judge_local
-from ringcast.pipeline.history import PLANTED, Shape, make_period, write_recordings
+from ringcast.pipeline.history import Shape, make_period, write_recordings
 from ringcast.pipeline.results import TABLES, Outcome
 
 if TYPE_CHECKING:

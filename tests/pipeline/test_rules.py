@@ -10,10 +10,11 @@ from typing import TYPE_CHECKING
 
 import pytest
 
+from pipeline.planted_histories import PLANTED
 from ringcast.checkers import GUARANTEES, Judgement, judge
 from ringcast.model import Kind
 from ringcast.pipeline import Application, judge_local
-from ringcast.pipeline.history import PLANTED, Shape, make_period, write_recordings
+from ringcast.pipeline.history import Shape, make_period, write_recordings
 from ringcast.pipeline.reading import segment_files
 from ringcast.trace import FileRecorder, Recording, read_run, read_runs
 from ringcast.trace.story import Story

@@ -38,7 +38,7 @@ with spark_session() as spark:
 
 
 def test_a_start_leaves_the_environment_as_it_was(spark: object) -> None:
-    for name in ("JAVA_HOME", "PYSPARK_PYTHON", "SPARK_LOCAL_IP"):
+    for name in ("JAVA_HOME", "PYSPARK_PYTHON", "SPARK_LOCAL_IP", "MALLOC_TRIM_THRESHOLD_"):
         assert os.environ.get(name) == ENVIRONMENT.get(name)
 
 

@@ -25,9 +25,9 @@ from ringcast.sim import draw, plant, simulate
 from ringcast.sim.planted import CANDIDATES, KNOWN, Planted
 from ringcast.trace import FileRecorder, RecorderLimits, Recording
 from ringcast.trace.story import Story
-from unit.checkers import test_g15, test_g16, test_g18
+from unit.checkers import test_g06_g07, test_g15, test_g16, test_g18
 
-MODULES = {"G15": test_g15, "G16": test_g16, "G18": test_g18}
+MODULES = {"G7": test_g06_g07, "G15": test_g15, "G16": test_g16, "G18": test_g18}
 MULTICAST, PRIVATE, ORDERED = 0, 5, -1
 Step = tuple[Kind, str, int, int, dict[str, Any]]
 STORIES = [

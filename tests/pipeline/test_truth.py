@@ -248,3 +248,11 @@ def test_what_a_stale_primary_sent_is_found_in_a_later_one(tmp_path: Path) -> No
     story = Story("abc").view("abc", primary=True).send("c", 2).view("ab", 2, primary=True)
     judgement = both(tmp_path, story.deliver("a", "c", 1, 2).recordings())
     assert "G17" in violated(judgement)
+
+
+def test_a_guarantee_without_a_rule_is_unjudged_and_never_held(tmp_path: Path) -> None:
+    segments = as_segments(tmp_path, ordered().recordings())
+    rules = [rule for rule in engine.RULES if rule.GUARANTEE != "G4"]
+    assert engine.judge(segments).findings["G4"].verdict == "held"
+    assert engine.judge(segments, rules=rules).findings["G4"].verdict == "unjudged"
+    assert engine.judge(segments, ("G4",), rules).verdict == "unjudged"

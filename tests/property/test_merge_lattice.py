@@ -4,9 +4,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from ringcast.core.merge import Aggregate, consolidate, merge_view, parties_of, sanitised
-from ringcast.core.multicast.group_stream import is_reset
-from ringcast.core.view_numbers import ViewNumbers
-from ringcast.model import Address, Digest, Entry, View, ViewId
+from ringcast.model import Address, Digest, Entry, View, ViewId, ViewNumbers, is_reset
 
 MEMBERS = [Address(name, 0, f"{name}:1") for name in "ABCDE"]
 

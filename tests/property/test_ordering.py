@@ -194,7 +194,7 @@ def test_reading_by_announcement_is_the_queue_rule_with_staged_instances_moved_b
 
     def observe(name: str) -> None:
         here, queue = world[name]._here, queues[name]
-        for sender, line in zip(here.view.members, here.lines, strict=True):
+        for sender, line in zip(here.view.members, here.queues, strict=True):
             for batch in line.held:
                 if batch.to & line.bit and (sender.name, batch.first) not in staged[name]:
                     staged[name][sender.name, batch.first] = None

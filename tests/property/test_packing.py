@@ -7,7 +7,6 @@ from property.wire_frames import addresses, view_ids
 from ringcast.core import Channel, Piece, Run
 from ringcast.core.multicast.packing import (
     SLACK_BYTES,
-    Assembly,
     cut_runs,
     foreign_budget,
     largest_item,
@@ -15,6 +14,7 @@ from ringcast.core.multicast.packing import (
     ranges_budget,
     run_budget,
 )
+from ringcast.core.multicast.stream import Assembly
 from ringcast.core.packets import Request
 from ringcast.model import Address, ViewId
 from ringcast.wire import Codec

@@ -4,16 +4,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from ringcast.core.control import MergeId
-from ringcast.core.membership import (
-    AcceptMerge,
-    CancelHeld,
-    Decision,
-    Request,
-    RequestKind,
-    StartMerge,
-    StartViewChange,
-    ViewHandler,
-)
+from ringcast.core.membership import Request, RequestKind, ViewHandler
+from ringcast.core.steps import AcceptMerge, CancelHeld, StartMerge, StartViewChange, Step
 from ringcast.model import MS, SECOND, Address, Config, Event, Kind, View, ViewId
 
 MEMBERS = [Address(name, 0, f"{name}:1") for name in "ABCDL"]
@@ -37,7 +29,7 @@ class Run:
         self.tickets = 0
         self.suspended: int | None = None
 
-    def give(self, fact: str, first: object, second: object) -> list[Decision]:
+    def give(self, fact: str, first: object, second: object) -> list[Step]:
         handler, now = self.handler, self.now_ns
         match fact, first, second:
             case "request", RequestKind() as kind, Address() as who:
@@ -59,7 +51,7 @@ class Run:
                 self.now_ns += first
                 return handler.on_time(self.now_ns)
 
-    def judge(self, decisions: list[Decision]) -> None:
+    def judge(self, decisions: list[Step]) -> None:
         for at, decision in enumerate(decisions):
             match decision:
                 case Event(kind=Kind.SUSPEND, value=number):
@@ -90,4 +82,4 @@ def test_no_merge_runs_with_a_view_change_and_every_suspension_ends(story: list[
     for _ in range(12):  # Left alone, the Resumer ends what is open; queued batches follow each other.
         run.judge(run.give("time", 10 * SECOND, None))
     assert run.suspended is None
-    assert run.handler.deadline_ns() is None
+    assert run.handler.deadlines.first_ns is None

@@ -4,21 +4,19 @@ from pathlib import Path
 
 import pytest
 
-from ringcast.core.control import MergeId
-from ringcast.core.membership import (
+from ringcast.core.control import Busy, MergeId
+from ringcast.core.effects import SendReliable
+from ringcast.core.membership import Request, RequestKind, ViewHandler
+from ringcast.core.steps import (
     AcceptMerge,
     CancelHeld,
-    Decision,
+    GiveView,
     RejectMerge,
-    Request,
-    RequestKind,
-    Settled,
     StartMerge,
     StartViewChange,
-    TellBusy,
+    Step,
     TellRollCall,
     UnwatchLeader,
-    ViewHandler,
     WatchLeader,
 )
 from ringcast.model import MS, Address, Config, Event, Kind, View, ViewId
@@ -45,67 +43,67 @@ class Stage:
 
     def __call__(self, words: list[str]) -> list[str]:
         command, *args = words
-        out: list[Decision] = getattr(self, command.replace("-", "_"))(*args) or []
+        out: list[Step] = getattr(self, command.replace("-", "_"))(*args) or []
         self.ticket = next((d.ticket for d in out if isinstance(d, StartViewChange)), self.ticket)
         return [line for decision in out for line in told(decision)]
 
-    def view(self, *names: str, merges: bool = False) -> list[Decision]:
+    def view(self, *names: str, merges: bool = False) -> list[Step]:
         self.number += 1
         members = tuple(map(member, names))
         view = View(ViewId(self.number, members[0]), members, subgroups=((members[0],),) if merges else ())
         return self.handler.on_view(self.now_ns, view)
 
-    def merge_view(self, *names: str) -> list[Decision]:
+    def merge_view(self, *names: str) -> list[Step]:
         return self.view(*names, merges=True)
 
-    def _ask(self, kind: RequestKind, names: tuple[str, ...]) -> list[Decision]:
+    def _ask(self, kind: RequestKind, names: tuple[str, ...]) -> list[Step]:
         return [d for name in names for d in self.handler.on_request(self.now_ns, Request(kind, member(name)))]
 
-    def join(self, *names: str) -> list[Decision]:
+    def join(self, *names: str) -> list[Step]:
         return self._ask(RequestKind.JOIN, names)
 
-    def join_with_state(self, *names: str) -> list[Decision]:
+    def join_with_state(self, *names: str) -> list[Step]:
         return self._ask(RequestKind.JOIN_WITH_STATE, names)
 
-    def leave(self, *names: str) -> list[Decision]:
+    def leave(self, *names: str) -> list[Step]:
         return self._ask(RequestKind.LEAVE, names)
 
-    def coord_leave(self, *names: str) -> list[Decision]:
+    def coord_leave(self, *names: str) -> list[Step]:
         return self._ask(RequestKind.COORD_LEAVE, names)
 
-    def suspect(self, *names: str) -> list[Decision]:
+    def suspect(self, *names: str) -> list[Step]:
         return self._ask(RequestKind.SUSPECT, names)
 
-    def installed(self, ticket: str = "") -> list[Decision]:
+    def installed(self, ticket: str = "") -> list[Step]:
         return self.handler.on_change_ended(self.now_ns, int(ticket or self.ticket), True)
 
-    def failed(self, ticket: str = "") -> list[Decision]:
+    def failed(self, ticket: str = "") -> list[Step]:
         return self.handler.on_change_ended(self.now_ns, int(ticket or self.ticket), False)
 
-    def merge(self, text: str) -> list[Decision]:
+    def merge(self, text: str) -> list[Step]:
         return self.handler.on_merge(self.now_ns, merge_id(text))
 
-    def merge_req(self, text: str) -> list[Decision]:
+    def merge_req(self, text: str) -> list[Step]:
         wanted = merge_id(text)
         return self.handler.on_merge_req(self.now_ns, wanted.leader, wanted)
 
-    def merge_done(self, text: str) -> list[Decision]:
+    def merge_done(self, text: str) -> list[Step]:
         return self.handler.on_merge_ended(self.now_ns, merge_id(text), True)
 
-    def merge_failed(self, text: str) -> list[Decision]:
+    def merge_failed(self, text: str) -> list[Step]:
         return self.handler.on_merge_ended(self.now_ns, merge_id(text), False)
 
     def state_progress(self, name: str) -> None:
         self.handler.on_state_progress(self.now_ns, member(name))
 
-    def state_confirmed(self, name: str) -> list[Decision]:
+    def state_confirmed(self, name: str) -> list[Step]:
         return self.handler.on_state_confirmed(self.now_ns, member(name))
 
-    def after(self, ms: str) -> list[Decision]:
+    def after(self, ms: str) -> list[Step]:
         """Time passes; the handler is called exactly at its deadlines, as a driver does."""
         until = self.now_ns + int(ms) * MS
-        out: list[Decision] = []
-        while (deadline := self.handler.deadline_ns()) is not None and deadline <= until:
+        out: list[Step] = []
+        while (deadline := self.handler.deadlines.first_ns) is not None and deadline <= until:
             self.now_ns = deadline
             out += self.handler.on_time(self.now_ns)
         self.now_ns = until
@@ -116,7 +114,7 @@ def names_of(requests: tuple[Request, ...]) -> str:
     return ", ".join(f"{request.kind} {request.member.name}" for request in requests)
 
 
-def told(decision: Decision) -> list[str]:
+def told(decision: Step) -> list[str]:
     match decision:
         case StartViewChange(_, requests):
             return [f"start {names_of(requests)}"]
@@ -126,10 +124,10 @@ def told(decision: Decision) -> list[str]:
             return [f"accept {wanted.leader.name}~{wanted.number}{' again' if again else ''}"]
         case RejectMerge(_, wanted, why):
             return [f"reject {wanted.leader.name}~{wanted.number}: {why}"]
-        case TellBusy(request):
-            return [f"busy {request.kind} {request.member.name}"]
-        case Settled(request):
-            return [f"settled {request.kind} {request.member.name}"]
+        case SendReliable(to, Busy()):
+            return [f"busy {to.name}"]
+        case GiveView(to):
+            return [f"give the view to {to.name}"]
         case TellRollCall(suspect):
             return [f"tell the roll call: {suspect.name}"]
         case WatchLeader(leader):

@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import asyncio
+from contextlib import suppress
 
 from ringcast.core import Packet
+from ringcast.errors import StateError
 from ringcast.model import SECOND, profile
 from ringcast.runtime import Group
 from ringcast.testing import World
@@ -13,6 +15,11 @@ from ringcast.testing import World
 async def read(group: Group) -> None:
     async for _ in group:
         pass
+
+
+async def read_to_the_end(group: Group) -> None:
+    with suppress(StateError):
+        await read(group)
 
 
 def test_no_packet_goes_to_a_member_that_left_y19() -> None:
@@ -57,4 +64,22 @@ def test_who_leaves_while_it_leaves_gets_no_error() -> None:
         world.isolate("A")
         world.do("A", group.queue(b"nobody gives it a place"))
         world.do("A", leave_twice())
+        world.heal()
+
+
+def test_who_leaves_and_loses_its_place_meanwhile_gets_no_error() -> None:
+    """Seed 1 of the rejoin workload: it came back, nobody had the state any more, and it was leaving already."""
+    with World(read_to_the_end, 3, seed=5, config="test") as world:
+        group = world["A"].group
+        assert group is not None
+
+        async def leave_and_end() -> None:
+            leaving = asyncio.create_task(group.leave())
+            await asyncio.sleep(0.01)
+            group._end(StateError("nobody in the view has the state"), "no state")
+            await leaving
+
+        world.isolate("A")
+        world.do("A", group.queue(b"nobody gives it a place"))
+        world.do("A", leave_and_end())
         world.heal()

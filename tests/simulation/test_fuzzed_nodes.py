@@ -17,7 +17,8 @@ def test_no_frame_makes_a_node_raise_or_break_an_invariant() -> None:
 
 def test_no_bytes_make_a_decoder_raise() -> None:
     found = fuzz_decoders(seed=0, inputs=5_000)
-    assert found["inputs"] == 5_000 and found["read"] > 100
+    assert found["inputs"] == 5_000
+    assert all(count > 2 for what, count in found.items() if what.startswith("read by")), found
 
 
 @pytest.mark.parametrize("target", TARGETS)

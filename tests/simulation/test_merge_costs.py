@@ -156,5 +156,5 @@ def test_view_handling_resumes_by_a_cause_of_the_seed_when_the_leader_dies_and_t
 
 def _handler(cluster: Cluster, name: str) -> ViewHandler:
     coordination = cluster[name].node.coordination
-    assert coordination is not None and coordination.membership.leading is not None
-    return coordination.membership.leading.handler
+    assert coordination is not None and coordination.membership.as_coordinator is not None
+    return coordination.membership.as_coordinator.handler

@@ -12,14 +12,7 @@ import pytest
 from ringcast.sim import KNOWN, Stage, hunt, play
 from ringcast.sim.planted import Planted
 
-# Since seeds draw longer faults these need more than a few runs: looked for with RINGCAST_LONG=1 and by `make planted`.
-RARE = (
-    "a frame for the process before is taken",
-    "a merge starts during a view change",
-    "what is announced together is read from the last to the first",
-)
 IS_LONG = os.environ.get("RINGCAST_LONG") == "1"
-BUGS = [bug for bug in KNOWN if IS_LONG or bug.name not in RARE]
 PAGE = Path(__file__).resolve().parents[2] / "docs" / "design" / "planted-bugs.md"
 
 
@@ -29,7 +22,7 @@ def needed(bug: Planted) -> int:
     return int(row.split("|")[3])
 
 
-@pytest.mark.parametrize("bug", BUGS, ids=lambda bug: bug.name)
+@pytest.mark.parametrize("bug", KNOWN, ids=lambda bug: bug.name)
 def test_a_planted_bug_is_caught_within_its_seeds(bug: Planted) -> None:
     caught = hunt(bug, likely=1 if IS_LONG else needed(bug))
     assert caught.is_caught, f"{bug.name} was not seen as {bug.guarantee} in {bug.seeds} seeds"

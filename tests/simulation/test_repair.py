@@ -124,3 +124,20 @@ def test_a_group_without_work_is_silent() -> None:
     sent = cluster.network.sent
     cluster.run_for(60 * SECOND)
     assert cluster.network.sent == sent
+
+
+@pytest.mark.parametrize("large", [900, 3000])
+def test_a_member_with_small_frames_repairs_what_one_with_large_frames_sent(large: int) -> None:
+    """Seeds 360, 487, 835 and 880: its transport refused the repair, and the member lost its place."""
+    small = profile("test", frame_bytes=700)
+    cluster = Cluster(3, fixed=False, config=profile("test", frame_bytes=1400), configs={"A": small})
+    assert cluster.run_until(lambda: cluster.share_a_view() and cluster.is_settled())
+    cluster.network.snares.append(Catch("B", "C", "data", times=100))
+    cluster.send("B", bytes(large))
+    cluster.run_for(5 * MS)
+    cluster.crash("B")
+    assert cluster.run_until(lambda: cluster.share_a_view() and cluster.is_settled())
+    assert [event.peer.name for event in cluster.events("A") if event.kind is Kind.REPAIR and event.peer] == ["C"] * (
+        1 if large < 1400 else 3
+    )
+    assert list(map(len, cluster.read("C", "B"))) == [large]

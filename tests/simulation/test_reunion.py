@@ -23,6 +23,19 @@ def test_all_have_the_merged_state_and_every_update_once(seed: int) -> None:
         assert [app.hooked for app in world.apps.values()] == [[2], [], [], [], []]
 
 
+def test_a_state_that_comes_before_its_merge_view_is_confirmed_to_the_coordinator_of_that_view() -> None:
+    """E hears of the view late: if it told D, who led its side, A would wait for it and let nobody join."""
+    with apart(1) as world:
+        world.heal()
+        late = world.delay("newview", "D", "E", by=0.3)
+        world.agree()
+        assert late.caught
+        late.end()
+        world.start("F")
+        world.agree()
+        assert len(one_list(world)) == 61
+
+
 MOST_PACKETS = 120
 STEP = int(either(3, 30))
 
@@ -107,6 +120,20 @@ def test_a_hook_that_fails_leaves_everybody_with_its_own_state_and_a_reason() ->
         }
         events = next(recorder.events for recorder in world.recorders if recorder.header.member.name == "C")
         assert [(event.detail or {})["step"] for event in events if event.kind is Kind.REUNION] == ["begin", "apart"]
+
+
+def test_a_failure_that_is_told_before_the_merge_view_is_confirmed_to_the_coordinator_of_that_view() -> None:
+    """Simulated state seed 26 of 2..5: E confirmed it to D, who had led its side, and A let nobody join."""
+    with apart(1) as world:
+        world.apps["A"].error = "cannot be one"
+        world.heal()
+        late = world.delay("newview", "D", "E", by=0.3)
+        world.agree()
+        assert late.caught
+        late.end()
+        assert world.run_until(lambda: all(app.apart for app in world.apps.values()))
+        world.start("F")
+        world.agree()
 
 
 @pytest.mark.parametrize("who", ["A", "B", "D"])

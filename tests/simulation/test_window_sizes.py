@@ -33,6 +33,16 @@ def seconds_to_send(first: Config, last: Config) -> float:
         return world.now - began
 
 
+def test_a_view_agrees_on_the_smallest_windows_of_all_who_are_in_it() -> None:
+    with World(reading, ["A", "B"], config=WIDE) as world:
+        world.config = NARROW
+        world.start("C")
+        world.agree()
+        for process in world.running():
+            view = process.node.view
+            assert (view.capacity, view.window_bytes) == (NARROW.capacity, NARROW.window_bytes), process.name
+
+
 def test_y09_a_smaller_member_that_joins_last_makes_nobody_slower_than_one_that_was_first() -> None:
     always = seconds_to_send(NARROW, NARROW)
     last = seconds_to_send(WIDE, NARROW)

@@ -7,7 +7,7 @@ block cannot stop another. Whoever waits for something of its own is told when t
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Iterable, Mapping
+from collections.abc import Coroutine, Iterable, Mapping
 from typing import Any
 
 from ringcast import Address, Batch, Group, Notice, Order, Receipt, RingcastError, UsageError, View
@@ -31,16 +31,16 @@ class Port:
         self.group = group
         self._prefix = prefix_of(name)
 
-    async def send(
+    def send(
         self, body: bytes, *, to: To = None, order: Order = Order.FIFO, timeout: float | None = None
-    ) -> None:
-        await self.group.send(self._prefix + body, to=to, order=order, timeout=timeout)
+    ) -> Coroutine[Any, Any, None]:
+        return self.group.send(self._prefix + body, to=to, order=order, timeout=timeout)
 
-    async def send_many(self, bodies: Iterable[bytes], *, timeout: float | None = None) -> None:
-        await self.group.send_many([self._prefix + body for body in bodies], timeout=timeout)
+    def send_many(self, bodies: Iterable[bytes], *, timeout: float | None = None) -> Coroutine[Any, Any, None]:
+        return self.group.send_many([self._prefix + body for body in bodies], timeout=timeout)
 
-    async def queue(self, body: bytes, *, to: To = None, timeout: float | None = None) -> Receipt:
-        return await self.group.queue(self._prefix + body, to=to, timeout=timeout)
+    def queue(self, body: bytes, *, to: To = None, timeout: float | None = None) -> Coroutine[Any, Any, Receipt]:
+        return self.group.queue(self._prefix + body, to=to, timeout=timeout)
 
     def is_me(self, sender: Address) -> bool:
         """This process sent it, as this incarnation or as the one whose place it lost."""

@@ -49,6 +49,7 @@ class Call:
         self._asked = dict.fromkeys(members)
         self.awaited = dict.fromkeys(members)
         self.sent_in: int | None = None  # the number of the view in which the request was accepted
+        self.is_ordered = False
         self.late: list[Address] = []  # had not answered at the limit
         self.error: RingcastError | None = None  # nobody will answer
         self._arrived: deque[Answer[Any]] = deque()

@@ -15,8 +15,9 @@ it. With `partition="primary"` one side only grants locks, and a member of anoth
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncIterator, Hashable
-from contextlib import asynccontextmanager
+from collections import deque
+from collections.abc import Hashable
+from types import TracebackType
 from typing import Any, Generic, NamedTuple, TypeVar
 
 import msgspec
@@ -74,10 +75,11 @@ class Held(Generic[K]):
         self.number = number
         self.is_lost = False
         self._token: Token | None = None
-        self._granted: asyncio.Future[None] = asyncio.get_running_loop().create_future()
-        self._granted.add_done_callback(_retrieve)
+        self._error: RingcastError | None = None  # why it was lost before it was given
+        self._waiting: asyncio.Future[None] | None = None
         self._is_in_line = False  # its request was applied
         self._task: asyncio.Task[Any] | None = None  # runs the block that holds it
+        self._is_cancelled = False  # that block was cancelled because of the loss
 
     @property
     def token(self) -> Token:
@@ -85,23 +87,63 @@ class Held(Generic[K]):
         assert self._token is not None
         return self._token
 
+    async def _until_given(self) -> None:
+        while self._token is None:
+            if self._error is not None:
+                raise self._error
+            self._waiting = asyncio.get_running_loop().create_future()
+            await self._waiting
+
     def _grant(self, token: Token) -> None:
         self._token = token
-        if not self._granted.done():
-            self._granted.set_result(None)
+        self._wake()
 
     def _lose(self, error: RingcastError) -> None:
+        if self.is_lost:
+            return
         self.is_lost = True
-        if not self._granted.done():
-            self._granted.set_exception(error)
+        if self._token is None:
+            self._error = error
+            self._wake()
         elif self._task is not None:
+            self._is_cancelled = True
             self._task.cancel()
 
+    def _wake(self) -> None:
+        if self._waiting is not None and not self._waiting.done():
+            self._waiting.set_result(None)
 
-def _retrieve(granted: asyncio.Future[None]) -> None:
-    """Whoever waits hears of it; if nobody does yet, it is no error of the loop."""
-    if not granted.cancelled():
-        granted.exception()
+
+class Holding(Generic[K]):
+    """`async with locks(key)`: the block that holds a lock."""
+
+    def __init__(self, locks: Locks[K], key: K, wait: bool, timeout: float | None) -> None:
+        self._locks = locks
+        self._wanted = (key, wait, timeout)
+        self._held: Held[K] | None = None
+
+    async def __aenter__(self) -> Held[K]:
+        if self._held is not None:
+            raise UsageError("this block has held its lock already: call the locks again")
+        held = self._held = await self._locks._acquire(*self._wanted)
+        if held.is_lost:
+            self._locks._give_back(held)
+            raise self._locks._lost(held)
+        held._task = asyncio.current_task()
+        return held
+
+    async def __aexit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, where: TracebackType | None
+    ) -> None:
+        held = self._held
+        assert held is not None
+        task, held._task = held._task, None
+        self._locks._give_back(held)
+        if not held.is_lost:
+            return
+        is_only_lost = held._is_cancelled and task is not None and task.uncancel() <= 0  # nobody else cancelled it
+        if kind is None or (is_only_lost and kind is asyncio.CancelledError):
+            raise self._locks._lost(held) from None
 
 
 class Locks(OrderedBlock, Generic[K]):
@@ -116,7 +158,8 @@ class Locks(OrderedBlock, Generic[K]):
         self._granted = Token(0, 0)  # the last token that was given
         self._mine: dict[int, Held[K]] = {}
         self._last = 0
-        self._giving_back: dict[asyncio.Task[None], None] = {}
+        self._returned: deque[bytes] = deque()  # releases that are not sent yet
+        self._returning: asyncio.Task[None] | None = None
         op: Any = _Acquire[key] | _Release[key]  # type: ignore[valid-type]
         self._ops = msgspec.msgpack.Decoder(op)
         state: Any = _State[key]  # type: ignore[valid-type]
@@ -129,27 +172,12 @@ class Locks(OrderedBlock, Generic[K]):
         line = self._lines.get(key)
         return None if line is None or line.token is None else (line.requests[0].member, line.token)
 
-    @asynccontextmanager
-    async def __call__(self, key: K, *, wait: bool = True, timeout: float | None = None) -> AsyncIterator[Held[K]]:
-        """Hold this lock inside the block. WaitExpired after `timeout` seconds, or at once without `wait`.
+    def __call__(self, key: K, *, wait: bool = True, timeout: float | None = None) -> Holding[K]:
+        """Hold this lock inside an `async with`. WaitExpired after `timeout` seconds, or at once without `wait`.
 
         If it is lost meanwhile, the block is cancelled and LockLost is raised in its place.
         """
-        held = await self._acquire(key, wait, timeout)
-        held._task = asyncio.current_task()
-        try:
-            if held.is_lost:
-                raise self._lost(held)
-            yield held
-        except asyncio.CancelledError:
-            if held.is_lost and held._task is not None and held._task.uncancel() <= 0:
-                raise self._lost(held) from None
-            raise
-        finally:
-            held._task = None
-            self._give_back(held)
-        if held.is_lost:  # At the very end: its cancellation has not struck yet.
-            raise self._lost(held)
+        return Holding(self, key, wait, timeout)
 
     def _lost(self, held: Held[K]) -> LockLost:
         return LockLost(f"the lock {held.key!r} of {self.name!r} with token {held._token} is lost")
@@ -163,10 +191,11 @@ class Locks(OrderedBlock, Generic[K]):
         self._last += 1
         held = self._mine[self._last] = Held(key, self._last)
         try:
-            async with asyncio.timeout(timeout):
-                if not await self._do(raw):
-                    raise WaitExpired(f"the lock {key!r} of {self.name!r} is held by {self.holder(key)}")
-                await held._granted
+            if timeout is None:
+                await self._ask(held, raw)
+            else:
+                async with asyncio.timeout(timeout):
+                    await self._ask(held, raw)
         except BaseException as error:
             self._give_back(held)
             if isinstance(error, TimeoutError) and not isinstance(error, WaitExpired):
@@ -174,21 +203,42 @@ class Locks(OrderedBlock, Generic[K]):
             raise
         return held
 
-    def _give_back(self, held: Held[K]) -> None:
-        """Also what was asked for and never given. It needs no waiting: whoever leaves the view gives back anyway."""
-        if self._mine.pop(held.number, None) is None or self._ended is not None or self._opened is None:
-            return
-        if not held._granted.done():
-            held._granted.cancel()
-        task = asyncio.get_running_loop().create_task(self._release(held))
-        self._giving_back[task] = None
-        task.add_done_callback(self._giving_back.pop)
+    async def _ask(self, held: Held[K], raw: bytes) -> None:
+        if self._returned:
+            await self._return()  # What this member gave back before is free when it asks.
+        if not await self._do(raw):
+            raise WaitExpired(f"the lock {held.key!r} of {self.name!r} is held by {self.holder(held.key)}")
+        await held._until_given()
 
-    async def _release(self, held: Held[K]) -> None:
+    def _give_back(self, held: Held[K]) -> None:
+        """It needs no waiting: whoever leaves the view gives back anyway. What was asked for and is not in line yet is
+        given back as soon as it is: whether it will be cannot be known here if this side may not go on."""
+        if self._mine.pop(held.number, None) is not None and held._is_in_line:
+            self._release(held.key, held.number)
+
+    def _release(self, key: K, number: int) -> None:
+        if self._ended is not None or self._opened is None:
+            return
+        self._returned.append(_encode(_Release(key, number)))
+        if self._returning is None:
+            self._returning = asyncio.get_running_loop().create_task(self._return_all())
+
+    async def _return_all(self) -> None:
         try:
-            await self._queue(0, _encode(_Release(held.key, held.number)))
-        except RingcastError:
-            pass  # Others drop the locks of who is gone, and nobody holds any on a side that may not go on.
+            await self._return()
+        finally:
+            self._returning = None
+
+    async def _return(self) -> None:
+        """Send the releases, in their order. Several may do so at once: a release that comes twice does nothing."""
+        while self._returned:
+            first = self._returned[0]
+            try:
+                await self._queue(0, first)
+            except RingcastError:
+                pass  # Others drop the locks of who is gone, and nobody holds any on a side that may not go on.
+            if self._returned and self._returned[0] is first:
+                self._returned.popleft()
 
     # ---- applying
 
@@ -207,7 +257,13 @@ class Locks(OrderedBlock, Generic[K]):
             return UsageError(f"{self._in_line} requests wait for locks of {self.name!r}, that is the most")
         line.requests.append(request)
         self._in_line += 1
-        self._tell(line)
+        if sender == self._port.group.me:
+            mine = self._mine.get(op.number)
+            if mine is None:
+                self._release(op.key, op.number)  # Nobody here waits for it any more.
+            else:
+                mine._is_in_line = True
+                self._tell(line)
         return True
 
     def _next_token(self) -> Token:
@@ -227,14 +283,11 @@ class Locks(OrderedBlock, Generic[K]):
             self._tell(line)
 
     def _tell(self, line: Line) -> None:
-        """Those in line who are here."""
-        me = self._port.group.me
-        for index, request in enumerate(line.requests):
-            held = self._mine.get(request.number) if request.member == me else None
-            if held is not None:
-                held._is_in_line = True
-                if index == 0 and line.token is not None:
-                    held._grant(line.token)
+        """The holder, if it is here."""
+        first = line.requests[0]
+        held = self._mine.get(first.number) if first.member == self._port.group.me else None
+        if held is not None and line.token is not None:
+            held._grant(line.token)
 
     def _on_view(self, view: View) -> None:
         super()._on_view(view)
@@ -256,7 +309,7 @@ class Locks(OrderedBlock, Generic[K]):
                 holder, line.token = line.requests[0], None
                 self._drop(key, line, [holder])
         for held in list(self._mine.values()):
-            if held._granted.done():
+            if held._token is not None:
                 held._lose(self._lost(held))
 
     def _part(self, why: str) -> None:
@@ -286,14 +339,18 @@ class Locks(OrderedBlock, Generic[K]):
             self._look_at_mine()
 
     def _look_at_mine(self) -> None:
-        """Behind a merge: somebody else may hold what this member held."""
+        """Behind a merge: somebody else may hold what this member held, or it is in line where nobody here waits."""
         me = self._port.group.me
+        for key, line in self._lines.items():
+            for request in line.requests:
+                if request.member == me and request.number not in self._mine:
+                    self._release(key, request.number)
         for held in list(self._mine.values()):
-            line = self._lines.get(held.key)
+            known = self._lines.get(held.key)
             mine = Request(me, held.number)
-            if line is not None and line.requests[0] == mine and line.token is not None:
-                held._grant(line.token)
-            elif held._granted.done() or (held._is_in_line and (line is None or mine not in line.requests)):
+            if known is not None and known.requests[0] == mine and known.token is not None:
+                held._grant(known.token)
+            elif held._token is not None or (held._is_in_line and (known is None or mine not in known.requests)):
                 held._lose(self._lost(held))
 
     def _merge(self, sides: Sides) -> bytes:

@@ -4,22 +4,26 @@ An operation is sent in the one order, and whoever sent it waits until it was ap
 and everybody the same sequence. Operations are applied at once and never wait.
 The version of an operation is (view number, how many were applied in that view): equal at all who go together, greater
 behind a merge than on any of its sides.
+What a member sent and was not heard with is delivered to itself at the end of a view. Whether it was done is decided by
+the view that follows: on a side that may not go on it was not, as far as anybody can know here.
 Invariant: what an operation does depends on the state and on its bytes alone, never on where it is applied.
 """
 
 from __future__ import annotations
 
 import asyncio
+from collections.abc import Coroutine
 from typing import Any
 
 import msgspec
 
-from ringcast import Address, Batch, Receipt, RingcastError, UsageError, View, WaitExpired
+from ringcast import Address, Batch, Receipt, RingcastError, UsageError, View, ViewId, WaitExpired
 from ringcast.blocks.block import Block, Pending
 from ringcast.blocks.errors import Apart
 from ringcast.blocks.tokens import Token
 
 NUMBER_BYTES = 8  # of an operation, before its bytes
+NOTHING = b""  # an operation that does nothing
 BEFORE = Token(0, 0)
 
 
@@ -31,6 +35,8 @@ class OrderedBlock(Block):
     def __init__(self, name: str) -> None:
         super().__init__(name)
         self._pending = Pending()
+        self._read_view: ViewId | None = None  # up to which this block has read
+        self._undecided: list[tuple[int, object]] = []  # results that count if the view that comes next may go on
         self._version = BEFORE  # of the last operation that was applied
         self.malformed = 0  # operations that could not be read, skipped by all alike
 
@@ -66,38 +72,52 @@ class OrderedBlock(Block):
         finally:
             self._pending.drop(number)
 
-    async def _queue(self, number: int, raw: bytes) -> Receipt:
-        return await self._port.queue(number.to_bytes(NUMBER_BYTES, "big") + raw)
+    def _queue(self, number: int, raw: bytes) -> Coroutine[Any, Any, Receipt]:
+        return self._port.queue(number.to_bytes(NUMBER_BYTES, "big") + raw)
 
     async def sync(self, timeout: float = 60.0) -> None:
-        """Wait until everything that any member had done before now was applied here: a read behind it is current."""
-        await self._port.group.barrier(timeout)
+        """Wait until everything that any member had done before now was applied here: a read behind it is current.
+
+        An operation that does nothing, in the one order: a member without which the others have gone on gets no answer.
+        """
+        await self._do(NOTHING, timeout)
 
     # ---- what the group tells it
 
     def _on_batch(self, batch: Batch) -> None:
         sender, mine = batch.sender, len(self._pending) > 0 and self._port.is_me(batch.sender)
+        is_last = mine and self._port.group.view.id != self._read_view
         decode, apply, settle = self._ops.decode, self._apply, self._pending.settle
         view, counter = self._version
         for payload in batch.payloads:
+            body = payload[NUMBER_BYTES:]
             try:
-                op = decode(payload[NUMBER_BYTES:])
+                op = decode(body) if body else None
             except msgspec.DecodeError as error:
                 self.malformed += 1
                 result: object = UsageError(f"{self.name!r} cannot read this: {error}")
             else:
-                if self._why_apart is not None and not self._may_apply_apart(op):
+                if op is None:
+                    result = None
+                elif self._why_apart is not None and not self._may_apply_apart(op):
                     result = Apart(f"{self.name!r} stays apart since a merge: {self._why_apart}")
                 else:
                     counter += 1
                     result = apply(op, sender, Token(view, counter))
-            if mine:
+            if is_last:
+                self._undecided.append((int.from_bytes(payload[:NUMBER_BYTES], "big"), result))
+            elif mine:
                 settle(int.from_bytes(payload[:NUMBER_BYTES], "big"), result)
         self._version = Token(view, counter)
 
     def _on_view(self, view: View) -> None:
+        self._read_view = view.id
         if view.id.number > self._version.view:
             self._version = Token(view.id.number, 0)
+        undecided, self._undecided = self._undecided, []
+        if view.is_primary and view.coordinator is not None:
+            for number, result in undecided:
+                self._pending.settle(number, result)
 
     def _fail(self, error: RingcastError) -> None:
         self._pending.fail(error)

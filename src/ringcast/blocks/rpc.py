@@ -23,7 +23,7 @@ import asyncio
 import inspect
 import typing
 from collections import deque
-from collections.abc import AsyncIterator, Callable, Coroutine, Iterable
+from collections.abc import AsyncIterator, Callable, Coroutine, Iterable, Sequence
 from struct import Struct
 from typing import Any, Generic, ParamSpec, TypeVar
 
@@ -201,7 +201,7 @@ class Rpc(Block):
             except NotMember:
                 await asyncio.sleep(0)  # Somebody left while this waited: ask the others.
                 continue
-            call.sent_in = port.group.view.id.number
+            call.sent_in, call.is_ordered = port.group.view.id.number, order is TOTAL
             if call.to_all:
                 call.ask_too(port.group.view.members)
             return
@@ -210,17 +210,20 @@ class Rpc(Block):
         """Nobody waits for the rest any more."""
         del self._calls[call.number]
         if call.error is None and self._ended is None and order is not TOTAL:
-            view = self._port.group.view
-            late = [member for member in (*call.awaited, *call.late) if member in view]
-            if late:
-                task = asyncio.get_running_loop().create_task(self._cancel(call.number, late))
-                self._sending[task] = None
-                task.add_done_callback(self._sending.pop)
+            self._send_cancel(call, (*call.awaited, *call.late))
 
-    async def _cancel(self, number: int, members: list[Address]) -> None:
-        for member in members:
+    def _send_cancel(self, call: Call, members: Iterable[Address]) -> None:
+        """On the stream of the request, so that it comes behind it: to the view or to each."""
+        late = [member for member in members if member in self._port.group.view]
+        if late:
+            task = asyncio.get_running_loop().create_task(self._cancel(call.number, [None] if call.to_all else late))
+            self._sending[task] = None
+            task.add_done_callback(self._sending.pop)
+
+    async def _cancel(self, number: int, destinations: Sequence[Address | None]) -> None:
+        for destination in destinations:
             try:
-                await self._port.send(_HEAD.pack(_CANCEL, number), to=member)
+                await self._port.send(_HEAD.pack(_CANCEL, number), to=destination)
             except RingcastError:
                 pass  # It left, or this member did: its handler is cancelled by the view.
 
@@ -263,12 +266,20 @@ class Rpc(Block):
             call.put(Answer(sender, error=RemoteError(sender, kind, text)))
 
     def _on_view(self, view: View) -> None:
-        """Who comes from another side of a merge was gone in between, even if no view here says so (a pause)."""
+        """Who comes from another side of a merge was gone in between, even if no view here says so (a pause).
+
+        A request to such a member alone may reach it behind the merge: it is told that nobody waits.
+        """
         me = self._port.group.me
         together = next((side for side in view.subgroups if me in side), view.members)
         for call in list(self._calls.values()):
-            was_sent_before = call.sent_in is not None and call.sent_in < view.id.number
-            self._mark_gone(call, together if was_sent_before else view.members)
+            if call.sent_in is None or call.sent_in >= view.id.number:
+                self._mark_gone(call, view.members)
+                continue
+            back = [member for member in call.awaited if member in view and member not in together]
+            self._mark_gone(call, together)
+            if not call.is_ordered:
+                self._send_cancel(call, back)
         for key in [key for key in self._running if key[0] not in together]:
             self._running.pop(key).cancel()
 

@@ -51,6 +51,8 @@ class BusFile:
         map_fd = self._open_again()
         try:
             return _bus.Segment(map_fd, self.fd, self.fifo_prefix)
+        except ValueError as damaged:
+            raise BusUnusable(f"bus {self.name!r}: {self.path} cannot be used: {damaged}") from None
         finally:
             os.close(map_fd)
 

@@ -4,7 +4,8 @@ The cause that a RESUME states must have happened since the suspension: the view
 (a coordinator whose part is over records that in the same moment), the leader of the merge was suspected, the Resumer's
 moment had come. Who holds: the members that were asked by roll calls since the suspension began. Each suspension arms
 the Resumer. One that is open when the recording ends is a violation only if the Resumer should have come by then: the
-recording goes on for `GRACE_NS` after that moment.
+recording goes on for `GRACE_NS` after that moment. The moment of a crash is not one at which the member went on: it may
+have been stopped since long before.
 Judged at those who hold, too: behind a release without a view stands a cancel (the asker's roll call ended without a
 view, or left the holder out), the holder's suspicion of the asker, or the holder's own limit; by limit only if asker
 and holder did not go on together from there. That a roll call ended without a view is the asker's word; a holder that
@@ -16,7 +17,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 
-from ringcast.checkers.shape import Closed, Evidence, Finding, Report
+from ringcast.checkers.shape import Closed, Evidence, Finding, Report, is_crash
 from ringcast.checkers.troubles import Troubles
 from ringcast.model import Address, Event, Kind, ViewId
 from ringcast.trace import as_address, as_addresses, detail_of
@@ -102,7 +103,8 @@ class SuspensionChecker:
         if state is None:
             state = self._members[member] = _Member()
         self._check_ending(member, event.t_ns, state)
-        state.last_ns = event.t_ns
+        if not is_crash(event):
+            state.last_ns = event.t_ns
         handler = self._on.get(event.kind)
         if handler is not None:
             handler(member, index, event, state)
@@ -204,7 +206,7 @@ class SuspensionChecker:
         self._troubles.add(event.t_ns, event.kind, detail_of(event.detail))
 
     def _on_closed(self, member: Address, index: int, event: Event, state: _Member) -> None:
-        state.crashed = detail_of(event.detail).get("how") == "crashed"
+        state.crashed = is_crash(event)
 
     def _violated(self, here: Evidence, sentence: str, *more: Evidence) -> None:
         self._report.violated((here.member,), here.index, sentence, *more, here)

@@ -17,7 +17,7 @@ from __future__ import annotations
 from collections import deque
 from dataclasses import dataclass, field
 
-from ringcast.checkers.shape import Closed, Evidence, Finding, Report, run_text
+from ringcast.checkers.shape import Closed, Evidence, Finding, Report, is_crash, run_text
 from ringcast.model import STREAMS_PER_EPOCH, Address, Event, Kind
 
 _IN_THE_STATE = "state"  # what an UNREAD tells of messages that are part of a state which is loaded
@@ -223,7 +223,7 @@ class HandedChecker:
         state.early.append((index, event))
 
     def _on_closed(self, member: Address, state: _Member, index: int, event: Event) -> None:
-        state.crashed = (event.detail or {}).get("how") == "crashed"
+        state.crashed = is_crash(event)
 
     # ---- the end
 

@@ -5,7 +5,8 @@ whom it was queued dequeued it there too; and nobody dequeues what was not queue
 judged by G5.) Private messages: when a view removes a destination that had not acked everything, an UNDELIVERED names
 the rest before the next view; a stream is given up for no other reason, and none is dropped without a word: one that
 begins anew while its destination stays carries everything that was not acked. Nothing is delivered that was not sent to
-that destination. What a sender with a cut recording did last is unknown. Peers of a bus are not judged here.
+that destination. What a sender with a cut recording did last is unknown; one that crashed in the moment of the view
+had no time to say anything. Peers of a bus are not judged here.
 """
 
 from __future__ import annotations
@@ -16,7 +17,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass, field
 
 from ringcast.checkers.runs import Runs
-from ringcast.checkers.shape import Closed, Evidence, Finding, Report, run_text
+from ringcast.checkers.shape import Closed, Evidence, Finding, Report, is_crash, run_text
 from ringcast.checkers.views import Installed, installed
 from ringcast.model import STREAMS_PER_EPOCH, Address, Event, Kind, ViewId
 from ringcast.trace import as_addresses, detail_of
@@ -57,6 +58,8 @@ class _Member:
     sent: defaultdict[tuple[Address, int], Runs] = field(default_factory=lambda: defaultdict(Runs))
     got: dict[tuple[Address, int], tuple[Runs, Evidence]] = field(default_factory=dict)
     owed: dict[Address, _Stream] = field(default_factory=dict)  # destinations that left, and were not named yet
+    viewed_ns: int = 0  # when it installed its view
+    died_with_view: bool = False  # it crashed in that moment
 
 
 @dataclass(frozen=True, slots=True)
@@ -70,7 +73,17 @@ class _Stay:
 
 class DestinationChecker:
     guarantee = "G16"
-    kinds = (Kind.START, Kind.VIEW, Kind.QUEUE_START, Kind.DEQUEUE, Kind.SEND, Kind.DELIVER, Kind.ACK, Kind.UNDELIVERED)
+    kinds = (
+        Kind.START,
+        Kind.VIEW,
+        Kind.QUEUE_START,
+        Kind.DEQUEUE,
+        Kind.SEND,
+        Kind.DELIVER,
+        Kind.ACK,
+        Kind.UNDELIVERED,
+        Kind.CLOSED,
+    )
 
     def __init__(self) -> None:
         self._report = Report(self.guarantee)
@@ -85,6 +98,7 @@ class DestinationChecker:
             Kind.DELIVER: self._on_deliver,
             Kind.ACK: self._on_ack,
             Kind.UNDELIVERED: self._on_undelivered,
+            Kind.CLOSED: self._on_closed,
         }
 
     def on_event(self, member: Address, index: int, event: Event) -> None:
@@ -107,6 +121,10 @@ class DestinationChecker:
                 if stream is not None and stream.rest[1]:
                     state.owed[gone] = stream
         state.view, state.dequeued, state.indexes = view, {}, {}
+        state.viewed_ns = event.t_ns
+
+    def _on_closed(self, member: Address, index: int, event: Event, state: _Member) -> None:
+        state.died_with_view = is_crash(event) and event.t_ns == state.viewed_ns
 
     # ---- the one order
 
@@ -184,7 +202,7 @@ class DestinationChecker:
         for (before, after), stays in self._stays.items():
             self._check_company(before, after, stays, closed)
         for member, state in self._members.items():
-            if closed.get(member, False):
+            if closed.get(member, False) and not state.died_with_view:
                 self._blame_owed(member, state)
             for (sender, number), (runs, evidence) in state.got.items():
                 self._check_sent(member, sender, number, runs, evidence, closed)

@@ -2,8 +2,8 @@
 
 At a giver: when `get_state` was called, its application had been given everything before the view of the cut and
 nothing behind it. Between giver and receiver: the bytes are the same. At a joiner: nothing was handed over that is part
-of the state, and nothing thrown away that is not. After a merge whose states become one, members that go on together
-loaded the same bytes.
+of the state, nothing thrown away that is not, and nothing handed over without a state if one was to be given to it at
+its first view. After a merge whose states become one, members that go on together loaded the same bytes.
 Messages are counted per sender, those of the one order by their own numbers. A run may end with items that are not for
 the application (they may stand behind the cut), so what lies behind a cut is judged by where a run begins. What a giver
 with a cut recording gave is unknown. Who had parted before it loaded the merged state may have another one: those who
@@ -62,8 +62,10 @@ class _Member:
     unreadable: dict[Line, Runs] = field(default_factory=dict)  # not for the application
     spooled: dict[Line, tuple[int, int]] = field(default_factory=dict)  # where the last run begins and ends
     first_handed: dict[Line, Evidence] = field(default_factory=dict)  # before any state was loaded
+    stateless: dict[Address, Evidence] = field(default_factory=dict)  # by sender, before anything was loaded
     void: dict[Line, tuple[int, Evidence]] = field(default_factory=dict)  # the last run thrown away for a state
     loaded: _Loaded | None = None
+    has_state: bool = False  # one that it joined with, or a merged one
 
 
 class StateChecker:
@@ -85,6 +87,7 @@ class StateChecker:
         self._members: dict[Address, _Member] = {}
         self._given: dict[_Moved, _Bytes] = {}
         self._got: dict[_Moved, _Bytes] = {}
+        self._due: list[_Moved] = []  # who was to get a state that it joins with
         self._merged: defaultdict[ViewId, dict[Address, _Bytes]] = defaultdict(dict)  # loaded behind this MergeView
         self._on = {
             Kind.VIEW: self._on_view,
@@ -140,6 +143,8 @@ class StateChecker:
         _raise(state.passed, line, event)
         state.begun[line] = event.first
         here = Evidence.of(member, index, event)
+        if not state.has_state:
+            state.stateless.setdefault(line[0], here)
         if state.loaded is None:
             state.first_handed.setdefault(line, here)
         elif event.first <= self._cut_of(state, state.loaded.view).get(line, 0):
@@ -173,11 +178,14 @@ class StateChecker:
         if step == "cut":
             if purpose != "merge":  # The merged state is no longer that of any view.
                 self._check_cut(member, event.view, state, here)
+            if purpose == "join":
+                self._due.append(_Moved(member, event.peer, event.view, purpose))
             return
         content = _Bytes(detail["digest"], event.value, here, state.company)
         if step == "given":
             self._given[_Moved(member, event.peer, event.view, purpose)] = content
             return
+        state.has_state = state.has_state or step == "loaded"
         if step == "loaded" and purpose == "merge":
             self._merged[event.view][member] = content
         if event.peer != member:
@@ -220,6 +228,8 @@ class StateChecker:
     def finish(self, closed: Closed) -> Finding:
         for moved, got in self._got.items():
             self._compare(moved, got, closed)
+        for moved in self._due:
+            self._check_due(moved)
         for cut, loaded in self._merged.items():
             self._compare_merged(cut, loaded)
         return self._report.finding()
@@ -239,6 +249,16 @@ class StateChecker:
         if (given.digest, given.nbytes) != (got.digest, got.nbytes):
             numbers = f"{got.nbytes} bytes ({got.digest}), it gave {given.nbytes} ({given.digest})"
             self._violated(moved, got, f"{moved.taker} got another state of {moved.giver} at {moved.view}: {numbers}")
+
+    def _check_due(self, moved: _Moved) -> None:
+        """Its first view brought it a state: without one it is handed nothing."""
+        joiner = self._members.get(moved.taker)
+        if joiner is None or joiner.has_state or joiner.views[:1] != [moved.view]:
+            return
+        for sender, handed in joiner.stateless.items():
+            without = f"without the state that {moved.giver} was to give it at {moved.view}"
+            sentence = f"{moved.taker} was handed messages of {sender} {without}"
+            self._report.violated((moved.taker, moved.giver), handed.index, sentence, handed)
 
     def _violated(self, moved: _Moved, got: _Bytes, sentence: str) -> None:
         self._report.violated((moved.taker, moved.giver), got.evidence.index, sentence, got.evidence)

@@ -141,6 +141,11 @@ def describe(event: Event) -> str:
     return f"{' '.join(parts)} at {event.t_ns / 1e9:.6f} s"
 
 
+def is_crash(event: Event) -> bool:
+    """A simulated process was ended here, from outside: nothing says that it ran up to this moment."""
+    return event.kind is Kind.CLOSED and (event.detail or {}).get("how") == "crashed"
+
+
 def run_text(first: int, count: int) -> str:
     return str(first) if count == 1 else f"{first}..{first + count - 1}"
 

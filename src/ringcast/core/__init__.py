@@ -1,7 +1,7 @@
 """The pure state machines: multicast and membership; merge and ordering have their rooms beside them."""
 
 from ringcast.core.control import DECLARED, Control, Heartbeat, MergeView, NewView, Relayed, Staged, ViewAnswer
-from ringcast.core.control_streams import LARGEST_CONTROL
+from ringcast.core.control.streams import LARGEST_CONTROL
 from ringcast.core.effects import (
     IN_THE_STATE,
     WITHOUT_STATE,
@@ -30,7 +30,6 @@ from ringcast.core.effects import (
     StateOver,
     Unicast,
     Warn,
-    fate,
 )
 from ringcast.core.entrance import Entrance
 from ringcast.core.multicast import PeerStreams
@@ -102,5 +101,4 @@ __all__ = [
     "Unrepairable",
     "ViewAnswer",
     "Warn",
-    "fate",
 ]

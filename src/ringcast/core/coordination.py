@@ -8,8 +8,9 @@ joins by itself; a node with a fixed view needs none of this.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, cast
 
+from ringcast.core import steps
 from ringcast.core.admission import takes_message
 from ringcast.core.control import (
     Announce,
@@ -27,52 +28,26 @@ from ringcast.core.control import (
     Suspicion,
 )
 from ringcast.core.control.declaration import Carrier, Sender, State
-from ringcast.core.control_streams import ControlStreams
-from ringcast.core.deadlines import earliest
-from ringcast.core.effects import (
-    Beat,
-    Drop,
-    Effect,
-    Excluded,
-    Freed,
-    Install,
-    KeepMark,
-    Left,
-    Probe,
-    Refused,
-    SendReliable,
-    Unicast,
-    Warn,
-)
-from ringcast.core.entrance import Entrance
-from ringcast.core.failure import Decision, FailureDetector, Suspect, Unsuspect
-from ringcast.core.membership import (
-    AcceptMerge,
-    Adopt,
-    CancelHeld,
-    Digested,
-    FillTo,
-    Hold,
-    Membership,
-    RandomSource,
-    RejectMerge,
-    Release,
-    StartMerge,
-    Steps,
-    UnwatchLeader,
-    WatchLeader,
-)
+from ringcast.core.control.streams import ControlStreams
+from ringcast.core.deadlines import Deadlines
+from ringcast.core.effects import Drop, Effect, Install, Left, SendReliable, Unicast
+from ringcast.core.entrance import Entrance, RandomSource
+from ringcast.core.failure import FailureDetector
+from ringcast.core.membership import Membership
+from ringcast.core.membership.coordinator import Coordinator
 from ringcast.core.merging import Merging
 from ringcast.core.multicast import OutsideBudget
 from ringcast.core.packets import Loose, Run
-from ringcast.core.state.exchange import StateExchange, Told
-from ringcast.model import Address, Event, View
+from ringcast.core.state.exchange import StateExchange
+from ringcast.core.steps import Step, Steps
+from ringcast.model import Address, View
 
 if TYPE_CHECKING:
     from ringcast.core.node import Node
 
 _CLAIMS = (Heartbeat, Announce)  # messages in which a process names its view
-_FOR_THE_DRIVER = (Unicast, Probe, Beat, KeepMark, Freed, Left, Refused, Excluded, Drop, Warn, Event)
+
+Do = Callable[[int, Any], list[Effect]]
 
 
 class Coordination:
@@ -82,7 +57,8 @@ class Coordination:
         self.me = node.me
         self.config = node.config
         self.control = control
-        self.membership = Membership(self.me, self.config, random, entrance)
+        self.deadlines = Deadlines()  # of all but failure detection, which wakes this member much more often
+        self.membership = Membership(self.me, self.config, random, entrance, self.deadlines)
         self._early_ask: tuple[Address, Ask] | None = None  # of a roll call on a later view than ours
         self.detector = FailureDetector(self.me, self.config, beats=entrance.beats)
         self.readmission = self.detector.readmission
@@ -99,29 +75,48 @@ class Coordination:
         self._outside = OutsideBudget(lambda peer: self.view is None or peer not in self.view)
         self.control.streams.budget = self.state.streams.budget = self._outside
         self._node = node
-        self._is_moved = True  # since the deadlines were looked for, something was done that may have moved one
-        self._deadline_ns: int | None = None
-        self._business_ns: int | None = None  # the deadline without failure detection
-        self._do: dict[type, Callable[[int, Any], list[Effect]]] = {
+        membership, merging = self.membership, self.merging
+        self._do: dict[type, Do] = {  # what is not here is for the driver
             SendReliable: self._send,
-            Hold: self._hold,
-            FillTo: self._fill,
-            Release: self._release,
-            Adopt: self._adopt,
-            # what the view handler decided about a merge
-            StartMerge: self._through(self.merging.on_start),
-            AcceptMerge: self._through(self.merging.on_accept),
-            RejectMerge: self._through(self.merging.on_reject),
-            CancelHeld: self._through(self.merging.on_cancel_held),
-            Digested: self._through(self.merging.on_digested),
-            WatchLeader: self._watch_leader,
-            UnwatchLeader: self._unwatch_leader,
-            **dict.fromkeys(_FOR_THE_DRIVER, self._pass_on),
+            Left: self._left,
+            # the streams
+            steps.Hold: self._hold,
+            steps.FillTo: self._fill,
+            steps.Release: self._release,
+            steps.Adopt: self._adopt,
+            # suspicion
+            steps.Suspect: self._suspect,
+            steps.Unsuspect: self._unsuspect,
+            steps.RaiseSuspicion: self._by(membership.on_raised),
+            steps.LeftBehind: self._by(membership.on_left_behind),
+            # the view handler, its view changes and their roll calls
+            steps.StartViewChange: self._by_coordinator(Coordinator.start),
+            steps.TellRollCall: self._by_coordinator(Coordinator.tell_roll_call),
+            steps.GiveView: self._by_coordinator(Coordinator.give_view),
+            steps.CancelHeld: self._cancel_held,
+            steps.Complete: self._by_coordinator(Coordinator.on_complete),
+            steps.Failed: self._by_coordinator(Coordinator.on_failed),
+            steps.Spread: self._by(membership.on_spread),
+            # merge
+            steps.AnnounceTo: self._by(merging.announce),
+            steps.RaiseMerge: self._by(merging.on_raised),
+            steps.GoToPrimary: self._by(merging.go_to_primary),
+            steps.Propose: self._by_coordinator(Coordinator.on_proposed),
+            steps.StartMerge: self._by(merging.on_start),
+            steps.MergeEnded: self._by_coordinator(Coordinator.on_merge_ended),
+            steps.Consider: self._by_coordinator(Coordinator.on_considered),
+            steps.AcceptMerge: self._by(merging.on_accept),
+            steps.RejectMerge: self._by(merging.on_reject),
+            steps.HoldRollCall: self._by_coordinator(Coordinator.call_for_merge),
+            steps.Digested: self._by(merging.on_digested),
+            steps.SpreadView: self._by_coordinator(Coordinator.on_merged),
+            steps.WatchLeader: self._watch_leader,
+            steps.UnwatchLeader: self._unwatch_leader,
         }
 
     @property
     def view(self) -> View | None:
-        return self._node.group.view if self._node.has_group else None
+        return None if (group := self._node._group) is None else group.view
 
     # ---- facts
 
@@ -130,7 +125,6 @@ class Coordination:
 
     def on_discovered(self, now_ns: int, endpoints: Iterable[str], is_all: bool) -> list[Effect]:
         endpoints = list(endpoints)
-        self._is_moved = True
         self.merging.on_found(endpoints)
         return self.carry_out(now_ns, self.membership.on_discovered(now_ns, endpoints, is_all))
 
@@ -138,7 +132,7 @@ class Coordination:
         return self.carry_out(now_ns, self.membership.leave(now_ns))
 
     def suspect(self, now_ns: int, member: Address) -> list[Effect]:
-        return self._carry_out_found(now_ns, self.detector.suspect(now_ns, member))
+        return self.carry_out(now_ns, self.detector.suspect(now_ns, member))
 
     def on_run(self, now_ns: int, sender: Address, run: Run) -> list[Effect]:
         """Control messages, as they came."""
@@ -164,7 +158,6 @@ class Coordination:
 
     def on_message(self, now_ns: int, sender: Address, message: Control) -> list[Effect]:
         """Given to the component that takes it."""
-        self._is_moved = True
         if isinstance(message, Ask):
             return self._on_ask(now_ns, sender, message)
         if isinstance(message, Cancel) and self._early_ask is not None:
@@ -174,16 +167,16 @@ class Coordination:
             return self.carry_out(now_ns, [SendReliable(sender, Busy())])
         if isinstance(message, StateConfirmed):
             out = self.carry_out(now_ns, self.membership.on_message(now_ns, sender, message))
-            return out + self.exchange.on_confirmed(sender, message)
+            return out + self.carry_out(now_ns, self.exchange.on_confirmed(sender, message))
         if isinstance(message, ReunionFailed):
-            return self._say_and_do(now_ns, self.exchange.on_failed(now_ns, sender, message))
+            return self.carry_out(now_ns, self.exchange.on_failed(now_ns, sender, message))
         if isinstance(message, StateProgress):
             self.exchange.on_progress(now_ns, sender)
         if self.view is not None and isinstance(message, _CLAIMS):
             return self._on_claim(now_ns, sender, message)
         found = self.detector.on_message(now_ns, sender, message)
         if found is not None:
-            return self._carry_out_found(now_ns, found)
+            return self.carry_out(now_ns, found)
         steps = self.merging.on_message(now_ns, sender, message)
         if steps is not None:
             return self.carry_out(now_ns, steps)
@@ -191,9 +184,9 @@ class Coordination:
 
     def _on_ask(self, now_ns: int, sender: Address, ask: Ask) -> list[Effect]:
         out: list[Effect] = []
-        if ask.merge_id is None and self.who_is(sender) is Sender.MEMBER and not self.membership.may_lead(sender):
+        if ask.merge_id is None and self.who_is(sender) is Sender.MEMBER and not self.membership.may_coordinate(sender):
             # It thinks that all before it are dead, and we do not: see for ourselves, for it will ask again.
-            out += self._carry_out_found(now_ns, self.detector.on_told(now_ns, sender, ask.going))
+            out += self.carry_out(now_ns, self.detector.on_told(now_ns, sender, ask.going))
         if self.view is not None and ask.id.base > self.view.id:
             self._early_ask = (sender, ask)
         why = self.merging.objection(now_ns, ask) if self.membership.would_answer(sender, ask) else None
@@ -203,7 +196,7 @@ class Coordination:
 
     def _on_claim(self, now_ns: int, sender: Address, claim: Heartbeat | Announce) -> list[Effect]:
         """It names its view: a member has shown it, a stranger learns that it is none of us, a merge may be due."""
-        out = self._carry_out_found(now_ns, self.detector.on_message(now_ns, sender, claim) or [])
+        out = self.carry_out(now_ns, self.detector.on_message(now_ns, sender, claim) or [])
         view = self.view
         if view is not None and sender in view and claim.view == view.id:
             self._node.group.on_shown(sender)
@@ -214,7 +207,7 @@ class Coordination:
     # ---- state
 
     def on_state_run(self, now_ns: int, sender: Address, run: Run) -> list[Effect]:
-        return self._say_and_do(now_ns, self.exchange.on_run(now_ns, sender, run))
+        return self.carry_out(now_ns, self.exchange.on_run(now_ns, sender, run))
 
     def on_state_loaded(self, now_ns: int, error: str | None) -> list[Effect]:
         """The joiner's application holds the state; or it never will."""
@@ -222,11 +215,7 @@ class Coordination:
 
     def on_states_merged(self, now_ns: int, error: str | None) -> list[Effect]:
         """The merger's application made one state of those of all sides; or it could not."""
-        return self._say_and_do(now_ns, self.exchange.on_states_merged(now_ns, error))
-
-    def _say_and_do(self, now_ns: int, told: Told) -> list[Effect]:
-        self._is_moved = True
-        return told[0] + self.carry_out(now_ns, told[1])
+        return self.carry_out(now_ns, self.exchange.on_states_merged(now_ns, error))
 
     def on_mark_kept(self, now_ns: int, number: int) -> list[Effect]:
         """The mark of this number, or a later one, outlives the process now."""
@@ -236,81 +225,97 @@ class Coordination:
         """Whatever it was: its sender lives, and it may have filled us up."""
         heard = self.detector.on_heard(now_ns, sender)
         if heard:
-            steps = self._steps_of(now_ns, heard)
-            out = out + self.carry_out(now_ns, steps) if steps else out
+            out = out + self.carry_out(now_ns, heard)
         return out + self._progress(now_ns) if self._is_filling else out
 
     @property
     def _is_filling(self) -> bool:
-        return self._node.has_group and self._node.group.is_filled
+        return (group := self._node._group) is not None and group.standstill is not None and group.is_filled
 
     def _progress(self, now_ns: int) -> list[Effect]:
         return self._node.order.on_progress(now_ns) + self.carry_out(now_ns, self.membership.on_progress())
 
     # ---- steps
 
-    def _carry_out_found(self, now_ns: int, found: list[Decision]) -> list[Effect]:
-        return self.carry_out(now_ns, self._steps_of(now_ns, found))
-
-    def _steps_of(self, now_ns: int, found: list[Decision]) -> Steps:
-        """What the failure detector found out, with what follows from each suspicion."""
-        out: Steps = []
-        for finding in found:
-            if isinstance(finding, Suspect):
-                out += [SendReliable(member, Suspicion((finding.peer,))) for member in finding.tell]
-                out += self.merging.on_suspect(now_ns, finding.peer)
-                out += self.membership.suspect(now_ns, finding.peer, str(finding.reason), final=False)
-            elif isinstance(finding, Unsuspect):
-                self.membership.withdraw(finding.peer)
-            else:
-                out.append(finding)
-        return out
-
     def carry_out(self, now_ns: int, steps: Steps) -> list[Effect]:
-        self._is_moved = True
+        """The one interpreter of steps: what it does not know is an effect, and goes to the driver."""
         out: list[Effect] = []
         for step in steps:
             do = self._do.get(type(step))
-            if do is not None:
-                out += do(now_ns, step)
+            if do is None:
+                out.append(cast(Effect, step))
             else:
-                out += self.carry_out(now_ns, self.membership.on_step(now_ns, step))
+                out += do(now_ns, step)
         return out
 
+    def _by(self, component: Callable[[int, Any], Steps]) -> Do:
+        """This component says what follows from the step."""
+        return lambda now_ns, step: self.carry_out(now_ns, component(now_ns, step))
+
+    def _by_coordinator(self, component: Callable[[Coordinator, int, Any], Steps]) -> Do:
+        """The same, of the part that exists from the first view on."""
+
+        def do(now_ns: int, step: Step) -> list[Effect]:
+            leading = self.membership.as_coordinator
+            return [] if leading is None else self.carry_out(now_ns, component(leading, now_ns, step))
+
+        return do
+
     def _send(self, now_ns: int, step: SendReliable) -> list[Effect]:
+        step = self.merging.relay(step)
         if step.to == self.me:
             return self.on_message(now_ns, self.me, step.message)
         sent = self.control.send(now_ns, step.to, step.message)
         self._node.wake(now_ns)
         if sent is None:
             full = Drop("the control ring to a peer is full", step.to)
-            return [full, *self._carry_out_found(now_ns, self.detector.on_unreachable(now_ns, step.to))]
+            return [full, *self.carry_out(now_ns, self.detector.on_unreachable(now_ns, step.to))]
         return sent
 
-    def _hold(self, now_ns: int, step: Hold) -> list[Effect]:
+    def _left(self, now_ns: int, step: Left) -> list[Effect]:
+        self.membership.is_over = True
+        return [step]
+
+    def _suspect(self, now_ns: int, step: steps.Suspect) -> list[Effect]:
+        told: Steps = [SendReliable(member, Suspicion((step.peer,))) for member in step.tell]
+        told += self.merging.on_suspected(now_ns, step)
+        return self.carry_out(now_ns, told + self.membership.on_suspected(now_ns, step))
+
+    def _unsuspect(self, now_ns: int, step: steps.Unsuspect) -> list[Effect]:
+        self.membership.withdraw(step.peer)
+        return []
+
+    def _cancel_held(self, now_ns: int, step: steps.CancelHeld) -> list[Effect]:
+        leading = self.membership.as_coordinator
+        cancelled = [] if leading is None else leading.give_up(now_ns, step)
+        return self.carry_out(now_ns, cancelled) + self.carry_out(now_ns, self.merging.on_cancel_held(now_ns, step))
+
+    def _hold(self, now_ns: int, step: steps.Hold) -> list[Effect]:
         self._node.wake(now_ns)
         self._node.order.hold(step.going)
         return []
 
-    def _fill(self, now_ns: int, step: FillTo) -> list[Effect]:
+    def _fill(self, now_ns: int, step: steps.FillTo) -> list[Effect]:
         out = self._node.order.fill(now_ns, step.cuts, step.sources, step.settlement)
         return out + (self._progress(now_ns) if self._is_filling else [])
 
     def _release(self, now_ns: int, step: object) -> list[Effect]:
         out = self._node.order.release(now_ns) + self.carry_out(now_ns, self.merging.on_released(now_ns))
-        return out + self._say_and_do(now_ns, self.exchange.on_free(now_ns))
+        return out + self.carry_out(now_ns, self.exchange.on_free(now_ns))
 
-    def _adopt(self, now_ns: int, step: Adopt) -> list[Effect]:
+    def _adopt(self, now_ns: int, step: steps.Adopt) -> list[Effect]:
         message: NewView = step.message
         previous, view = self.view, message.view
         offsets = {member: entry.delivered for member, entry in message.digest.items()}
         out = self._node.on_view(now_ns, view, offsets, message.notes, message.settlement)
         behind_view = next(at for at, effect in enumerate(out, 1) if isinstance(effect, Install))
-        states, said = self.exchange.on_view(now_ns, message)
+        told = self.exchange.on_view(now_ns, message)
+        said: Steps = [step for step in told if isinstance(step, SendReliable)]
+        states = [cast(Effect, step) for step in told if not isinstance(step, SendReliable)]
         out[behind_view:behind_view] = states
         self._outside.on_view()
         out += self.control.on_view(now_ns, previous, view) + self.state.on_departed(now_ns, previous, view)
-        out += self._carry_out_found(now_ns, self.detector.on_view(now_ns, view))
+        out += self.carry_out(now_ns, self.detector.on_view(now_ns, view))
         suspects = self.detector.suspects
         out += self.carry_out(now_ns, self.membership.on_adopted(now_ns, message, self._node.order, suspects))
         out += self.carry_out(now_ns, self.merging.on_view(now_ns, view, message.left))
@@ -325,57 +330,34 @@ class Coordination:
         self._early_ask = None
         return self._on_ask(now_ns, *early) if early[1].id.base == view.id else []
 
-    def _pass_on(self, now_ns: int, step: Effect) -> list[Effect]:
-        return [step]
-
-    # ---- the view handler's decisions about a merge
-
-    def _through(self, decide: Callable[[int, Any], Steps]) -> Callable[[int, Any], list[Effect]]:
-        """Ask this component, and carry out what it returns."""
-        return lambda now_ns, step: self.carry_out(now_ns, decide(now_ns, step))
-
-    def _watch_leader(self, now_ns: int, decision: WatchLeader) -> list[Effect]:
+    def _watch_leader(self, now_ns: int, decision: steps.WatchLeader) -> list[Effect]:
         self.detector.watch(now_ns, decision.leader)
         return []
 
-    def _unwatch_leader(self, now_ns: int, decision: UnwatchLeader) -> list[Effect]:
+    def _unwatch_leader(self, now_ns: int, decision: steps.UnwatchLeader) -> list[Effect]:
         self.detector.unwatch(decision.leader)
         return []
 
     # ---- time
 
     def deadline_ns(self) -> int | None:
-        """Kept from fact to fact. Hearing from a member only puts it off, and a deadline that is early does no harm."""
-        if self._is_moved or self.detector.is_moved:
-            self._is_moved = self.detector.is_moved = False
-            self._business_ns, self._deadline_ns = self._find_deadlines()
-        return self._deadline_ns
-
-    def _find_deadlines(self) -> tuple[int | None, int | None]:
+        first_ns, detector_ns = self.deadlines.first_ns, self.detector.deadlines.first_ns
         if self.membership.is_over:
-            return None, None
-        business = earliest(
-            self.membership.deadline_ns(), self.merging.deadline_ns(), self.exchange.reunion.deadline_ns
-        )
-        return business, earliest(business, self.detector.heartbeats.due_ns, self.detector.deadline_ns())
+            return None
+        return detector_ns if first_ns is None or (detector_ns is not None and detector_ns < first_ns) else first_ns
 
     def on_time(self, now_ns: int) -> list[Effect]:
-        self.deadline_ns()
-        is_due = self._business_ns is not None and now_ns >= self._business_ns
-        out: list[Effect] = []
-        if not self.membership.is_over:
-            beats = self.detector.heartbeats.on_time(now_ns)
-            steps = [*beats, *self._steps_of(now_ns, self.detector.on_time(now_ns))]
-            if steps:
-                out += self.carry_out(now_ns, steps)
-                is_due = True  # It may have given the others something to do at once.
-        self._is_moved = True
-        if not is_due and self.membership.joiner is None and not self.membership.is_over:
+        if self.membership.is_over:
+            return self.carry_out(now_ns, self.exchange.on_time(now_ns))
+        is_due = self.deadlines.first_ns is not None and now_ns >= self.deadlines.first_ns
+        found: Steps = [*self.detector.heartbeats.on_time(now_ns), *self.detector.on_time(now_ns)]
+        out = self.carry_out(now_ns, found)
+        if not found and not is_due and self.membership.joiner is None:
             return out  # Founding has no deadline of its own: a joiner considers it every time.
         for part in (self.membership, self.merging):
             if not self.membership.is_over:
                 out += self.carry_out(now_ns, part.on_time(now_ns))
-        return out + self._say_and_do(now_ns, self.exchange.on_time(now_ns))
+        return out + self.carry_out(now_ns, self.exchange.on_time(now_ns))
 
     @property
     def progress(self) -> int:
@@ -392,8 +374,5 @@ class Coordination:
     def check(self) -> None:
         self.control.streams.check()
         self.state.streams.check()
-        kept_ns, (_, true_ns) = self.deadline_ns(), self._find_deadlines()
-        assert kept_ns == true_ns or (kept_ns is not None and (true_ns is None or kept_ns < true_ns)), (
-            kept_ns,
-            true_ns,
-        )
+        self.deadlines.check()
+        self.detector.deadlines.check()

@@ -6,13 +6,12 @@ list: recording is one more thing to do. Drivers dispatch by type.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import NamedTuple
 
 from ringcast.core.control import Control, Side
 from ringcast.core.packets import Channel, Loose, Packet
-from ringcast.model import STREAMS_PER_EPOCH, Address, Event, Kind, Mark, Undelivered, View, ViewId
+from ringcast.model import Address, Event, Mark, Undelivered, View, ViewId
 from ringcast.order import Stamp
 
 IN_THE_STATE = {"why": "it is part of the state that is loaded", "told": "state"}
@@ -104,17 +103,6 @@ class Dequeue(Deliver):
         part = Deliver.split(self, begin, end)
         numbers = part.first, part.count, part.nbytes
         return Dequeue(part.origin, part.channel, part.payloads, *numbers, is_spooled=part.is_spooled)
-
-
-def fate(kind: Kind, now_ns: int, delivered: Deliver, detail: Mapping[str, str] | None = None) -> Event:
-    """What became of a delivery, for the recording: handed over, spooled, or not read (G15).
-
-    Of a delivery in the one order the numbers are those of the order, and `value` says so.
-    """
-    stream = delivered.epoch * STREAMS_PER_EPOCH + delivered.channel if delivered.epoch else 0
-    is_ordered = int(isinstance(delivered, Dequeue))
-    run = delivered.first, delivered.count
-    return Event(kind, now_ns, None, delivered.origin, stream, *run, value=is_ordered, detail=detail)
 
 
 class Finished(NamedTuple):

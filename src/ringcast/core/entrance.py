@@ -3,8 +3,17 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import Protocol
 
 from ringcast.model import Mark
+
+
+class RandomSource(Protocol):
+    """Randomness is injected, so that a seed replays a run bit for bit. `random.Random` is one."""
+
+    def random(self) -> float:
+        """A number from 0 up to, not including, 1."""
+        ...
 
 
 @dataclass(frozen=True, slots=True)

@@ -3,8 +3,7 @@
     detection ──MERGE──► handler ──start──► leader ──MERGE_REQ──► handlers ──accept──► participants
     participants ──GET_DIGEST: the roll call of each subgroup──► digests ──► leader ──MERGE_VIEW──► each subgroup
 
-Every message of a merge goes on the control streams, also one to oneself. Nothing is decided here: this file tells the
-others of each decision whom it concerns.
+Every message of a merge goes on the control streams, also one to oneself.
 """
 
 from __future__ import annotations
@@ -31,39 +30,28 @@ from ringcast.core.control import (
     ViewAnswer,
 )
 from ringcast.core.control.merge import Relayable
-from ringcast.core.deadlines import earliest
 from ringcast.core.effects import Drop, SendReliable, Warn, probe
+from ringcast.core.entrance import RandomSource
 from ringcast.core.failure import Readmission
-from ringcast.core.membership import (
+from ringcast.core.membership import Membership
+from ringcast.core.merge.consolidate import Told
+from ringcast.core.merge.detection import MergeDetector
+from ringcast.core.merge.leader import MergeLeader
+from ringcast.core.merge.participant import MergeParticipant
+from ringcast.core.steps import (
     AcceptMerge,
+    AnnounceTo,
     CancelHeld,
+    Consider,
     Digested,
-    Membership,
-    RandomSource,
+    GoToPrimary,
+    RaiseMerge,
     RejectMerge,
     StartMerge,
     Steps,
+    Suspect,
 )
-from ringcast.core.merge import (
-    AnnounceTo,
-    BringUp,
-    GoToPrimary,
-    HoldRollCall,
-    LeftBehind,
-    MergeDetector,
-    MergeEnded,
-    MergeLeader,
-    MergeOver,
-    MergeParticipant,
-    Overlap,
-    Party,
-    Propose,
-    RaiseMerge,
-    SpreadView,
-    SuspectDissenter,
-    Told,
-)
-from ringcast.model import Address, Config, Electorate, Event, Kind, View, ViewId
+from ringcast.model import Address, Config, Event, Kind, View, ViewId
 
 MAX_RELAYED = 64
 
@@ -76,10 +64,15 @@ class Merging:
     ) -> None:
         self.me = me
         self.detection = MergeDetector(
-            me, config, random, is_suspected=membership.suspicions.__contains__, is_held=readmission.is_held
+            me,
+            config,
+            random,
+            membership.deadlines,
+            is_suspected=membership.suspicions.__contains__,
+            is_held=readmission.is_held,
         )
-        self.leader = MergeLeader(me, config, random, membership.terms, membership.numbers)
-        self.participant = MergeParticipant(me, config)
+        self.leader = MergeLeader(me, config, random, membership.terms, membership.numbers, membership.deadlines)
+        self.participant = MergeParticipant(me, config, membership.deadlines)
         self._membership = membership
         self._readmission = readmission
         self._via: dict[Address, Address] = {}  # a coordinator that we do not hear -> who relays between us
@@ -87,12 +80,12 @@ class Merging:
         self._routes: dict[type, Callable[[int, Address, Any], Steps]] = {
             AskView: self._on_ask_view,
             ViewAnswer: self._on_view_answer,
-            Sighted: self._on_sighted,
+            Sighted: self.detection.on_sighted,
             MergeReq: self._on_merge_req,
             MergeRsp: self._on_merge_rsp,
-            MergeCall: self._on_merge_call,
-            MergeDigest: self._on_merge_digest,
-            MergeView: self._on_merge_view,
+            MergeCall: self.participant.on_merge_call,
+            MergeDigest: self.leader.on_merge_digest,
+            MergeView: self.participant.on_merge_view,
             CancelMerge: self._on_cancel_merge,
             Relayed: self._on_relayed,
         }
@@ -127,17 +120,20 @@ class Merging:
             self._via[relayed.origin] = sender
         return self._routes[type(message)](now_ns, relayed.origin, message)
 
-    def _relay(self, sent: SendReliable) -> SendReliable:
+    def relay(self, sent: SendReliable) -> SendReliable:
         """To a coordinator that we do not hear: through the member that hears both."""
         via, message = self._via.get(sent.to), sent.message
         if via is None or not isinstance(message, Relayable):
             return sent
         return SendReliable(via, Relayed.of(self.me, sent.to, message))
 
-    def _on_raised(self, now_ns: int, parties: tuple[Party, ...]) -> Steps:
+    def on_raised(self, now_ns: int, step: RaiseMerge) -> Steps:
+        own = next((party.view.id for party in step.parties if self.me in party.members), None)
+        if self._view is None or own != self._view.id:
+            return []  # A view came since these were read: it will be raised again.
         if self.leader.attempt is None:
-            self._via = {party.coordinator: party.via for party in parties if party.via is not None}
-        return self._carry(now_ns, self.leader.on_raised(now_ns, parties))
+            self._via = {party.coordinator: party.via for party in step.parties if party.via is not None}
+        return self.leader.on_raised(now_ns, step.parties)
 
     # ---- detection
 
@@ -149,21 +145,18 @@ class Merging:
         if message.view is None:
             return []
         coordinator = message.coordinator if isinstance(message, Announce) else None
-        return self._carry(now_ns, self.detection.on_announcement(now_ns, sender, message.view, coordinator))
+        return self.detection.on_announcement(now_ns, sender, message.view, coordinator)
 
     def _on_ask_view(self, now_ns: int, sender: Address, ask: AskView) -> Steps:
         return [] if self._view is None else [SendReliable(sender, ViewAnswer.of(self._view, self.detection.acting))]
 
     def _on_view_answer(self, now_ns: int, sender: Address, answer: ViewAnswer) -> Steps:
-        return self._carry(now_ns, self.detection.on_view_answer(now_ns, sender, answer.view, answer.acting))
-
-    def _on_sighted(self, now_ns: int, sender: Address, sighted: Sighted) -> Steps:
-        return self._carry(now_ns, self.detection.on_sighted(now_ns, sender, sighted))
+        return self.detection.on_view_answer(now_ns, sender, answer.view, answer.acting)
 
     # ---- a coordinator asked by a leader
 
     def _on_merge_req(self, now_ns: int, sender: Address, request: MergeReq) -> Steps:
-        view, leading = self._view, self._membership.leading
+        view, leading = self._view, self._membership.as_coordinator
         if view is None or leading is None:
             return [Drop("a merge request before the first view", sender)]
         differs = self._membership.terms.difference(request.terms)
@@ -180,18 +173,17 @@ class Merging:
         if why is not None:
             named = None if coordinator == self.me else coordinator
             refused = self.participant.on_refused(now_ns, sender, request.merge_id, why, coordinator=named)
-            return self._carry(now_ns, refused)
+            return refused
         # Yield only to a merge that will be accepted; else both would fail.
-        out: Steps = []
-        if leading.handler.would_follow_after_own:
-            out = self._carry(now_ns, self.leader.on_other_merge(now_ns, request.merge_id))
+        yields = leading.handler.would_follow_after_own
+        out = self.leader.on_other_merge(now_ns, request.merge_id) if yields else []
         self._request = request
-        return out + leading.decide(now_ns, leading.handler.on_merge_req(now_ns, sender, request.merge_id))
+        return [*out, Consider(sender, request.merge_id)]
 
     def _refuse_terms(self, now_ns: int, sender: Address, merge_id: MergeId, differs: str) -> Steps:
         """Sides that have not in common what a group must have stay apart, and both say so."""
         terms, why = self._membership.terms, f"at {self.me} {differs} as at {sender}"
-        refused = self._carry(now_ns, self.participant.on_refused(now_ns, sender, merge_id, why, terms))
+        refused = self.participant.on_refused(now_ns, sender, merge_id, why, terms)
         return [*self._apart(now_ns, sender, differs), *refused]
 
     def _apart(self, now_ns: int, other: Address, differs: str) -> Steps:
@@ -205,14 +197,11 @@ class Merging:
         request, self._request = self._request, None
         if request is None or request.merge_id != decision.merge_id:
             return []
-        return self._carry(now_ns, self.participant.on_accepted(now_ns, request))
+        return self.participant.on_accepted(now_ns, request)
 
     def on_reject(self, now_ns: int, decision: RejectMerge) -> Steps:
         refused = self.participant.on_refused(now_ns, decision.leader, decision.merge_id, decision.why)
-        return self._carry(now_ns, refused)
-
-    def _on_merge_call(self, now_ns: int, sender: Address, call: MergeCall) -> Steps:
-        return self._carry(now_ns, self.participant.on_merge_call(now_ns, sender, call))
+        return refused
 
     def on_digested(self, now_ns: int, outcome: Digested) -> Steps:
         """Our subgroup's roll call is over: each entry was said by the member itself (G8)."""
@@ -221,13 +210,10 @@ class Merging:
         ended = self.participant.on_roll_call_ended(
             now_ns, outcome.merge_id, told, outcome.number, limits, mark=outcome.mark, blamed=outcome.blamed
         )
-        return self._carry(now_ns, ended)
-
-    def _on_merge_view(self, now_ns: int, sender: Address, outcome: MergeView) -> Steps:
-        return self._carry(now_ns, self.participant.on_merge_view(now_ns, sender, outcome))
+        return ended
 
     def _on_cancel_merge(self, now_ns: int, sender: Address, cancel: CancelMerge) -> Steps:
-        return self._carry(now_ns, self.participant.on_cancel(now_ns, sender, cancel.merge_id, cancel.why))
+        return self.participant.on_cancel(now_ns, sender, cancel.merge_id, cancel.why)
 
     # ---- a member asked by its coordinator
 
@@ -238,23 +224,20 @@ class Merging:
     def on_released(self, now_ns: int) -> Steps:
         """Our promise ended without a view."""
         merge = self.participant.merge
-        return [] if merge is None else self._carry(now_ns, self.participant.on_released(now_ns, merge.merge_id))
+        return [] if merge is None else self.participant.on_released(now_ns, merge.merge_id)
 
     # ---- the leader
 
     def on_start(self, now_ns: int, decision: StartMerge) -> Steps:
-        return self._carry(now_ns, self.leader.begin(now_ns, decision.merge_id))
+        return self.leader.begin(now_ns, decision.merge_id)
 
     def _on_merge_rsp(self, now_ns: int, sender: Address, answer: MergeRsp) -> Steps:
         differs = self._membership.terms.difference(answer.terms)
         apart = [] if differs is None else self._apart(now_ns, sender, differs)
-        return [*apart, *self._carry(now_ns, self.leader.on_merge_rsp(now_ns, sender, answer))]
+        return [*apart, *self.leader.on_merge_rsp(now_ns, sender, answer)]
 
-    def _on_merge_digest(self, now_ns: int, sender: Address, answer: MergeDigest) -> Steps:
-        return self._carry(now_ns, self.leader.on_merge_digest(now_ns, sender, answer))
-
-    def on_suspect(self, now_ns: int, peer: Address) -> Steps:
-        return self._carry(now_ns, self.leader.on_gone(now_ns, peer))
+    def on_suspected(self, now_ns: int, step: Suspect) -> Steps:
+        return self.leader.on_gone(now_ns, step.peer)
 
     # ---- the end
 
@@ -262,86 +245,30 @@ class Merging:
         merge_id = decision.suspension.merge_id
         if merge_id is None:
             return []
-        out = self._carry(now_ns, self.leader.on_cancelled(now_ns, merge_id, str(decision.cause)))
-        return out + self._carry(now_ns, self.participant.on_released(now_ns, merge_id))
+        out = self.leader.on_cancelled(now_ns, merge_id, str(decision.cause))
+        return out + self.participant.on_released(now_ns, merge_id)
 
     def on_view(self, now_ns: int, view: View, left: Iterable[Address] = ()) -> Steps:
         self.detection.on_view(now_ns, view, left)
         self._via.clear()
-        out = self._carry(now_ns, self.leader.on_view(now_ns, view))
-        return out + self._carry(now_ns, self.participant.on_view(now_ns, view))
+        out = self.leader.on_view(now_ns, view)
+        return out + self.participant.on_view(now_ns, view)
 
-    # ---- what the components decide
+    # ---- telling others
 
-    def _carry(self, now_ns: int, decisions: Iterable[object]) -> Steps:
-        out: Steps = []
-        for decision in decisions:
-            out += self._step(now_ns, decision)
-        return out
-
-    def _step(self, now_ns: int, decision: Any) -> Steps:
-        match decision:
-            case SendReliable():
-                return [self._relay(decision)]
-            case AnnounceTo():
-                return self._announce(decision.endpoints)
-            case RaiseMerge():
-                return self._on_raised(now_ns, decision.parties)
-            case BringUp():
-                follower = self._membership.follower
-                return (
-                    [] if follower is None or follower.known is None else [SendReliable(decision.peer, follower.known)]
-                )
-            case SuspectDissenter():
-                return self._membership.suspect(now_ns, decision.peer, "has another view")
-            case LeftBehind():
-                return self._membership.on_left_behind(now_ns, decision.view)
-            case GoToPrimary():
-                return self._go_to_primary(decision.view, decision.primary)
-            case Overlap():
-                who = ", ".join(map(str, decision.members))
-                return [Warn(f"merge: more than one side sent a digest of {who}; the highest entries count")]
-            case Propose() | MergeEnded() | MergeOver():
-                return self._tell_handler(now_ns, decision)
-            case HoldRollCall():
-                leading = self._membership.leading
-                return [] if leading is None else leading.call_for_merge(now_ns, decision.merge_id, decision.members)
-            case SpreadView():
-                leading = self._membership.leading
-                merged = (decision.merge_id, decision.view, decision.digest)
-                return [] if leading is None else leading.on_merged(now_ns, *merged)
-            case _:
-                return [decision]
-
-    def _announce(self, endpoints: tuple[str, ...]) -> Steps:
+    def announce(self, now_ns: int, step: AnnounceTo) -> Steps:
         view: ViewId | None = None if self._view is None else self._view.id
-        return [probe(endpoint, Announce(view, self._membership.leader)) for endpoint in endpoints]
+        return [probe(endpoint, Announce(view, self._membership.acting)) for endpoint in step.endpoints]
 
-    def _tell_handler(self, now_ns: int, decision: Propose | MergeEnded | MergeOver) -> Steps:
-        leading = self._membership.leading
-        if leading is None:
-            return []
-        handler = leading.handler
-        match decision:
-            case Propose():
-                return leading.decide(now_ns, handler.on_merge(now_ns, decision.merge_id))
-            case MergeEnded():
-                return leading.decide(now_ns, handler.on_merge_ended(now_ns, decision.merge_id, decision.installed))
-            case MergeOver():
-                return leading.decide(now_ns, handler.on_merge_ended(now_ns, decision.merge_id, installed=False))
-
-    def _go_to_primary(self, view: View, primary: Electorate) -> Steps:
+    def go_to_primary(self, now_ns: int, step: GoToPrimary) -> Steps:
         """The primary side has gone on without us; ourselves last, for we end with it."""
         members = () if self._view is None else self._view.members
-        outside = [member for member in members if member not in view and member != self.me]
-        return [SendReliable(member, PrimaryElsewhere(primary)) for member in (*outside, self.me)]
+        outside = [member for member in members if member not in step.view and member != self.me]
+        return [SendReliable(member, PrimaryElsewhere(step.primary)) for member in (*outside, self.me)]
 
     # ---- time
 
-    def deadline_ns(self) -> int | None:
-        return earliest(self.detection.deadline_ns(), self.leader.deadline_ns(), self.participant.deadline_ns())
-
     def on_time(self, now_ns: int) -> Steps:
-        out = self._carry(now_ns, self.detection.on_time(now_ns))
-        out += self._carry(now_ns, self.leader.on_time(now_ns))
-        return out + self._carry(now_ns, self.participant.on_time(now_ns))
+        out = self.detection.on_time(now_ns)
+        out += self.leader.on_time(now_ns)
+        return out + self.participant.on_time(now_ns)

@@ -13,13 +13,11 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from ringcast.core.admission import takes_message, takes_packet
 from ringcast.core.control import NOTHING_TO_SETTLE, Heartbeat, Settlement, Staged
 from ringcast.core.control.declaration import Carrier, Sender, State
-from ringcast.core.control_streams import ControlStreams, Decode, Encode
+from ringcast.core.control.streams import ControlStreams, Decode, Encode
 from ringcast.core.coordination import Coordination
 from ringcast.core.effects import Deliver, Dequeue, Drop, Effect
-from ringcast.core.entrance import PLAIN, Entrance
-from ringcast.core.membership import RandomSource
-from ringcast.core.multicast import NO_NOTES, GivingUp, GroupStream, PeerStreams, largest_whole, pieces_of, run_budget
-from ringcast.core.ordering import Ordering
+from ringcast.core.entrance import PLAIN, Entrance, RandomSource
+from ringcast.core.multicast import NO_NOTES, GivingUp, Multicast, PeerStreams, largest_whole, pieces_of, run_budget
 from ringcast.core.ordering_streams import OrderingStreams
 from ringcast.core.packets import Ack, Channel, Highest, Loose, Packet, Request, Reset, Run, Unrepairable, described
 from ringcast.errors import UsageError
@@ -50,14 +48,15 @@ class Node:
         self.largest_whole = largest_whole(config, self._budget)
         self.peers = PeerStreams(Channel.PEER, me, config, config.stream_capacity)
         self._giving_up = GivingUp(self.peers, config.resumer_ns)
-        self.order = OrderingStreams(self, Ordering(me, config), self._budget)
+        self.order = OrderingStreams(self, config, self._budget)
         self.coordination: Coordination | None = None
-        self._group: GroupStream | None = None
+        self._group: Multicast | None = None
         if view is not None:
-            self._group = GroupStream(me, config, view, offsets or {}, multicasts=multicasts)
+            self._group = Multicast(me, config, view, offsets or {}, multicasts=multicasts)
             self.order.on_view(view)
         self._early: deque[tuple[Address, Run]] = deque(maxlen=config.early_packets)  # runs before the first view
         self.next_interval_ns: int | None = None
+        self._records = True
         self._on: dict[type, Callable[..., list[Effect]]] = {
             Run: self._on_run,
             Ack: self._on_ack,
@@ -89,7 +88,7 @@ class Node:
     # ---- life
 
     @property
-    def group(self) -> GroupStream:
+    def group(self) -> Multicast:
         if self._group is None:
             raise UsageError(f"{self.me} is in no group yet")
         return self._group
@@ -112,14 +111,14 @@ class Node:
         """False: this side is not primary, or only observers are left in it; nothing new is taken."""
         if self._group is None:
             return True
-        is_led = self.coordination is None or not self.coordination.membership.is_leaderless
+        is_led = self.coordination is None or not self.coordination.membership.lacks_coordinator
         return is_led and self._group.view.is_carried
 
-    def record_contents(self, wanted: bool) -> None:
-        """Let the events of application messages carry a digest of their content (`Event.content`)?"""
-        self.peers.contents = wanted
+    def record(self, *, contents: bool, runs: bool = True) -> None:
+        """Events carry a digest of the `contents`? Those of each multicast run (`runs`) are read by somebody?"""
+        self.peers.contents, self._records = contents, runs
         if self._group is not None:
-            self._group.contents = wanted
+            self._group.contents, self._group.records = contents, runs
 
     def begin(self, now_ns: int) -> list[Effect]:
         return self.group.begin(now_ns) if self.coordination is None else self.coordination.begin(now_ns)
@@ -159,8 +158,8 @@ class Node:
         if self._group is not None:
             told = self._group.on_view(now_ns, view, offsets, notes)
         else:
-            self._group = GroupStream(self.me, self.config, view, offsets, multicasts=self.multicasts)
-            self._group.contents = self.peers.contents
+            self._group = Multicast(self.me, self.config, view, offsets, multicasts=self.multicasts)
+            self._group.contents, self._group.records = self.peers.contents, self._records
             told = self._group.begin(now_ns, notes)
         while self._early:
             sender, run = self._early.popleft()
@@ -194,12 +193,13 @@ class Node:
         if self._group is not None:
             self._group.await_room(count)
 
+    def fits(self, size: int) -> bool:
+        """May one whole message of this size be multicast now?"""
+        return self.room() > 0 and self.group.outgoing.window.fits(size)
+
     def fit(self, sizes: Sequence[int]) -> int:
         """How many of the leading messages of these sizes may be multicast now, as whole messages."""
-        room = self.room()
-        if not room:
-            return 0
-        return self.group.outgoing.window.fit(sizes if len(sizes) <= room else sizes[:room])
+        return self.group.outgoing.window.fit(sizes, room) if (room := self.room()) else 0
 
     def send(self, now_ns: int, payloads: list[bytes], sizes: Sequence[int]) -> list[Effect]:
         """Multicast messages that each fit a frame; `fit` said that there is room for all of them."""
@@ -250,9 +250,9 @@ class Node:
         self.wake(now_ns)
         if isinstance(delivery, Dequeue):
             return self.order.on_read(now_ns, delivery)
-        if delivery.channel is Channel.GROUP:
+        if delivery.channel is _GROUP:
             return self.group.on_taken(now_ns, delivery)
-        if delivery.channel is Channel.STATE and self.coordination is not None:
+        if delivery.channel is _STATE and self.coordination is not None:
             return self.coordination.state.streams.on_taken(now_ns, delivery)
         return self.peers.on_taken(now_ns, delivery)
 
@@ -355,7 +355,7 @@ class Node:
             return self.order.on_staged(now_ns, sender, packet.message)
         return [] if self.coordination is None else self.coordination.on_message(now_ns, sender, packet.message)
 
-    def _streams(self, packet: Packet) -> GroupStream | PeerStreams | None:
+    def _streams(self, packet: Packet) -> Multicast | PeerStreams | None:
         if packet.channel is _GROUP:
             return self._group
         if packet.channel is _CONTROL:

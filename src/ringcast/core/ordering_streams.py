@@ -1,6 +1,6 @@
 """The ordering on the streams: what it decides goes on the multicast or to peers, what comes for it is handed to it.
 
-Like control_streams.py for control messages. One thing is decided here, whether the streams have room: a batch goes
+Like control/streams.py for control messages. One thing is decided here, whether the streams have room: a batch goes
 out whole or not at all, and an announcement or a forwarded parcel that finds no room waits for the next `flush`.
 """
 
@@ -11,10 +11,11 @@ from typing import Protocol
 
 from ringcast.core.control import Carried, Holding, Settlement, Source, Staged
 from ringcast.core.effects import Dequeue, Effect, Sealed
-from ringcast.core.multicast import GroupStream, PeerStreams, largest_item, pieces_of
-from ringcast.core.ordering import ANNOUNCEMENT_BYTES, BATCH_BYTES, Decision, Multicast, Ordering, Post
+from ringcast.core.multicast import Multicast, PeerStreams, largest_item, pieces_of
+from ringcast.core.ordering.envelope import ANNOUNCEMENT_BYTES, BATCH_BYTES
+from ringcast.core.ordering.ordering import Ordering
 from ringcast.core.packets import Channel, Envelope
-from ringcast.model import Address, Entry, View
+from ringcast.model import Address, Config, Entry, View
 
 
 class StreamsOfNode(Protocol):
@@ -24,7 +25,7 @@ class StreamsOfNode(Protocol):
     peers: PeerStreams
 
     @property
-    def group(self) -> GroupStream: ...
+    def group(self) -> Multicast: ...
 
     @property
     def has_group(self) -> bool: ...
@@ -33,8 +34,8 @@ class StreamsOfNode(Protocol):
 class OrderingStreams:
     """One member's ordering, and the streams it speaks through."""
 
-    def __init__(self, node: StreamsOfNode, ordering: Ordering, budget: int) -> None:
-        self.ordering = ordering
+    def __init__(self, node: StreamsOfNode, config: Config, budget: int) -> None:
+        self.ordering = Ordering(node.me, config, self)
         self._node = node
         self._budget = budget
         self._largest = largest_item(budget)
@@ -65,8 +66,7 @@ class OrderingStreams:
 
     def queue(self, now_ns: int, payloads: list[bytes], to: Sequence[Address] | None) -> tuple[int, list[Effect]]:
         """(number of the first, effects): one batch to the view, or to some of it; `fit` said that there is room."""
-        first, decisions = self.ordering.queue(now_ns, payloads, to)
-        return first, self._carry_out(now_ns, decisions)
+        return self.ordering.queue(now_ns, payloads, to)
 
     # ---- what comes
 
@@ -82,19 +82,19 @@ class OrderingStreams:
             if isinstance(effect, Sealed):
                 is_group = effect.channel is Channel.GROUP
                 open_ = self.ordering.on_multicast if is_group else self.ordering.on_parcels
-                out += self._carry_out(now_ns, open_(now_ns, effect.origin, effect.items))
+                out += open_(now_ns, effect.origin, effect.items)
             else:
                 out.append(effect)
         return out
 
     def on_staged(self, now_ns: int, sender: Address, staged: Staged) -> list[Effect]:
-        return self._carry_out(now_ns, self.ordering.on_staged(sender, staged))
+        return self.ordering.on_staged(sender, staged)
 
     def on_read(self, now_ns: int, delivery: Dequeue) -> list[Effect]:
-        return self._carry_out(now_ns, self.ordering.on_read(delivery))
+        return self.ordering.on_read(delivery)
 
     def on_spooled(self, now_ns: int, delivery: Dequeue) -> list[Effect]:
-        return self._carry_out(now_ns, self.ordering.on_spooled(delivery))
+        return self.ordering.on_spooled(delivery)
 
     # ---- once per wake
 
@@ -103,8 +103,8 @@ class OrderingStreams:
         if not self.ordering.is_due or not self._node.has_group:
             return []
         out: list[Effect] = []
-        while decisions := self.ordering.flush(now_ns, self._may_announce()):
-            out += self._carry_out(now_ns, decisions)
+        while effects := self.ordering.flush(now_ns, self._may_announce()):
+            out += effects
         return out
 
     def _may_announce(self) -> bool:
@@ -112,7 +112,8 @@ class OrderingStreams:
         return group.standstill is None and group.outgoing.window.may_add(1, ANNOUNCEMENT_BYTES)
 
     def on_interval(self, now_ns: int) -> list[Effect]:
-        return self._carry_out(now_ns, self.ordering.on_interval(now_ns)) + self._forward(now_ns)
+        out = self.ordering.on_interval(now_ns)
+        return out if self.ordering.settling is None else out + self._forward(now_ns)
 
     @property
     def is_idle(self) -> bool:
@@ -120,17 +121,12 @@ class OrderingStreams:
 
     # ---- on the streams
 
-    def _carry_out(self, now_ns: int, decisions: list[Decision]) -> list[Effect]:
-        out: list[Effect] = []
-        for decision in decisions:
-            if isinstance(decision, Multicast):
-                items = self._items(decision.item)
-                out += self._node.group.send(now_ns, items, list(map(len, items)), [])
-            elif isinstance(decision, Post):
-                out += self._node.peers.send(now_ns, list(decision.to), self._items(decision.item))
-            else:
-                out.append(decision)
-        return out
+    def multicast(self, now_ns: int, item: Envelope) -> list[Effect]:
+        items = self._items(item)
+        return self._node.group.send(now_ns, items, list(map(len, items)), [])
+
+    def post(self, now_ns: int, to: Sequence[Address], item: Envelope) -> list[Effect]:
+        return self._node.peers.send(now_ns, list(to), self._items(item))
 
     def _items(self, item: Envelope) -> list[bytes]:
         if len(item) <= self._largest:
@@ -148,7 +144,7 @@ class OrderingStreams:
             if not self._node.peers.may_send(list(post.to), len(items), len(post.item)):
                 break
             settling.forwards.popleft()
-            out += self._carry_out(now_ns, [post])
+            out += self.post(now_ns, post.to, post.item)
         return out
 
     # ---- a roll call: what a member says of multicast and order together
@@ -187,13 +183,13 @@ class OrderingStreams:
         return self._forward(now_ns)
 
     def release(self, now_ns: int) -> list[Effect]:
-        freed = self._carry_out(now_ns, self.ordering.release())
+        freed = self.ordering.release()
         return self.sift(now_ns, self._node.group.release(now_ns)) + freed
 
     # ---- views
 
     def settle(self, now_ns: int, settlement: Settlement) -> list[Effect]:
-        return self._carry_out(now_ns, self.ordering.settle(now_ns, settlement))
+        return self.ordering.settle(now_ns, settlement)
 
     def on_view(self, view: View) -> None:
         group = self._node.group

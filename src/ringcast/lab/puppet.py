@@ -71,6 +71,7 @@ class PuppetProcess:
                 transport=self.transport,
                 config=config,
                 record=order.get("record"),
+                key=order.get("key"),
             )
         else:
             self.transport = make_transport(order, order["bind"], config)

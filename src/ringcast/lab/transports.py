@@ -2,11 +2,9 @@
 
 from __future__ import annotations
 
-import os
 from typing import Any
 
 from ringcast.model import Config
-from ringcast.security import Seal, read_keyring
 from ringcast.transport import (
     Datagrams,
     Endpoint,
@@ -14,22 +12,11 @@ from ringcast.transport import (
     TcpTransport,
     Transport,
     UdpTransport,
-    sealed_transport,
 )
 
 
 def make_transport(order: dict[str, Any], at: str, config: Config) -> Transport:
-    """The transport that an order describes: udp (with `multicast` = [group, port, interface]) or tcp.
-
-    In a fixed group it is sealed with `key`, a file; `join` takes the key itself.
-    """
-    carrier = _carrier(order, at, config)
-    if order.get("key") is None or "members" not in order:
-        return carrier
-    return sealed_transport(carrier, Seal(order["group"], read_keyring(order["key"]), os.urandom))
-
-
-def _carrier(order: dict[str, Any], at: str, config: Config) -> Transport:
+    """The transport that an order describes: udp (with `multicast` = [group, port, interface]) or tcp."""
     bind = order.get("bind", at)
     if order.get("transport", "udp") == "tcp":
         return TcpTransport(bind, advertise=at)

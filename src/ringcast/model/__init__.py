@@ -2,9 +2,17 @@
 
 from ringcast.model.address import MAX_ENDPOINT, MAX_INCARNATION, MAX_NAME, Address, check_name
 from ringcast.model.config import MIB, MS, SECOND, Config, Profile, profile
-from ringcast.model.content import INCOMPLETE, content_of
-from ringcast.model.digest import Digest, Entry
-from ringcast.model.event import SCHEMA_VERSION, STREAMS_PER_EPOCH, TRAFFIC, Event, Kind
+from ringcast.model.digest import Digest, Entry, is_reset
+from ringcast.model.event import (
+    INCOMPLETE,
+    SCHEMA_VERSION,
+    STREAMS_PER_EPOCH,
+    TRAFFIC,
+    Event,
+    Kind,
+    content_of,
+    view_events,
+)
 from ringcast.model.message import (
     Batch,
     Delivery,
@@ -20,6 +28,7 @@ from ringcast.model.order import TOTAL, Order
 from ringcast.model.primary import Electorate, Mark, combined, first_mark
 from ringcast.model.terms import Terms
 from ringcast.model.view import View, ViewId
+from ringcast.model.view_id import ViewNumbers
 
 __all__ = [
     "INCOMPLETE",
@@ -55,9 +64,12 @@ __all__ = [
     "View",
     "ViewChange",
     "ViewId",
+    "ViewNumbers",
     "check_name",
     "combined",
     "content_of",
     "first_mark",
+    "is_reset",
     "profile",
+    "view_events",
 ]

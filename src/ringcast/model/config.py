@@ -38,7 +38,7 @@ class Config:
     request_ranges: int = _range(1024, 1, 4096)  # gaps asked for in one interval
     request_messages: int = _range(4096, 1, 1 << 20)  # messages asked for in one interval
     stream_capacity: int = _range(4096, 1, 1 << 20)  # messages in the window of a stream to one peer
-    control_capacity: int = _range(256, 16, 1 << 16)  # control messages in flight to one peer
+    control_capacity: int = _range(256, 16, 1 << 16)  # control messages, or parts of a state, in flight to one peer
     early_packets: int = _range(64, 1, 4096)  # packets of a later view kept until that view comes
     self_delivery: bool = True
     when_full: Literal["wait", "raise"] = "wait"

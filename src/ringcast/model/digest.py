@@ -78,3 +78,12 @@ class Digest:
         if member not in tuple(members):
             return self
         return Digest({**self.entries, member: entry})
+
+
+def is_reset(ready: int, offset: int, *, was_apart: bool) -> bool:
+    """Does the window of one sender begin again at the digest's offset (G10), or go on where it is?
+
+    A higher or equal local position is kept: what was delivered is not delivered again, what is buffered beyond is not
+    thrown away. Between members that were never apart nothing is reset: retransmission gives what is in flight.
+    """
+    return was_apart and offset > ready

@@ -7,13 +7,31 @@ Not a log line: an event carries what a guarantee needs to be judged, and nothin
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from enum import IntEnum
 from typing import Any
+from zlib import crc32
 
 from ringcast.model.address import Address
-from ringcast.model.view import ViewId
+from ringcast.model.view import View, ViewId
+
+# The digest of what a run carries: equal content under equal seqnos, whoever computes it and however runs are cut.
+#
+# Each message counts as the CRC-32 of its bytes, begun with the seqno of its last item, plus one; a run is the sum of
+# the messages that end in it. So runs that follow each other are added, and two members that cut them differently can
+# be compared wherever both end a run. One call into C per message. Not a proof against forgery: it finds mistakes and
+# members that deliver something else, not who computes collisions.
+
+
+INCOMPLETE = -1  # of a run in which a message was too large to be taken: it cannot be compared
+
+
+def content_of(first: int, messages: Sequence[bytes], ends: Iterable[int] | None = None) -> int:
+    """Of whole messages: one for each seqno from `first` on, or each with its last seqno."""
+    numbers = range(first, first + len(messages)) if ends is None else ends
+    return sum(map(crc32, messages, numbers)) + len(messages)
+
 
 STREAMS_PER_EPOCH = 4  # stream number = epoch * this + channel: 1 private messages, 2 control, 3 state; 0 = multicast
 SCHEMA_VERSION = 1
@@ -96,4 +114,27 @@ class Event:
     value: int = 0
     other: int = 0
     detail: Mapping[str, Any] | None = None
-    content: int = 0  # SEND, DELIVER: digest of what the run carries (content.py); below 0: not all was taken
+    content: int = 0  # SEND, DELIVER: digest of what the run carries (content_of); below 0: not all was taken
+
+
+def view_events(
+    now_ns: int, view: View, previous: View | None, starts: Mapping[Address, int], notes: Mapping[str, object]
+) -> list[Event]:
+    """What the recording says of a view: an OFFSET for each window that is set, then the VIEW.
+
+    `starts` = where windows were created or reset; `notes` = what else belongs into the VIEW.
+    """
+    cause = "merge" if view.is_merge else "join" if previous is None else "view"
+    offsets = [
+        Event(Kind.OFFSET, now_ns, view.id, member, value=start, detail={"cause": cause})
+        for member, start in starts.items()
+    ]
+    detail: dict[str, object] = {
+        "members": [list(member) for member in view.members],
+        "observers": [list(member) for member in view.observers],
+        "previous": None if previous is None else [previous.id.number, list(previous.id.creator)],
+        "subgroups": [[list(member) for member in subgroup] for subgroup in view.subgroups],
+        "capacity": view.capacity,
+        "window_bytes": view.window_bytes,
+    }
+    return [*offsets, Event(Kind.VIEW, now_ns, view.id, detail=detail | dict(notes))]

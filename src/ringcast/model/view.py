@@ -27,6 +27,8 @@ class View:
     capacity: int = 0
     window_bytes: int = 0
     mark: Mark | None = None  # of primary views, with `partition="primary"`
+    is_primary: bool = field(init=False, repr=False, compare=False)
+    """May this side go on? Always, unless only the primary one may. Asked for every send."""
     _index: dict[Address, int] = field(init=False, repr=False, compare=False)
 
     def __post_init__(self) -> None:
@@ -34,6 +36,7 @@ class View:
         if not index or len(index) != len(self.members):
             raise ValueError(f"a view needs distinct members, got {self.members}")
         object.__setattr__(self, "_index", index)
+        object.__setattr__(self, "is_primary", self.mark is None or self.mark.is_primary)
 
     def __contains__(self, member: object) -> bool:
         return member in self._index
@@ -50,11 +53,6 @@ class View:
     def voters(self) -> tuple[Address, ...]:
         """The members that count for a primary partition."""
         return tuple(member for member in self.members if member not in self.observers)
-
-    @property
-    def is_primary(self) -> bool:
-        """May this side go on? Always, unless only the primary one may."""
-        return self.mark is None or self.mark.is_primary
 
     @property
     def is_carried(self) -> bool:

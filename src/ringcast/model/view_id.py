@@ -1,4 +1,4 @@
-"""How a view is named: a number that only grows, and who made it."""
+"""How a view is named: a number that only grows, and who made it; and that no name is given twice."""
 
 from __future__ import annotations
 
@@ -18,3 +18,24 @@ class ViewId(NamedTuple):
 
     def __repr__(self) -> str:
         return str(self)
+
+
+class ViewNumbers:
+    """The highest view number this member knows of, so that no view id is ever given twice (G4).
+
+    It counts what was heard, and what this member put out or proposed itself: a view that it made may be installed
+    elsewhere although it never was here. Shared by roll calls and merges, for both make views in this member's name.
+    """
+
+    def __init__(self) -> None:
+        self.highest = 0
+
+    def note(self, number: int) -> None:
+        if number > self.highest:
+            self.highest = number
+
+    def next_id(self, above: int, creator: Address) -> ViewId:
+        """An id above this number and above all that is known here; from now on it is known."""
+        self.note(above)
+        self.highest += 1
+        return ViewId(self.highest, creator)

@@ -9,10 +9,12 @@
 #include "coalescing_known.h"
 #include "coalescing_open.h"
 #include "coalescing_run.h"
+#include "coalescing_slots.h"
 
 typedef struct {
     PyObject_HEAD
     PyObject *decode, *join, *run_type, *piece_type, *group;
+    RunSlots slots;
     KnownTable known;
 } Coalescer;
 
@@ -58,8 +60,8 @@ static PyObject *make_run(Coalescer *self, const Known *known, const run_view *r
     PyObject *made = NULL, *first = PyLong_FromLongLong(run->first), *low = PyLong_FromLongLong(run->low);
     PyObject *nbytes = PyLong_FromLongLong(run->nbytes), *each = PyLong_FromUnsignedLong(run->each);
     if (first != NULL && low != NULL && nbytes != NULL && each != NULL) {
-        PyObject *values[] = {self->group, known->tag, known->sender, first, low, items, nbytes, each};
-        made = PyObject_Vectorcall(self->run_type, values, sizeof values / sizeof *values, NULL);
+        PyObject *values[] = {self->group, known->tag, known->sender, first, low, items, nbytes, each, Py_False};
+        made = fill_run((PyTypeObject *)self->run_type, &self->slots, values);
     }
     Py_XDECREF(first);
     Py_XDECREF(low);
@@ -207,6 +209,7 @@ static PyObject *coalescer_call(Coalescer *self, PyObject *args, PyObject *names
 static int coalescer_init(Coalescer *self, PyObject *args, PyObject *Py_UNUSED(names)) {
     PyObject *decode, *join, *run_type, *piece_type, *group;
     if (!PyArg_ParseTuple(args, "OOOOO", &decode, &join, &run_type, &piece_type, &group)) return -1;
+    if (find_slots(run_type, &self->slots)) return -1;
     Py_XSETREF(self->decode, Py_NewRef(decode));
     Py_XSETREF(self->join, Py_NewRef(join));
     Py_XSETREF(self->run_type, Py_NewRef(run_type));

@@ -6,11 +6,14 @@
 #include <stdbool.h>
 
 #include "forms_eager.h"
+#include "forms_lengths.h"
 #include "forms_reading.h"
 #include "forms_sending.h"
+#include "forms_waiter.h"
 
 static PyMethodDef module_methods[] = {
     {"know_message", know_message, METH_O, "The type of messages, with slots `sender`, `payload` and `_delivery`."},
+    {"lengths", lengths, METH_O, "The one length of a list of bytes, or each of them; None if they are not all bytes."},
     {NULL, NULL, 0, NULL},
 };
 
@@ -30,8 +33,8 @@ static bool add(PyObject *module, const char *name, PyTypeObject **home, PyType_
 }
 
 static int module_exec(PyObject *module) {
-    static PyTypeObject *messages_type, *accepting_type;
-    bool is_made = intern() && add(module, "Eager", &EAGER_TYPE, &eager_spec) &&
+    static PyTypeObject *messages_type, *accepting_type, *waiter_type;
+    bool is_made = intern() && prepare_waiter() == 0 && add(module, "Waiter", &waiter_type, &waiter_spec) && add(module, "Eager", &EAGER_TYPE, &eager_spec) &&
                    add(module, "RunMessages", &RUN_MESSAGES_TYPE, &run_messages_spec) &&
                    add(module, "Hand", &HAND_TYPE, &hand_spec) &&
                    add(module, "Messages", &messages_type, &messages_spec) &&

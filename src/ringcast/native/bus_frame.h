@@ -62,9 +62,10 @@ static inline uint64_t bus_frame_bytes(const bus_piece *pieces, uint32_t count) 
     return bus_padded(bytes);
 }
 
-/* Whether what stands in a ring can be a frame. Peers trust each other, but a damaged file must not take us beyond it. */
+/* Whether what stands in a ring can be a frame. Peers trust each other, but a damaged file must not take us beyond it,
+ * nor round and round in it. */
 static inline bool bus_frame_is_sound(const bus_view *view, const bus_frame *frame, uint64_t published) {
-    return frame->bytes >= sizeof(bus_frame) && frame->bytes <= view->ring_bytes && frame->bytes <= published &&
+    return published <= view->ring_bytes && frame->bytes >= sizeof(bus_frame) && frame->bytes <= view->ring_bytes && frame->bytes <= published &&
            frame->count >= 1 && frame->count <= (frame->bytes - sizeof(bus_frame)) / sizeof(uint32_t) &&
            frame->word < view->words;
 }

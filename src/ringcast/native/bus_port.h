@@ -173,7 +173,7 @@ static PyObject *port_name_of(Port *self, uint32_t slot, uint32_t incarnation) {
     if (self->names_of[slot] != incarnation) {
         char name[BUS_NAME_BYTES];
         bus_name_read(self->peer.view, slot, name); /* kept at least until we have dequeued the farewell */
-        PyObject *text = PyUnicode_DecodeUTF8(name, (Py_ssize_t)strlen(name), "replace");
+        PyObject *text = bus_name_text(name);
         if (!text) return NULL;
         Py_XSETREF(self->names[slot], text);
         self->names_of[slot] = incarnation;

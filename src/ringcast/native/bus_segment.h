@@ -87,14 +87,20 @@ static bool segment_is_usable(const Segment *self) {
     return false;
 }
 
+/* A name as it stands in the file, which may be damaged. */
+static PyObject *bus_name_text(const char *name) {
+    return PyUnicode_DecodeUTF8(name, (Py_ssize_t)strlen(name), "replace");
+}
+
 /* One row (slot, phase, incarnation, cause, pid, name), or NULL without an error if the slot changed hands meanwhile. */
 static PyObject *segment_row(const bus_view *view, uint32_t slot, uint64_t state) {
     char name[BUS_NAME_BYTES];
     uint64_t pid = atomic_load_explicit(&bus_slot_at(view, slot)->pid, memory_order_acquire);
     bus_name_read(view, slot, name);
     if (bus_state_incarnation(bus_slot_state(view, slot)) != bus_state_incarnation(state)) return NULL;
-    return Py_BuildValue("IIIIKs", slot, bus_state_phase(state), bus_state_incarnation(state), bus_state_cause(state),
-                         (unsigned long long)pid, name);
+    unsigned cause = bus_state_cause(state) < BUS_CAUSES ? bus_state_cause(state) : BUS_NO_CAUSE; /* damaged memory */
+    return Py_BuildValue("IIIIKN", slot, bus_state_phase(state), bus_state_incarnation(state), cause,
+                         (unsigned long long)pid, bus_name_text(name));
 }
 
 static PyObject *segment_slots(Segment *self, PyObject *Py_UNUSED(ignored)) {

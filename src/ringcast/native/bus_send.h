@@ -59,7 +59,8 @@ static inline bool bus_sender_refresh(bus_sender *sender) {
             continue;
         }
         uint32_t incarnation = bus_state_incarnation(state);
-        if (outlet->incarnation != incarnation && !bus_sender_meet(sender, slot, incarnation)) return false;
+        bool is_met = outlet->incarnation == incarnation && outlet->frames; /* damaged memory may name incarnation 0 */
+        if (!is_met && !bus_sender_meet(sender, slot, incarnation)) return false;
         active |= (uint64_t)1 << slot;
     }
     sender->active = active;

@@ -14,6 +14,7 @@ enum { ITEM_BYTES = 2 }; /* as in src/ringcast/runtime/forms.py */
 typedef struct {
     PyObject_HEAD
     PyObject *outbox, *loop;
+    PyObject *on_begin, *on_full; /* called when the first message of a turn, or its last, was put */
     Py_ssize_t slots, room_bytes, largest;
     unsigned long thread;
     char began;
@@ -33,16 +34,23 @@ static bool runs(const Turn *turn) {
     return does;
 }
 
-/* 1: accepted. 0: it is the first of a turn, the last, or one that needs a question: the general way does those. */
+static int tell(PyObject *whom) {
+    PyObject *told = PyObject_CallNoArgs(whom);
+    Py_XDECREF(told);
+    return told == NULL ? -1 : 1;
+}
+
+/* As `put` of src/ringcast/runtime/sending.py. 1: accepted. 0: it needs a question: the general way asks it. */
 static int accept_message(Turn *turn, PyObject *payload) {
     Py_ssize_t size = PyBytes_GET_SIZE(payload);
-    if (!turn->began || turn->slots < 2 || size > turn->largest) return 0;
-    if (turn->room_bytes - size - ITEM_BYTES < size || PyThread_get_thread_ident() != turn->thread) return 0;
+    if (turn->slots < 1 || size > turn->largest || size > turn->room_bytes) return 0;
+    if (turn->on_begin == NULL || turn->on_full == NULL || PyThread_get_thread_ident() != turn->thread) return 0;
     if (turn->outbox == NULL || !PyList_CheckExact(turn->outbox) || turn->loop == NULL || !runs(turn)) return 0;
     if (PyList_Append(turn->outbox, payload)) return -1;
     turn->slots -= 1;
     turn->room_bytes -= size + ITEM_BYTES;
-    return 1;
+    if (!turn->began) return tell(turn->on_begin);
+    return turn->slots == 0 || turn->room_bytes < size ? tell(turn->on_full) : 1;
 }
 
 static PyMemberDef turn_members[] = {
@@ -50,6 +58,8 @@ static PyMemberDef turn_members[] = {
     {"slots", T_PYSSIZET, offsetof(Turn, slots), 0, "How many more may be accepted."},
     {"room_bytes", T_PYSSIZET, offsetof(Turn, room_bytes), 0, "How many bytes more."},
     {"largest", T_PYSSIZET, offsetof(Turn, largest), 0, "The largest message that needs no question."},
+    {"on_begin", T_OBJECT_EX, offsetof(Turn, on_begin), 0, "Called when the first message of a turn was put."},
+    {"on_full", T_OBJECT_EX, offsetof(Turn, on_full), 0, "Called when the last that a turn may collect was put."},
     {"began", T_BOOL, offsetof(Turn, began), 0, "The first message of this turn has left."},
     {NULL, 0, 0, 0, NULL},
 };
@@ -74,12 +84,16 @@ static int turn_traverse(Turn *self, visitproc visit, void *arg) {
     Py_VISIT(Py_TYPE(self));
     Py_VISIT(self->outbox);
     Py_VISIT(self->loop);
+    Py_VISIT(self->on_begin);
+    Py_VISIT(self->on_full);
     return 0;
 }
 
 static int turn_clear(Turn *self) {
     Py_CLEAR(self->outbox);
     Py_CLEAR(self->loop);
+    Py_CLEAR(self->on_begin);
+    Py_CLEAR(self->on_full);
     return 0;
 }
 

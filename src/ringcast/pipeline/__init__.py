@@ -9,7 +9,7 @@ from ringcast._lazy import loader
 
 if TYPE_CHECKING:
     from ringcast.pipeline.checking import Checked, Request, check, judge_local
-    from ringcast.pipeline.history import PLANTED, Period, Planted, Shape, make_period, write_recordings
+    from ringcast.pipeline.history import Period, Shape, make_period, write_recordings
     from ringcast.pipeline.java import JavaNotFound, find_java_home
     from ringcast.pipeline.judging import Application, rule_steps
     from ringcast.pipeline.reading import read, segment_files
@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 
 _HOMES = {
     "checking": ("Checked", "Request", "check", "judge_local"),
-    "history": ("PLANTED", "Period", "Planted", "Shape", "make_period", "write_recordings"),
+    "history": ("Period", "Shape", "make_period", "write_recordings"),
     "java": ("JavaNotFound", "find_java_home"),
     "judging": ("Application", "rule_steps"),
     "reporting": ("judged_of", "write_report"),
@@ -35,12 +35,10 @@ _HOMES = {
 }
 
 __all__ = [
-    "PLANTED",
     "Application",
     "Checked",
     "JavaNotFound",
     "Period",
-    "Planted",
     "Request",
     "Shape",
     "check",

@@ -152,7 +152,7 @@ def _by_spark(spark: object, request: Request, uris: Sequence[str]) -> Checked:
     if store is not None:
         store.check_version()
         files = unseen(store, files) if request.incremental else files
-    application = Application(files, request.require)
+    application = Application(files, request.require, with_tables=store is not None)
     try:
         judged = application.judge()
         if store is not None and judged:

@@ -9,10 +9,13 @@ A task has no side effects, so retries, speculation and lost executors are Spark
 
 from __future__ import annotations
 
+import gc
 import json
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 from functools import partial, reduce
+from types import ModuleType
 from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
@@ -64,7 +67,8 @@ class Found:
     def compare(self) -> tuple[Comparison, list[Wanted]]:
         """The comparison with everything that was read so far, and what it still wants."""
         self._leave_out_copies()
-        comparison = Comparison(self._facts(0), KERNELS)
+        with _no_collections():
+            comparison = Comparison(self._facts(0), KERNELS)
         wanted = comparison.wanted
         if wanted and 1 in self.rounds:
             wanted = comparison.again(self._facts(1))
@@ -143,8 +147,10 @@ def _judged(run: str, found: Found, files: Sequence[tuple[str, bytes]], require:
     return _outcome(run, comparison, found, require, "local")
 
 
-def _outcome(run: str, comparison: Comparison, found: Found, require: tuple[str, ...], judge: str) -> Outcome:
-    outcome = outcome_of(run, comparison, found.files.values(), require, judge)
+def _outcome(
+    run: str, comparison: Comparison, found: Found, require: tuple[str, ...], judge: str, with_tables: bool = True
+) -> Outcome:
+    outcome = outcome_of(run, comparison, found.files.values(), require, judge, with_tables)
     if found.copies and outcome.judgement.verdict == "held":
         reason = f"two recordings of {', '.join(found.copies)} in one run"
         judgement = replace(outcome.judgement, verdict="unjudged", reasons=[reason])
@@ -167,11 +173,25 @@ class _Again:
 
 def _read(path: str, content: bytes, kernels: Kernels) -> tuple[str, list[Fact]]:
     """The run of a segment and what these kernels find in it; a file that is none gives one row that says why."""
+    with _no_collections():
+        try:
+            segment = decode(content, path)
+        except TraceError as error:
+            return run_of(path), [Fact("", _BAD, "", -1, text=str(error))]
+        return segment.header.run, kernels(segment)
+
+
+@contextmanager
+def _no_collections() -> Iterator[None]:
+    """Without Python's search for cycles: it walks the many small objects of a segment again and again, a tenth of all
+    CPU time, and there are no cycles among them."""
+    was_enabled = gc.isenabled()
+    gc.disable()
     try:
-        segment = decode(content, path)
-    except TraceError as error:
-        return run_of(path), [Fact("", _BAD, "", -1, text=str(error))]
-    return segment.header.run, kernels(segment)
+        yield
+    finally:
+        if was_enabled:
+            gc.enable()
 
 
 # ---- the same as a Spark application
@@ -179,23 +199,33 @@ def _read(path: str, content: bytes, kernels: Kernels) -> tuple[str, list[Fact]]
 
 @dataclass(slots=True)
 class Application:
-    """Runs judged by Spark. `results` has a row for each run and table (Arrow bytes); it is kept until `close`."""
+    """Runs judged by Spark. Results are a row for each run and table (Arrow bytes), kept until `close`.
+
+    Without `with_tables` there are only verdicts: metrics and rows of tables are not made.
+    """
 
     files: DataFrame  # path, content
     require: tuple[str, ...] = ()
+    with_tables: bool = True
     _facts: DataFrame | None = None
     _results: list[DataFrame] = field(default_factory=list)
     _told: dict[str, _Told] = field(default_factory=dict)
 
     def judge(self) -> dict[str, Judgement]:
-        """The judgement of each run. One job if nothing is to be read again."""
-        facts = self._facts = self.files.mapInArrow(_kernel_task(0, {}), _spark(ROWS)).persist()
+        """The judgement of each run. One job if nothing is to be read again.
+
+        Facts are not kept for that case: where something is to be read again, those of its runs are made again.
+        """
         extra: DataFrame | None = None
+        facts = self._facts_of(self.files)
         told = self._compared(facts)
         for round_ in range(1, ROUNDS + 1):
             again = {run: one for run, one in told.items() if one.wanted}
             if not again:
                 break
+            if extra is None:
+                paths = [path for one in again.values() for path in one.files]
+                facts = self._facts = self._facts_of(only(self.files, "path", paths)).persist()
             rows = self._read_again(again, round_)
             extra = rows if extra is None else extra.unionByName(rows)
             parts = [only(frame, "run", list(again)) for frame in (facts, extra)]
@@ -228,13 +258,17 @@ class Application:
             if frame is not None:
                 frame.unpersist()
 
+    def _facts_of(self, files: DataFrame) -> DataFrame:
+        return files.mapInArrow(_kernel_task(0, {}, self._kernels), _spark(ROWS))
+
     def _rows(self, *names: str) -> DataFrame:
         frames = [frame.where(frame["table"].isin(*names)) for frame in self._results]
         return reduce(lambda whole, frame: whole.unionByName(frame), frames)
 
     def _compared(self, rows: DataFrame) -> dict[str, _Told]:
         grouped = rows.repartition(_partitions(rows), "run").groupBy("run")
-        results = grouped.applyInArrow(_comparison_task(self.require), _spark(RESULTS)).persist()
+        task = _comparison_task(self.require, self.with_tables)
+        results = grouped.applyInArrow(task, _spark(RESULTS)).persist()
         self._results.append(results)
         told = _told(results.where(results["table"].isin(_JUDGEMENT, _FILLED, _WANTED, _BAD)))
         self._told |= told
@@ -243,7 +277,11 @@ class Application:
     def _read_again(self, again: Mapping[str, _Told], round_: int) -> DataFrame:
         files = only(self.files, "path", [path for told in again.values() for path in told.paths])
         wanted = {run: told.wanted for run, told in again.items()}
-        return files.mapInArrow(_kernel_task(round_, wanted), _spark(ROWS))
+        return files.mapInArrow(_kernel_task(round_, wanted, self._kernels), _spark(ROWS))
+
+    @property
+    def _kernels(self) -> Sequence[ModuleType]:
+        return KERNELS if self.with_tables else RULES
 
 
 @dataclass(slots=True)
@@ -253,7 +291,8 @@ class _Told:
     judgement: Judgement
     filled: list[str]  # tables that have rows of it
     wanted: list[Wanted] = field(default_factory=list)
-    paths: list[str] = field(default_factory=list)  # that hold what is wanted
+    files: list[str] = field(default_factory=list)  # all of its files, if something is wanted
+    paths: list[str] = field(default_factory=list)  # those that hold what is wanted
     bad: list[tuple[str, str]] = field(default_factory=list)
 
 
@@ -265,7 +304,7 @@ def _told(results: DataFrame) -> dict[str, _Told]:
     for run, rows in parts.items():
         told = _Told(from_json(rows[_JUDGEMENT].decode()), json.loads(rows[_FILLED]))
         if _WANTED in rows:
-            wanted, told.paths = json.loads(rows[_WANTED])
+            wanted, told.paths, told.files = json.loads(rows[_WANTED])
             told.wanted = [Wanted(*want) for want in wanted]
         told.bad = [(path, reason) for path, reason in json.loads(rows[_BAD])] if _BAD in rows else []
         found[run] = told
@@ -301,8 +340,8 @@ def _run_task(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
         yield pa.RecordBatch.from_pydict({"run": runs})
 
 
-def _kernel_task(round_: int, wanted: Mapping[str, Sequence[Wanted]]) -> Any:
-    kernels = _again_in(wanted) if round_ else _first
+def _kernel_task(round_: int, wanted: Mapping[str, Sequence[Wanted]], rules: Sequence[ModuleType]) -> Any:
+    kernels = _again_in(wanted) if round_ else partial(facts_of, rules=rules)
 
     def run(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
         for batch in batches:
@@ -330,21 +369,21 @@ def _again_in(wanted: Mapping[str, Sequence[Wanted]]) -> Kernels:
     return lambda segment: facts_again(segment, wanted.get(segment.header.run, ()), KERNELS)
 
 
-def _comparison_task(require: tuple[str, ...]) -> Any:
+def _comparison_task(require: tuple[str, ...], with_tables: bool) -> Any:
     def run(given: pa.Table) -> pa.Table:
         name = given.column("run")[0].as_py()
         found = Found()
         for row in given.sort_by([("round", "ascending"), ("path", "ascending")]).to_pylist():
             found.add(row["path"], row["bytes"], unpack_facts(row["facts"]), row["round"])
         comparison, wanted = found.compare()
-        outcome = _outcome(name, comparison, found, require, "spark")
+        outcome = _outcome(name, comparison, found, require, "spark", with_tables)
         # Files that are no recordings are told, but they are not a run.
-        names = TABLES if outcome.tables["members"] else ("segments",)
-        rows = {table: _packed(outcome.batch(table)) for table in names if outcome.tables[table]}
+        names = TABLES if any(part.members_by_key for part in comparison.runs) else ("segments",)
+        rows = {table: _packed(outcome.batch(table)) for table in names if with_tables and outcome.tables[table]}
         rows[_FILLED] = json.dumps(list(rows)).encode()
         rows[_JUDGEMENT] = to_json(outcome.judgement).encode()
         if wanted:
-            rows[_WANTED] = json.dumps([wanted, found.holding(wanted)]).encode()
+            rows[_WANTED] = json.dumps([wanted, found.holding(wanted), list(found.files)]).encode()
         bad = [(row["path"], row["reason"]) for row in outcome.tables["segments"] if row["reason"]]
         if bad:
             rows[_BAD] = json.dumps(bad[:_KEPT_BAD]).encode()

@@ -212,20 +212,28 @@ class Outcome:
         return pa.RecordBatch.from_pylist([{**row, **common} for row in self.tables[name]], TABLES[name].schema)
 
 
-def outcome_of(run: str, comparison: Comparison, files: Iterable[File], require: Iterable[str], judge: str) -> Outcome:
-    """Everything that the tables say about one run."""
+def outcome_of(
+    run: str,
+    comparison: Comparison,
+    files: Iterable[File],
+    require: Iterable[str],
+    judge: str,
+    with_tables: bool = True,
+) -> Outcome:
+    """Everything that the tables say about one run, or only its verdict and files."""
     judgement = comparison.judgement(require)
-    outcome = Outcome(run, judgement)
     groups = [(_group_of(part), part) for part in comparison.runs]
     names = {member.key: group for group, part in groups for member in part}
-    outcome.tables = {
-        "segments": [_segment(file, names) for file in files],
+    outcome = Outcome(run, judgement)
+    outcome.tables = {"segments": [_segment(file, names) for file in files], "verdicts": [_verdict(judgement, judge)]}
+    if not with_tables:
+        return outcome
+    outcome.tables |= {
         "members": [row for group, part in groups for row in _members(group, part)],
         "views": [row for group, part in groups for row in _views(group, part)],
         "control": [row for group, part in groups for row in _control(group, part)],
         "violations": [_violation(v) for finding in judgement.findings.values() for v in finding.violations],
         "coverage": [_coverage(finding) for finding in judgement.findings.values()],
-        "verdicts": [_verdict(judgement, judge)],
         "metrics": [{"group": group, **row} for group, part in groups for row in measured(part)],
     }
     return outcome

@@ -17,6 +17,8 @@ from ringcast.model import Address, Kind, ViewId
 from ringcast.trace import (
     COLUMNS,
     Header,
+    PackedBlock,
+    PackedColumn,
     SegmentStart,
     TraceError,
     frames_in,
@@ -27,7 +29,8 @@ from ringcast.trace import (
 )
 
 Array = np.ndarray[Any, np.dtype[Any]]
-_TYPES = {1: "<u1", 2: "<u2", 4: "<u4", 8: "<u8"}
+_TYPES = {1: "<u1", 2: "<u2", 4: "<u4", 8: "<i8"}
+_ZERO: Array = np.zeros(1, dtype=np.int64)
 _KNOWN_KINDS = np.zeros(256, dtype=bool)
 _KNOWN_KINDS[[int(kind) for kind in Kind]] = True
 _DICTIONARIES = ("view", "peer", "detail")
@@ -178,10 +181,11 @@ def _header(tag: bytes, payload: memoryview, path: str, number: int, start: Segm
 
 @dataclass(slots=True)
 class _Gathering:
-    """The columns of all blocks so far, their dictionary places already those of the segment."""
+    """The blocks so far, still packed; their dictionaries are already those of the segment."""
 
     count: int = 0
-    columns: dict[str, list[Array]] = field(default_factory=lambda: {name: [] for name in COLUMNS})
+    blocks: list[PackedBlock] = field(default_factory=list)
+    moved: list[dict[str, Array]] = field(default_factory=list)  # of each block, by column: places in the segment's
     addresses: dict[Address, int] = field(default_factory=dict)
     views: dict[ViewId, int] = field(default_factory=dict)
     details: dict[bytes, int] = field(default_factory=dict)
@@ -190,57 +194,70 @@ class _Gathering:
     def add(self, payload: memoryview) -> None:
         """Add one block, or nothing and a TraceError if it is damaged."""
         block = open_block(payload)
-        unpacked = {
-            name: _unpacked(column.base, column.width, column.data, block.count)
-            for name, column in zip(COLUMNS, block.columns, strict=True)
-        }
-        _check(unpacked, (len(block.views), len(block.addresses), len(block.details)))
+        _check(block)
         new = [data for data in dict.fromkeys(block.details) if data not in self.details]
-        self.opened.extend([open_detail(data) for data in new])
-        unpacked["view"] = _moved(unpacked["view"], _places(self.views, block.views))
-        unpacked["peer"] = _moved(unpacked["peer"], _places(self.addresses, block.addresses))
-        if block.details:
-            unpacked["detail"] = _moved(unpacked["detail"], _places(self.details, block.details))
-        for name, values in unpacked.items():
-            self.columns[name].append(values)
+        opened = [open_detail(data) for data in new]
+        self.details.update(zip(new, range(len(self.details), len(self.details) + len(new)), strict=True))
+        self.opened.extend(opened)
+        self.moved.append(
+            {
+                "view": _meanings(_places(self.views, block.views)),
+                "peer": _meanings(_places(self.addresses, block.addresses)),
+                "detail": _meanings([self.details[data] for data in block.details]),
+            }
+        )
+        self.blocks.append(block)
         self.count += block.count
 
     def segment(self, path: str, header: SegmentHeader, **ending: Any) -> Segment:
-        whole: dict[str, Any] = {
-            name: np.concatenate(parts) if parts else _NOTHING for name, parts in self.columns.items()
-        }
-        whole["kind"] = whole["kind"].astype(np.uint8)
+        whole: dict[str, Any] = {name: self._column(place) for place, name in enumerate(COLUMNS)}
         dictionaries: dict[str, Any] = {"views": list(self.views), "addresses": list(self.addresses)}
         return Segment(path=path, header=header, **whole, **dictionaries, details=self.opened, **ending)
 
+    def _column(self, place: int) -> Array:
+        """One column of all blocks; each value is written once."""
+        name, begin = COLUMNS[place], 0
+        parts = [block.columns[place] for block in self.blocks]
+        if name not in _DICTIONARIES and not any(part.width or part.base for part in parts):
+            return np.zeros(self.count, dtype=np.int64)
+        whole: Array = np.empty(self.count, dtype=np.uint8 if name == "kind" else np.int64)
+        for block, part, moved in zip(self.blocks, parts, self.moved, strict=True):
+            here = whole[begin : begin + block.count]
+            begin += block.count
+            if part.width == 0:
+                here[:] = moved[name][part.base] if name in _DICTIONARIES else part.base
+            elif name in _DICTIONARIES:  # -1 is the last of them, as everywhere in numpy
+                moved[name].take(_stored(part) + np.int64(part.base), out=here, mode="wrap")
+            else:
+                np.add(_stored(part), np.int64(part.base), out=here, casting="unsafe")
+        return whole
 
-_NOTHING: Array = np.zeros(0, dtype=np.int64)
+
+def _stored(column: PackedColumn) -> Array:
+    """The differences from the base; 64 bits wrap, as the sum with the base does."""
+    return np.frombuffer(column.data, dtype=_TYPES[column.width])
 
 
-def _unpacked(base: int, width: int, data: memoryview, count: int) -> Array:
-    if width == 0:
-        return np.full(count, base, dtype=np.int64)
-    try:
-        stored = np.frombuffer(data, dtype=_TYPES[width]).astype(np.int64)
-        return stored if base == 0 else np.add(stored, base, out=stored)
-    except OverflowError as error:
-        raise TraceError(f"damaged block: {error}") from None
-
-
-def _check(columns: Mapping[str, Array], sizes: tuple[int, int, int]) -> None:
-    kinds = columns["kind"]
-    if kinds.min() < 0 or kinds.max() > 255 or not _KNOWN_KINDS[kinds].all():
-        raise TraceError("damaged block: unknown kind of event")
-    for name, size in zip(_DICTIONARIES, sizes, strict=True):
-        if columns[name].min() < -1 or columns[name].max() >= size:
+def _check(block: PackedBlock) -> None:
+    """TraceError for numbers of more than 64 bits, unknown kinds, and places outside a dictionary."""
+    sizes = {"view": len(block.views), "peer": len(block.addresses), "detail": len(block.details)}
+    for name, column in zip(COLUMNS, block.columns, strict=True):
+        if not -(1 << 63) <= column.base < 1 << 63:
+            raise TraceError(f"damaged block: column {name} begins at {column.base}")
+        if name != "kind" and name not in sizes:
+            continue
+        stored = _stored(column) if column.width else _ZERO
+        low, high = column.base + int(stored.min()), column.base + int(stored.max())
+        if name != "kind" and (low < -1 or high >= sizes[name]):
             raise TraceError(f"damaged block: column {name} points outside its dictionary")
+        if name == "kind" and (low < 0 or high > 255 or not _KNOWN_KINDS[stored + np.int64(column.base)].all()):
+            raise TraceError("damaged block: unknown kind of event")
 
 
 def _places(known: dict[Any, int], values: Sequence[Any]) -> list[int]:
     return [known.setdefault(value, len(known)) for value in values]
 
 
-def _moved(places: Array, meanings: Sequence[int]) -> Array:
-    """Places in a block's dictionary as places in the segment's; -1 stays -1."""
-    moved: Array = np.array([*meanings, -1], dtype=np.int64)[places]
-    return moved
+def _meanings(places: Sequence[int]) -> Array:
+    """By place in a block's dictionary the place in the segment's; the last one answers for -1."""
+    return np.array([*places, -1], dtype=np.int64)

@@ -8,7 +8,7 @@ from ringcast.runtime.discovery import (
     MulticastDiscovery,
     StaticDiscovery,
 )
-from ringcast.runtime.driver import Driver
+from ringcast.runtime.driver import Driver, Entry
 from ringcast.runtime.fixed import enter_fixed, open_fixed
 from ringcast.runtime.group import Group
 from ringcast.runtime.host import Host
@@ -19,7 +19,7 @@ from ringcast.runtime.mark_file import Done, MarkStore
 from ringcast.runtime.readers import CALLING_THREAD
 from ringcast.runtime.reading import OpenRun
 from ringcast.runtime.receipts import Receipt
-from ringcast.runtime.rejoin import Entry, OnExclusion, Partition
+from ringcast.runtime.rejoin import OnExclusion, Partition
 from ringcast.runtime.reunion import MergeState
 from ringcast.runtime.state_giving import GetState
 from ringcast.runtime.state_loading import SetState

@@ -106,6 +106,20 @@ def suspicions(driver: Driver) -> dict[Address, str]:
     return {} if coordination is None else dict(coordination.membership.suspicions.members)
 
 
+def nobody_answered(driver: Driver) -> str | None:
+    """A member that is alone although it was told where others may be. Who does not open its frames says nothing."""
+    if not driver.node.has_group or len(driver.node.view.members) > 1:
+        return None
+    heard = {peer.endpoint for peer in driver.heard}
+    silent = [place for place in driver.asked if place != driver.node.me.endpoint and place not in heard]
+    if not silent:
+        return None
+    return (
+        f"alone: nobody answers at {', '.join(silent[:4])}, and it is asked again every few seconds; "
+        "a process there with another group name or key does not answer, and its log says what it dropped"
+    )
+
+
 def strangers(driver: Driver) -> str | None:
     """Somebody of another group talks to this member: often a group's name that is spelled in two ways."""
     sealed = driver.drops.get(ENCRYPTED, 0)

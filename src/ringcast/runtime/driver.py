@@ -14,7 +14,7 @@ import asyncio
 import logging
 import time
 from collections import deque
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from functools import partial
 from typing import Any
 
@@ -49,15 +49,16 @@ from ringcast.core import (
     Warn,
 )
 from ringcast.errors import JoinRefused, RingcastError, TransportError
-from ringcast.model import Address, Event, Kind, Undelivered
+from ringcast.model import STREAMS_PER_EPOCH, Address, Event, Kind, Undelivered
 from ringcast.runtime.allowance import Allowance
 from ringcast.runtime.chronicle import Chronicle
 from ringcast.runtime.coalescing import coalescer
 from ringcast.runtime.drops import Drops
 from ringcast.runtime.event_log import EventLog
 from ringcast.runtime.forks import ends_with_fork
+from ringcast.runtime.handing import Wake
 from ringcast.runtime.heartbeats import Audience, Heartbeats, Receiver
-from ringcast.runtime.keys import GroupKeys
+from ringcast.runtime.keys import GroupKeys, unopened_in_words
 from ringcast.runtime.mark_file import MarkStore
 from ringcast.runtime.origins import Origins
 from ringcast.runtime.spool import Spool
@@ -116,14 +117,15 @@ class Driver:
         self._coalesced = coalescer(codec.decode)
         self._recorder = recorder
         self.is_recorded = recorder is not None
-        node.record_contents(recorder is not None and recorder.contents)
         self._record_alone: Callable[[Event], None] = _ignore if recorder is None else recorder.append
         self._record: Callable[[Event], None] = self._record_alone
         self._watchers: list[Callable[[Event], None]] = []
+        self._say_what_is_read()
         self._heartbeats = heartbeats
         self.asked_buffer_bytes = 0  # of the kernel, for what arrives; what it gave is in the node's config
         self.origins: Origins | None = None  # where frames may come from, on a transport that does not know it
         self.keys: GroupKeys | None = None  # what the transport is sealed with
+        self.asked: list[str] = []  # where discovery says that others may be
         self.marks: MarkStore | None = None  # where the mark of primary views is kept
         self.on_unkept: Callable[[RingcastError], None] = _ignore
         self._frames: list[bytes] = []  # multicasts of the batch in progress
@@ -136,10 +138,12 @@ class Driver:
         self._timer_ns = 0
         self._first_view: asyncio.Future[None] | None = None
         self._freed = False
-        self._closed = False
+        self.is_closed = False
         self._fault_ns = 0  # not before this time again, after a fault
         self._is_broken = False  # the node may be half changed: it is asked for nothing more
         self.contains_faults = True
+        self.hands_over = False  # readers that wait are stepped in the wake that brings their message
+        self.wake = Wake()
         self._do: dict[type, Callable[..., None]] = {
             Cast: self._cast,
             Unicast: self._unicast,
@@ -175,7 +179,7 @@ class Driver:
 
     def on_forked(self) -> None:
         """In the child: nothing comes in, nothing goes out, nothing is recorded."""
-        self._closed = self._is_broken = True
+        self.is_closed = self._is_broken = True
         self._recorder, self._heartbeats = None, None
         self._record_alone = self._record = _ignore
 
@@ -210,18 +214,14 @@ class Driver:
             self._first_view.set_exception(error)
 
     def close(self, how: str = "ended") -> None:
-        if not self._closed:
+        if not self.is_closed:
             self.retire(how)
             self.transport.close()
-
-    @property
-    def is_closed(self) -> bool:
-        return self._closed
 
     def retire(self, how: str) -> None:
         """End everything but the transport, which another incarnation goes on to use."""
         self.on_retiring(how)
-        self._closed = True
+        self.is_closed = True
         if self._timer is not None:
             self._timer.cancel()
         if self._heartbeats is not None:
@@ -233,12 +233,19 @@ class Driver:
         """Show every event to somebody else, too."""
         self._watchers.append(append)
         self._record = self._record_and_show
+        self._say_what_is_read()
 
     def unwatch(self, append: Callable[[Event], None]) -> None:
         if append in self._watchers:
             self._watchers.remove(append)
         if not self._watchers:
             self._record = self._record_alone
+            self._say_what_is_read()
+
+    def _say_what_is_read(self) -> None:
+        recorder = self._recorder
+        contents = recorder is not None and recorder.contents
+        self.node.record(contents=contents, runs=recorder is not None or bool(self._watchers))
 
     def _record_and_show(self, event: Event) -> None:
         self._record_alone(event)
@@ -248,6 +255,16 @@ class Driver:
     def note(self, event: Event) -> None:
         """Something that happened above the node."""
         self._do[Event](event)
+
+    def note_fate(self, kind: Kind, delivered: Deliver, detail: Mapping[str, str] | None = None) -> None:
+        """What became of a delivery, for the recording: handed over, spooled, or not read (G15).
+
+        Of a delivery in the one order the numbers are those of the order, and `value` says so.
+        """
+        stream = delivered.epoch * STREAMS_PER_EPOCH + delivered.channel if delivered.epoch else 0
+        is_ordered = int(isinstance(delivered, Dequeue))
+        run = delivered.first, delivered.count
+        self.note(Event(kind, self.now_ns(), None, delivered.origin, stream, *run, value=is_ordered, detail=detail))
 
     # ---- facts
 
@@ -267,24 +284,34 @@ class Driver:
         """Everything that one wake of the transport read."""
         if self._is_broken:
             return
-        now = self.now_ns()
+        wake, now = self.wake, self.now_ns()
+        wake.is_on = True
+        wake.is_taking = self.hands_over
         do, node, heard = self._do, self.node, self.heard
         sender: Address | None = None
         packet: Packet | None = None
         try:
-            for decoded in self._coalesced(frames):
-                if isinstance(decoded, Drop):
-                    self._drop(decoded)
-                    continue
-                sender, packet = decoded
-                heard[sender] = now
-                for effect in node.on_packet(now, sender, packet):
-                    do[type(effect)](effect)
-        except Exception as fault:
-            self._fail(fault, "a frame" if packet is None else f"{type(packet).__name__} of {sender}")
-        if len(heard) > MAX_HEARD:
-            self._forget_heard()
-        self._after()
+            try:
+                for decoded in self._coalesced(frames):
+                    if isinstance(decoded, Drop):
+                        self._drop(decoded)
+                        continue
+                    sender, packet = decoded
+                    heard[sender] = now
+                    for effect in node.on_packet(now, sender, packet):
+                        do[type(effect)](effect)
+            except Exception as fault:
+                self._fail(fault, "a frame" if packet is None else f"{type(packet).__name__} of {sender}")
+            if len(heard) > MAX_HEARD:
+                self._forget_heard()
+            self._after()
+            wake.is_taking = False
+            if wake.steps:
+                wake.hand_over()
+        finally:
+            wake.is_on = wake.is_taking = False
+        if not self.is_closed and not self._is_broken:
+            self._set_timer()
 
     def _forget_heard(self) -> None:
         """Members are remembered; of the others those that were heard last."""
@@ -332,25 +359,22 @@ class Driver:
     def _after(self) -> None:
         """Once per batch: say what the order has to say, send what was multicast, wake who waits, keep the timer."""
         try:
-            self._finish_batch()
+            if self.node.order.ordering.is_due and not self._is_broken:
+                for effect in self.node.flush(self.now_ns()):
+                    self._do[type(effect)](effect)
+            if self._frames:
+                self._flush_frames()
+            if self._unsent.count:
+                self._unsent.offer(self.transport.send)
+            if self.inbox:
+                self.on_inbox()
+            if self._freed:
+                self._freed = False
+                self.on_freed()
         except Exception as fault:
             self._fail(fault, "the end of a batch")
-        if not self._closed and not self._is_broken:
+        if not self.wake.is_on and not self.is_closed and not self._is_broken:  # else at the end of the wake
             self._set_timer()
-
-    def _finish_batch(self) -> None:
-        if self.node.order.ordering.is_due and not self._is_broken:
-            for effect in self.node.flush(self.now_ns()):
-                self._do[type(effect)](effect)
-        if self._frames:
-            self._flush_frames()
-        if self._unsent.count:
-            self._unsent.offer(self.transport.send)
-        if self.inbox:
-            self.on_inbox()
-        if self._freed:
-            self._freed = False
-            self.on_freed()
 
     def _set_timer(self) -> None:
         """One timer, at the node's deadline or earlier; one that fires too early finds nothing to do."""
@@ -443,10 +467,10 @@ class Driver:
 
     def _unopened(self, reason: str, count: int) -> None:
         """Frames that are not sealed as they should be: told to whoever reads the log or the recording."""
-        if self._closed:
+        if self.is_closed:
             return
         self._event(Event(Kind.DROP, self.now_ns(), count=count, detail={"reason": reason}))
-        self._warn(Warn(f"frames dropped: {reason}"))
+        self._warn(Warn(f"frames dropped: {unopened_in_words(reason)}"))
 
     def _warn(self, effect: Warn) -> None:
         if not self._is_warned(effect.words) and self._lines.take(self.now_ns()):
@@ -484,7 +508,7 @@ class Driver:
         self.marks.keep(self.node.me, effect.mark, partial(self._mark_kept, effect.number))
 
     def _mark_kept(self, number: int, error: RingcastError | None) -> None:
-        if self._closed:
+        if self.is_closed:
             return
         if error is None:
             self.execute(self.node.on_mark_kept(self.now_ns(), number))
@@ -537,3 +561,17 @@ def _say_nothing(reason: str) -> None:
 
 def _ignore(effect: object) -> None:
     pass
+
+
+class Entry:
+    """Where frames come in, for the current incarnation's driver. Without one they are dropped; they are repeated."""
+
+    driver: Driver | None = None
+
+    def hold(self, driver: Driver) -> None:
+        """This is the incarnation from now on."""
+        self.driver = driver
+
+    def on_frames(self, frames: Iterable[Frame]) -> None:
+        if self.driver is not None:
+            self.driver.on_frames(frames)

@@ -12,10 +12,12 @@ from ringcast.core import Node
 from ringcast.errors import ConfigError, RingcastError
 from ringcast.model import Address, Config, View, ViewId, check_name, profile
 from ringcast.runtime.arguments import RecordTo
-from ringcast.runtime.driver import Driver
+from ringcast.runtime.driver import Driver, Entry
 from ringcast.runtime.group import Group
 from ringcast.runtime.host import Host, RealHost
-from ringcast.runtime.rejoin import Entry
+from ringcast.runtime.keys import GroupKeys, chosen_key
+from ringcast.runtime.origins import watch_origins
+from ringcast.security import KeySource
 from ringcast.trace import RecordingOptions, recording_options
 from ringcast.transport import Transport, resolve
 from ringcast.wire import Codec
@@ -31,15 +33,22 @@ async def open_fixed(
     transport: Transport,
     config: Config | None = None,
     record: RecordTo | None = None,
+    key: KeySource | None = None,
+    unencrypted: bool = False,
 ) -> Group:
-    """Open this process's place, `me`, in the group whose members (name -> endpoint) never change."""
+    """Open this process's place, `me`, in the group whose members (name -> endpoint) never change.
+
+    `key` is as in `join`: without it, what RINGCAST_KEY_FILE names, unless `unencrypted`.
+    """
     config = config or profile("local")
     _check(group, me, members)
     addresses = tuple([Address(name, 0, str(await resolve(at))) for name, at in members.items()])
     mine = next(address for address in addresses if address.name == me)
     view = View(ViewId(1, addresses[0]), addresses)
     to = None if record is None else recording_options(record)
-    return await enter_fixed(group, mine, view, transport, config, to, RealHost(), Entry())
+    source = chosen_key(key, unencrypted)
+    keys = None if source is None else GroupKeys(group, source)
+    return await enter_fixed(group, mine, view, transport, config, to, RealHost(), Entry(), keys)
 
 
 async def enter_fixed(
@@ -51,8 +60,11 @@ async def enter_fixed(
     record: RecordingOptions | None,
     host: Host,
     entry: Entry,
+    keys: GroupKeys | None = None,
 ) -> Group:
     """The place of `me` in a view that nobody changes."""
+    if keys is not None:
+        transport = keys.over(transport)
     await transport.open(entry.on_frames)
     asked = config.receive_buffer_bytes
     try:
@@ -64,7 +76,14 @@ async def enter_fixed(
     recorder = host.recorder(me, group, config, record)
     driver = Driver(node, Codec(group, me), transport, recorder, now_ns=host.now_ns)
     driver.contains_faults = host.contains_faults
+    driver.hands_over = host.hands_over
     driver.asked_buffer_bytes = asked
+    if keys is not None:
+        driver.hold_keys(keys)
+    origins = watch_origins(group, transport, host.now_ns, entry.on_frames)
+    if origins is not None:
+        origins.set_me(me)
+        driver.origins = origins
     entry.hold(driver)
     place = Group(group, driver)
     driver.begin()

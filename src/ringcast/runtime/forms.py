@@ -11,12 +11,13 @@ import asyncio
 import functools
 import inspect
 import os
-from collections.abc import Awaitable, Callable, Coroutine, Iterator
+from collections.abc import Awaitable, Callable, Coroutine, Iterator, Sequence
 from itertools import repeat
 from types import ModuleType
 from typing import Any, Protocol, TypeVar, cast
 
 from ringcast.model import Address, Delivery, Message, Notice
+from ringcast.window import Alike, lengths_of
 
 ITEM_BYTES = 2  # a message's place in the length table of its packet; as in native/forms_sending.h
 
@@ -44,7 +45,9 @@ native = _native()
 class Turn:
     """What may be accepted in this turn of the loop without asking the node, and what was."""
 
-    __slots__ = ("began", "largest", "outbox", "room_bytes", "slots")
+    __slots__ = ("began", "largest", "on_begin", "on_full", "outbox", "room_bytes", "slots")
+    on_begin: Callable[[], None]  # the first message of a turn was put
+    on_full: Callable[[], None]  # the last that a turn may collect was put
 
     def __init__(self, loop: asyncio.AbstractEventLoop) -> None:
         self.outbox: list[bytes] = []
@@ -71,6 +74,14 @@ def accepting(send: F) -> F:
     elif (marker := getattr(asyncio.coroutines, "_is_coroutine", None)) is not None:
         vars(method)["_is_coroutine"] = marker
     return cast(F, method)
+
+
+def measured(payloads: list[bytes]) -> tuple[Sequence[int], bool]:
+    """(the length of each, whether all of them are plain bytes), in one pass where the native part was built."""
+    found = None if native is None else native.lengths(payloads)
+    if found is None:
+        return lengths_of(payloads), set(map(type, payloads)) == {bytes}
+    return (Alike(found, len(payloads)) if type(found) is int else found), True
 
 
 # ---- reading

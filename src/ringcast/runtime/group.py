@@ -31,7 +31,7 @@ from ringcast.runtime.reading import Batches, OpenRun, Reading
 from ringcast.runtime.receipts import Receipt
 from ringcast.runtime.reunion import MergeState
 from ringcast.runtime.sending import Sending, WhenFull
-from ringcast.runtime.state import StateDesk
+from ringcast.runtime.state import StateExchange
 from ringcast.runtime.state_giving import GetState
 from ringcast.runtime.state_loading import SetState
 from ringcast.runtime.status import Status, explain, is_ready, status_of
@@ -67,9 +67,9 @@ class Group:
         self._last_view: View | None = None  # shown until the next incarnation has one
 
     @property
-    def _desk(self) -> StateDesk:
+    def _state(self) -> StateExchange:
         """Where the application's state is given, loaded and merged."""
-        return self._reading.desk
+        return self._reading.state
 
     def _take_over(self, driver: Driver) -> None:
         self._driver = driver
@@ -83,7 +83,7 @@ class Group:
         driver.on_refused = lambda error: self._end(error, "refused")
         driver.on_unkept = lambda error: self._end(error, "mark not kept")
         driver.on_left = self._on_left
-        driver.on_state = self._desk.on_effect
+        driver.on_state = self._state.on_effect
         driver.on_finished = self._ordered.on_finished
 
     # ---- who is here
@@ -352,7 +352,7 @@ class Group:
         self._sending.look()
         self._ordered.look()
         self._sending.look_at_flushes()
-        self._desk.look()
+        self._state.look()
 
     def waiting(self) -> list[Waiting]:
         """Who waits, for what, since when, and what would end it."""
@@ -421,7 +421,7 @@ class Group:
 
     def _merge_states_with(self, hooks: tuple[GetState, SetState, MergeState]) -> None:
         """After a merge the application makes one state of those of all sides (runtime/reunion.py)."""
-        self._desk.hold_merging(hooks, self._reading.tell, lambda error: self._end(error, "no state"))
+        self._state.hold_merging(hooks, self._reading.tell, lambda error: self._end(error, "no state"))
 
     # ---- coming back (runtime/rejoin.py)
 
@@ -442,7 +442,7 @@ class Group:
         self._ordered.expel(error)
         self._last_view = self.view
         self._take_over(driver)
-        self._desk.begin(on_failed=lambda error: self._end(error, "no state"))
+        self._state.begin(on_failed=lambda error: self._end(error, "no state"))
         self._reading.wake()
 
     # ---- the end
@@ -460,8 +460,10 @@ class Group:
         try:
             if self._closing is None:
                 await self._leave(timeout)
-        except GroupClosed:
-            pass  # Another call that leaves or closes was first.
+        except RingcastError:
+            if self._closing is None:
+                raise
+            # It is out: another call that leaves or closes was first, or its place ended meanwhile.
         finally:
             await self.close()
 

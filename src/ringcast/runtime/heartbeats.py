@@ -2,18 +2,20 @@
 
 Each heartbeat carries the view and how often the core loop has turned. Usually only a member's watchers get them. While
 the loop stands still every member does: whoever begins to watch us then would ask a question that nobody answers.
+All groups of a process share the thread (runtime/beating.py).
 Invariants: the thread touches nothing of the loop but one tuple, replaced as a whole, and a counter that it reads; it
-has ended when `stop` returns, so the transport may be closed behind it. Not a detector: it only speaks (decision 0050).
+is done with this group when `stop` returns, so the transport may be closed behind it. Not a detector: it only speaks
+(decision 0050).
 """
 
 from __future__ import annotations
 
-import threading
 from collections.abc import Callable
 from typing import NamedTuple
 
 from ringcast.core import Heartbeat, Loose
 from ringcast.model import Address, ViewId
+from ringcast.runtime import beating
 from ringcast.transport import Endpoint, Transport
 from ringcast.wire import Codec
 
@@ -29,7 +31,7 @@ class Audience(NamedTuple):
 
 
 class Heartbeats:
-    """The thread, from the first audience until `stop`. `codec` must be its own: codecs keep caches."""
+    """Of one group, from the first audience until `stop`. `codec` must be its own: codecs keep caches."""
 
     def __init__(
         self,
@@ -42,36 +44,26 @@ class Heartbeats:
         self._codec = codec
         self._transport = transport
         self._turns = turns
-        self._interval = interval_ns / 1e9
+        self.interval = interval_ns / 1e9
         self._audience: Audience | None = None
-        self._wake = threading.Event()
         self._is_over = False
         self._is_loop_over = is_loop_over  # closed by an application that did not leave: nobody is alive here any more
         self._last_turns = -1
         self._still = 0
-        self._thread: threading.Thread | None = None
 
     def tell(self, audience: Audience) -> None:
         """From now on these; the first heartbeat leaves at once."""
         self._audience = audience
-        self._wake.set()
-        if self._thread is None and not self._is_over:
-            self._thread = threading.Thread(target=self._run, name="ringcast heartbeats", daemon=True)
-            self._thread.start()
+        if not self._is_over:
+            beating.begin(self)
 
     def stop(self) -> None:
         self._is_over = True
-        self._wake.set()
-        if self._thread is not None:
-            self._thread.join()
+        beating.end(self)
 
-    def _run(self) -> None:
-        while True:
-            self._wake.clear()
-            if self._is_over or self._is_loop_over():
-                return
-            self.beat()
-            self._wake.wait(self._interval)
+    @property
+    def is_over(self) -> bool:
+        return self._is_over or self._is_loop_over()
 
     def beat(self) -> None:
         """One round."""

@@ -1,4 +1,4 @@
-"""What a member gets from the machine it runs on: the time, an incarnation, chance, a recorder, signs of life.
+"""What a member gets from the machine it runs on: the time, an incarnation, randomness, a recorder, signs of life.
 
 `join` runs on `RealHost`. A world with a clock of its own gives its members another one, and everything above, from the
 driver to the Group that applications hold, stays the same code (decision 0055). Not a transport: that is given apart.
@@ -23,13 +23,16 @@ class Host(Protocol):
     contains_faults: bool
     """True: what raises ends a member's place, not its process. False: it is raised, where faults are looked for."""
 
+    hands_over: bool
+    """True: a reader that waits runs in the wake that brings its message. False: the loop orders all steps itself."""
+
     def now_ns(self) -> int:
         """Monotonic; whatever the event loop's own time is measured by."""
 
     def incarnation(self) -> int:
         """Greater with each call, and from process to process."""
 
-    def chance(self, me: Address) -> Random:
+    def random(self, me: Address) -> Random:
         """A source of randomness for this incarnation."""
 
     def recorder(self, me: Address, group: str, config: Config, to: RecordingOptions | None) -> Recorder | None:
@@ -42,10 +45,11 @@ class Host(Protocol):
 class RealHost:
     beats_itself = False
     contains_faults = True
+    hands_over = True
     now_ns = staticmethod(time.monotonic_ns)
     incarnation = staticmethod(time.time_ns)
 
-    def chance(self, me: Address) -> Random:
+    def random(self, me: Address) -> Random:
         return Random(f"{me.name}/{me.incarnation}")
 
     def recorder(self, me: Address, group: str, config: Config, to: RecordingOptions | None) -> Recorder | None:

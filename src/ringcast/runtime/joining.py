@@ -22,8 +22,9 @@ from ringcast.core import Entrance, Node
 from ringcast.errors import ConfigError, RingcastError, StateError, TransportError, UsageError, WaitExpired
 from ringcast.model import Address, Config, Mark, check_name, first_mark
 from ringcast.runtime import arguments
+from ringcast.runtime.absences import nobody_answered
 from ringcast.runtime.discovery import Discovery, NoAnswerYet, StaticDiscovery
-from ringcast.runtime.driver import Driver
+from ringcast.runtime.driver import Driver, Entry
 from ringcast.runtime.exposure import check_exposure
 from ringcast.runtime.fixed import within_transport
 from ringcast.runtime.group import Group
@@ -33,8 +34,8 @@ from ringcast.runtime.identity import Identity, identity_of
 from ringcast.runtime.keys import GroupKeys, chosen_key
 from ringcast.runtime.mark_file import MarkStore
 from ringcast.runtime.operations import answer_over_http, answering_place
-from ringcast.runtime.origins import Origins
-from ringcast.runtime.rejoin import Comeback, Entry, OnExclusion, Partition
+from ringcast.runtime.origins import Origins, watch_origins
+from ringcast.runtime.rejoin import Comeback, OnExclusion, Partition
 from ringcast.runtime.reunion import MergeState
 from ringcast.runtime.sigterm import SigtermLeaves
 from ringcast.runtime.state_giving import GetState
@@ -42,7 +43,7 @@ from ringcast.runtime.state_loading import SetState
 from ringcast.runtime.words import why_not_joined
 from ringcast.security import KeySource
 from ringcast.trace import RecordingOptions, recording_options
-from ringcast.transport import Datagrams, Guarded, TcpTransport, Transport, UdpTransport
+from ringcast.transport import Datagrams, TcpTransport, Transport, UdpTransport
 from ringcast.wire import Codec, decode_control, encode_control, may_be_of
 
 _log = logging.getLogger("ringcast")
@@ -248,7 +249,7 @@ async def enter(place: Place) -> Group:
     """Open, look for others, and wait for the first view and the state."""
     began = asyncio.get_running_loop().time()
     await place.transport.open(place.entry.on_frames)
-    place.origins = _watch_origins(place)
+    place.origins = watch_origins(place.group, place.transport, place.host.now_ns, place.entry.on_frames)
     group: Group | None = None
     try:
         if place.primary_mark is not None:
@@ -257,10 +258,10 @@ async def enter(place: Place) -> Group:
         group = Group(place.group, driver)
         group._at_end(lambda: _close_marks(place))
         group._at_end(lambda: _stop_searching(place))
-        group._desk.hold(place.get_state, place.set_state)
+        group._state.hold(place.get_state, place.set_state)
         if place.get_state is not None and place.set_state is not None and place.merge_state is not None:
             group._merge_states_with((place.get_state, place.set_state, place.merge_state))
-        group._desk.begin()
+        group._state.begin()
         on_exclusion: OnExclusion = "rejoin" if place.partition == "primary" else place.on_exclusion
         renew = partial(make_driver, place, 0)
         Comeback(group, driver, place.entry, renew, on_exclusion)
@@ -272,6 +273,8 @@ async def enter(place: Place) -> Group:
         driver.begin()
         place.searching = asyncio.create_task(_search(place))
         await _first_view(place, driver, group)
+        if alone := nobody_answered(driver):
+            _log.info("%s: %s", driver.node.me, alone)
         await _load_state(place, group, began)
     except BaseException:
         await _give_up(place, group)
@@ -321,12 +324,13 @@ def make_driver(place: Place, expect: int) -> Driver:
         beats=host.beats_itself,
     )
     multicasts = place.transport.multicasts
-    node = Node.joining(me, config, host.chance(me), encode_control, decode_control, entrance, multicasts=multicasts)
+    node = Node.joining(me, config, host.random(me), encode_control, decode_control, entrance, multicasts=multicasts)
     recorder = host.recorder(me, place.group, config, place.record)
     heartbeats = None if host.beats_itself else _heartbeats(place, node)
     driver = Driver(node, Codec(place.group, me), place.transport, recorder, heartbeats, host.now_ns)
     driver.marks = place.marks
     driver.contains_faults = host.contains_faults
+    driver.hands_over = host.hands_over
     driver.asked_buffer_bytes = place.config.receive_buffer_bytes
     if place.keys is not None:
         driver.hold_keys(place.keys)
@@ -336,23 +340,6 @@ def make_driver(place: Place, expect: int) -> Driver:
         driver.origins = place.origins
     place.entry.hold(driver)
     return driver
-
-
-def _watch_origins(place: Place) -> Origins | None:
-    transport = place.transport
-    if not isinstance(transport, Guarded):
-        return None
-    loop = asyncio.get_running_loop()
-    origins = Origins(
-        place.group,
-        os.urandom(16),
-        place.host.now_ns,
-        transport.send,
-        lambda frame: loop.call_soon(place.entry.on_frames, [frame]),
-        transport.counters.lose,
-    )
-    transport.guard = origins.guard
-    return origins
 
 
 def _mark(place: Place, me: Address, expect: int) -> Mark | None:
@@ -381,7 +368,7 @@ async def _load_state(place: Place, group: Group, began: float) -> None:
     limit = None if place.timeout is None else began + place.timeout
     try:
         async with asyncio.timeout_at(limit):
-            await group._desk.until_loaded()
+            await group._state.until_loaded()
     except StateError:
         await group.leave()
         raise
@@ -412,7 +399,7 @@ async def _search(place: Place) -> None:
         try:
             found = await place.discovery.find()
             is_all = isinstance(place.discovery, StaticDiscovery) and place.discovery.is_complete
-            endpoints = [str(endpoint) for endpoint in found]
+            endpoints = driver.asked = [str(endpoint) for endpoint in found]
             driver.execute(driver.node.on_discovered(driver.now_ns(), endpoints, is_all=is_all))
         except NoAnswerYet as error:
             driver.node.on_undiscovered(str(error))

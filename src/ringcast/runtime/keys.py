@@ -11,7 +11,16 @@ from typing import TypedDict
 
 from ringcast.errors import ConfigError, UsageError
 from ringcast.runtime.forks import ends_with_fork
-from ringcast.security import KEY_FILE_VARIABLE, Keyring, KeySource, Seal, read_keyring
+from ringcast.security import (
+    KEY_FILE_VARIABLE,
+    NOT_SEALED,
+    OTHER_VERSION,
+    UNKNOWN_KEY,
+    Keyring,
+    KeySource,
+    Seal,
+    read_keyring,
+)
 from ringcast.transport import SealedTransport, Transport, sealed_transport
 
 
@@ -78,6 +87,18 @@ def chosen_key(key: KeySource | None, unencrypted: bool) -> KeySource | None:
     if key is None and not unencrypted:
         return os.environ.get(KEY_FILE_VARIABLE) or None
     return key
+
+
+_HINTS = {
+    UNKNOWN_KEY: "does a process here or there have another key file? (ringcast key show FILE)",
+    NOT_SEALED: "does a process have no key, or does somebody else use this port?",
+    OTHER_VERSION: "members of one group need the same version of ringcast",
+}
+
+
+def unopened_in_words(reason: str) -> str:
+    """Why frames were dropped, and what an operator may look for."""
+    return f"{reason}; {_HINTS[reason]}" if reason in _HINTS else reason
 
 
 def without_keys() -> UsageError:

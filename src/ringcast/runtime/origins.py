@@ -8,16 +8,23 @@ member's name, or have answers sent to somebody else. So a frame is taken
 
 An endpoint that is proved may send so many frames a second, and no more; the first frame of one that is not is kept
 meanwhile, so that a proof costs a newcomer one round trip and no retry. The cookie is a keyed checksum of where the
-frame came from and what it claims: nothing is remembered of who was challenged. A challenge is never longer than the
-frame that provoked it (return-routability, amplification at most 1).
+frame came from and what it claims: a proof needs nothing remembered. A challenge is never longer than the frame that
+provoked it (return-routability, amplification at most 1), and a source gets one in `CHALLENGE_AGAIN_NS`: one that
+floods does not use up the challenges of newcomers.
+
+What is refused is refused here, for the price of a look-up or two: garbage by its first bytes, outsiders over their
+allowance, unproved ones that were challenged already.
 
 Behind an address translation a member comes from elsewhere than it can be reached: it is proved like anybody.
 Not authentication: whoever can read what is sent to a member's endpoint can speak for it.
-Bounded: `MOST_OUTSIDERS` proved endpoints, `MOST_KEPT` first frames, `PER_SECOND` challenges and proofs.
+Bounded: `MOST_OUTSIDERS` proved endpoints and challenged sources, `MOST_KEPT` first frames, `PER_SECOND` challenges and
+proofs.
 """
 
 from __future__ import annotations
 
+import asyncio
+import os
 from collections import OrderedDict
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
@@ -25,14 +32,16 @@ from hashlib import blake2s
 
 from ringcast.model import Address
 from ringcast.runtime.allowance import Allowance
-from ringcast.transport import Endpoint, Frame, Source
+from ringcast.transport import Endpoint, Frame, Guarded, Source, Transport
 from ringcast.wire import (
     CHALLENGE,
     PROOF,
     OriginFrames,
+    can_be_challenged,
     claimed_endpoint,
     cookie_in,
     is_multicast_run,
+    is_of_ringcast,
 )
 from ringcast.wire import VERSION as WIRE_VERSION
 
@@ -40,11 +49,13 @@ MOST_OUTSIDERS = 1_024
 MOST_KEPT = 64
 KEPT_BYTES = 2_048  # a first frame that is larger is not kept: its sender repeats it
 PER_SECOND = 500  # challenges, and as many proofs
+CHALLENGE_AGAIN_NS = 50_000_000
 OUTSIDER_PER_SECOND = 200  # frames taken of one process outside the view; runs of a multicast count apart
 OUTSIDERS_PER_SECOND = 1_000  # of all of them together, without such runs
 
 VERSIONS_PER_SECOND = 10  # processes of another version that are told of it
 
+GARBAGE = "not a ringcast frame"
 UNPROVED = "its sender is not proved to be where it says"
 TOO_MANY = "too many frames of processes outside the view"
 OF_ORIGINS = "a challenge or its proof"
@@ -80,6 +91,7 @@ class Origins:
         self._inside: dict[bytes, None] = {}  # endpoints of the members
         self._outsiders: OrderedDict[Source, Outsider] = OrderedDict()
         self._kept: OrderedDict[Source, bytes] = OrderedDict()
+        self._challenged: OrderedDict[Source, int] = OrderedDict()  # when, the last ones
         now = now_ns()
         self._challenges = Allowance(PER_SECOND, now)
         self._proofs = Allowance(PER_SECOND, now)
@@ -121,11 +133,11 @@ class Origins:
 
     def _admits_outsider(self, source: Source, frame: Frame, claimed: bytes | None, reply_to: Source) -> bool:
         frames = self._frames
-        kind = 0 if frames is None else frames.kind(frame)
-        if frames is not None and kind == 0 and self._is_of_other_version(frames, frame, reply_to):
-            return False
-        if kind == 0 or frames is None:
-            return True  # not of this group, or not for this process: the decoder says what is wrong with it
+        if frames is None:
+            return True  # nobody is here yet to take it
+        kind = frames.kind(frame)
+        if kind == 0:
+            return self._admits_unknown(frames, frame, reply_to)
         if kind == CHALLENGE:
             self._answer(frames, frame, reply_to)
             return False
@@ -140,6 +152,13 @@ class Origins:
             self._lose(UNPROVED)
             return False
         return self._may_speak(outsider, frame)
+
+    def _admits_unknown(self, frames: OriginFrames, frame: Frame, reply_to: Source) -> bool:
+        """Not a frame of this group and version for this process. What is of ringcast the decoder finds words for."""
+        if not is_of_ringcast(frame):
+            self._lose(GARBAGE)
+            return False
+        return not self._is_of_other_version(frames, frame, reply_to)
 
     def _is_of_other_version(self, frames: OriginFrames, frame: Frame, reply_to: Source) -> bool:
         """Its sender is told this member's version, once for each frame; whoever is told so says it, and is silent."""
@@ -169,15 +188,23 @@ class Origins:
         return blake2s(text, digest_size=8, key=self._secret).digest()
 
     def _challenge(self, frames: OriginFrames, source: Source, frame: Frame, claimed: bytes) -> None:
+        now = self._now_ns()
+        challenged = self._challenged.get(source)
+        if challenged is not None and now < challenged + CHALLENGE_AGAIN_NS:
+            return
+        if not can_be_challenged(frame) or not self._challenges.take(now):
+            return
+        while len(self._challenged) >= MOST_OUTSIDERS:
+            self._challenged.popitem(last=False)
+        self._challenged[source] = now
         to = _endpoint(claimed)
-        challenge = frames.challenge(frame, self._cookie(source, claimed))
-        if to is None or challenge is None or not self._challenges.take(self._now_ns()):
+        if to is None:
             return
         if len(frame) <= KEPT_BYTES and source not in self._kept:
             while len(self._kept) >= MOST_KEPT:
                 self._kept.popitem(last=False)
             self._kept[source] = bytes(frame)
-        self._send(to, challenge)
+        self._send(to, frames.challenge(frame, self._cookie(source, claimed)))
 
     def _answer(self, frames: OriginFrames, challenge: Frame, reply_to: Source) -> None:
         self._lose(OF_ORIGINS)
@@ -203,6 +230,25 @@ class Origins:
         if known is None or known.endpoint != endpoint:
             allowances = Allowance(OUTSIDER_PER_SECOND, now_ns), Allowance(OUTSIDER_PER_SECOND, now_ns)
             self._outsiders[source] = Outsider(endpoint, *allowances)
+
+
+def watch_origins(
+    group: str, transport: Transport, now_ns: Callable[[], int], on_frames: Callable[[Iterable[Frame]], None]
+) -> Origins | None:
+    """Have every frame that comes over this open transport looked at; None if it knows itself who sends."""
+    if not isinstance(transport, Guarded):
+        return None
+    loop = asyncio.get_running_loop()
+    origins = Origins(
+        group,
+        os.urandom(16),
+        now_ns,
+        transport.send,
+        lambda frame: loop.call_soon(on_frames, [frame]),
+        transport.counters.lose,
+    )
+    transport.guard = origins.guard
+    return origins
 
 
 def _ignore(source: Source, version: int) -> None:

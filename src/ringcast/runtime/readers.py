@@ -33,10 +33,9 @@ class Readers:
         self._last: Caller | None = None
         self._others: list[Caller] = []
 
-    def note(self) -> None:
-        """The caller reads."""
-        who = caller()
-        if who is not self._last:
+    def note(self, loop: asyncio.AbstractEventLoop) -> None:
+        """The caller, on this loop, reads."""
+        if (who := caller(loop)) is not self._last:
             former = [*self._others, self._last]
             self._others = [one for one in former if one is not None and one is not who and not _is_gone(one)]
             del self._others[:-MOST_READERS]
@@ -76,8 +75,8 @@ class Readers:
             asyncio.get_running_loop().call_later(AGAIN_SECONDS, self._check, who, need, free, is_stuck)
 
 
-def caller() -> Caller | None:
-    return CALLING_THREAD.get() or asyncio.current_task()
+def caller(loop: asyncio.AbstractEventLoop | None = None) -> Caller | None:
+    return CALLING_THREAD.get() or asyncio.current_task(loop)
 
 
 def _is_gone(one: Caller) -> bool:

@@ -6,7 +6,7 @@ Reading is what lets others send on: what was handed over is counted as taken, a
 handed over message by message is counted when it is used up, when it is left, and at the latest one turn of the loop
 later; so the count never runs ahead of the reader, and costs nothing per message.
 Invariant: everything comes in the order in which it was delivered; a cancelled read has taken nothing.
-While the application's state is given, loaded or merged (`desk`), nothing is handed over.
+While the application's state is given, loaded or merged (`state`), nothing is handed over.
 """
 
 from __future__ import annotations
@@ -17,18 +17,20 @@ from collections.abc import Iterator
 from itertools import islice
 from operator import length_hint
 
-from ringcast.core import IN_THE_STATE, Channel, Deliver, Dequeue, Install, ProvideState, fate
+from ringcast.core import IN_THE_STATE, Channel, Deliver, Dequeue, Install, ProvideState
 from ringcast.errors import RingcastError, UsageError
 from ringcast.model import Batch, Delivery, Event, Kind, Message, Notice, Rejoin, Undelivered, View, ViewChange
 from ringcast.runtime.driver import Driver
 from ringcast.runtime.forms import Messages, make_hand, messages_in, messages_of
+from ringcast.runtime.handing import Waiter, waiter_type
 from ringcast.runtime.ordered import Ordered
 from ringcast.runtime.readers import Readers
 from ringcast.runtime.reunion import Stop
 from ringcast.runtime.sending import Sending
 from ringcast.runtime.spool import Refill
-from ringcast.runtime.state import StateDesk
+from ringcast.runtime.state import StateExchange
 
+_GROUP = Channel.GROUP
 _NO_MESSAGES: Iterator[Message] = iter(())
 
 
@@ -61,16 +63,19 @@ class Reading:
 
     def __init__(self, driver: Driver, sending: Sending, ordered: Ordered, readers: Readers) -> None:
         self._readers = readers
-        self.desk = StateDesk(lambda: self._driver, self._void)
+        self.state = StateExchange(lambda: self._driver, self._void)
         self._hand = make_hand()
         self._hand.messages = _NO_MESSAGES  # of the open run, while they need no question
         self._open: OpenRun | None = None
         self._past: deque[Batch | Notice] = deque()  # what an earlier incarnation left unread, and what is told first
         self._view: View | None = None  # of the last view that was handed over
+        self._in_view = Delivery(False, None)  # what multicasts of that view have in common
         self.hold(driver)
         self._sending = sending
         self._ordered = ordered
-        self._reader: asyncio.Future[None] | None = None
+        self._reader: Waiter | None = None
+        self._make_waiter = waiter_type()
+        self._loop = asyncio.get_running_loop()
         self._is_settling = False
         self._is_over = False
         self.error: RingcastError | None = None  # what ended it, unless this process asked for the end
@@ -85,20 +90,22 @@ class Reading:
         """What was delivered can still be read; then it ends, with the error unless this process asked for it."""
         self._is_over = True
         self.error = error
-        self.desk.close()
+        self.state.close()
         self.wake()
 
     def on_inbox(self) -> None:
-        self.desk.on_inbox()
-        self.wake()
+        if self.state.loading is not None:  # Then it goes into the spool.
+            self.state.loading.on_inbox()
+        if self._reader is not None:
+            self._reader.wake()
 
     def note_reader(self) -> None:
         """The caller begins to read here."""
-        self._readers.note()
+        self._readers.note(self._loop)
 
     def wake(self) -> None:
-        if self._reader is not None and not self._reader.done():
-            self._reader.set_result(None)
+        if self._reader is not None:
+            self._reader.wake()
 
     def tell(self, notice: Notice) -> None:
         """Something that comes before what was delivered and is not read yet."""
@@ -194,13 +201,16 @@ class Reading:
                     self._open = OpenRun(event, None)
                 return event
             inbox = self._driver.inbox
-            if not inbox or (self.desk.is_busy and self._is_held):
+            if not inbox or (self.state.is_busy and self._is_held):
                 return None
             delivered = inbox.popleft()
             if isinstance(delivered, Deliver):
                 if by_message and len(delivered.payloads) == 1:
                     self._count(delivered)
-                    return Message(delivered.origin, delivered.payloads[0], self._facts(delivered))
+                    facts = self._in_view
+                    if facts._view is not self._view or delivered.channel is not _GROUP or type(delivered) is Dequeue:
+                        facts = self._facts(delivered)
+                    return Message(delivered.origin, delivered.payloads[0], facts)
                 batch = self._batch(delivered, self._view)
                 if by_message:
                     inbox.appendleft(delivered)
@@ -214,17 +224,19 @@ class Reading:
             if type(delivered) is Undelivered:
                 return delivered
             if type(delivered) is Stop:
-                self.desk.reunite(delivered)
+                self.state.reunite(delivered)
             elif type(delivered) is Refill:
-                self.desk.refill()
+                self.state.refill()
             elif not self._is_over:
                 assert isinstance(delivered, ProvideState)
-                self.desk.provide(delivered)
+                self.state.provide(delivered)
 
     def _facts(self, delivered: Deliver) -> Delivery:
         """Of a message that came alone; the same as a run of it would say."""
         if type(delivered) is not Dequeue and delivered.channel is Channel.GROUP:
-            return Delivery(False, self._view)
+            if self._in_view._view is not self._view:
+                self._in_view = Delivery(False, self._view)
+            return self._in_view
         return facts_of(self._batch(delivered, self._view))
 
     def _batch(self, delivered: Deliver, view: View | None) -> Batch:
@@ -276,7 +288,7 @@ class Reading:
         driver = self._driver
         if not driver.is_closed:
             if driver.is_recorded and delivered.count:
-                driver.note(fate(Kind.HANDED, driver.now_ns(), delivered))
+                driver.note_fate(Kind.HANDED, delivered)
             self._take(driver, delivered)
 
     def _void(self, delivered: Deliver) -> None:
@@ -285,7 +297,7 @@ class Reading:
             self._open, self._hand.messages = None, _NO_MESSAGES
         driver = self._driver
         if driver.is_recorded and delivered.count:
-            driver.note(fate(Kind.UNREAD, driver.now_ns(), delivered, IN_THE_STATE))
+            driver.note_fate(Kind.UNREAD, delivered, IN_THE_STATE)
         if _is_own_private(delivered, driver):
             self._sending.on_own_read()  # Also if it goes into the spool, where it is bounded by the spool.
         else:
@@ -299,7 +311,9 @@ class Reading:
         elif delivered.channel is not Channel.GROUP and _is_own_private(delivered, driver):
             self._sending.on_own_read()
         else:
-            driver.execute(driver.node.on_taken(driver.now_ns(), delivered))
+            effects = driver.node.on_taken(driver.now_ns(), delivered)
+            if effects:
+                driver.execute(effects)
 
     def end_recording(self, why: str, told: str) -> None:
         """This incarnation's recording ends: what lies here stays to be read, and then the application is told."""
@@ -311,36 +325,33 @@ class Reading:
                 driver.note(Event(Kind.UNREAD, driver.now_ns(), detail=detail))
             for item in driver.inbox:
                 if isinstance(item, Deliver) and item.count:
-                    driver.note(fate(Kind.UNREAD, driver.now_ns(), item, detail))
+                    driver.note_fate(Kind.UNREAD, item, detail)
 
     # ---- waiting
 
     async def _until_more(self) -> None:
         """Wait until there may be something to read. When the group has ended and everything was read: raise."""
-        self._readers.note()
+        self._readers.note(self._loop)
         if self._past:
             return
-        if self._is_held:
-            await self.desk.until_free()
+        if self.state.is_busy and self._is_held:
+            await self.state.until_free()
         elif self._is_over:
             raise StopAsyncIteration if self.error is None else self.error
         elif not self._driver.inbox:
-            await self._until_woken()
+            if self._reader is not None and not self._reader.is_over:
+                raise UsageError("another task is reading from this group already")
+            reader = self._reader = self._make_waiter(self._loop, self._driver.wake.step_soon)
+            try:
+                await reader
+            finally:
+                if self._reader is reader:
+                    self._reader = None
 
     @property
     def _is_held(self) -> bool:
         """The state comes first. After the end it does not matter any more, but what was spooled is still read."""
-        return self.desk.is_busy and (self.desk.is_refilling or not self._is_over)
-
-    async def _until_woken(self) -> None:
-        if self._reader is not None and not self._reader.done():
-            raise UsageError("another task is reading from this group already")
-        reader = self._reader = asyncio.get_running_loop().create_future()
-        try:
-            await reader
-        finally:
-            if self._reader is reader:
-                self._reader = None
+        return self.state.is_busy and (self.state.is_refilling or not self._is_over)
 
 
 class Batches:
@@ -367,4 +378,6 @@ def facts_of(batch: Batch) -> Delivery:
 
 
 def _is_own_private(delivered: Deliver, driver: Driver) -> bool:
-    return delivered.channel is not Channel.GROUP and delivered.origin == driver.node.me
+    """A private message to itself, which went no further than this group. In the one order its own come back."""
+    is_private = type(delivered) is Deliver and delivered.channel is not Channel.GROUP
+    return is_private and delivered.origin == driver.node.me

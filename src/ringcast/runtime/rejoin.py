@@ -10,32 +10,17 @@ from __future__ import annotations
 
 import asyncio
 import logging
-from collections.abc import Callable, Iterable
+from collections.abc import Callable
 from typing import Literal
 
 from ringcast.core import Excluded, Left
-from ringcast.runtime.driver import Driver
+from ringcast.runtime.driver import Driver, Entry
 from ringcast.runtime.group import Group
-from ringcast.transport import Frame
 
 OnExclusion = Literal["merge", "rejoin"]
 Partition = Literal["all", "primary"]
 
 _log = logging.getLogger("ringcast")
-
-
-class Entry:
-    """Where frames come in: to the incarnation of the day. Without one they are dropped; they are repeated."""
-
-    driver: Driver | None = None
-
-    def hold(self, driver: Driver) -> None:
-        """This is the incarnation from now on."""
-        self.driver = driver
-
-    def on_frames(self, frames: Iterable[Frame]) -> None:
-        if self.driver is not None:
-            self.driver.on_frames(frames)
 
 
 class Comeback:

@@ -4,6 +4,8 @@ A `Stop` stands in the stream directly behind the MergeView. When the reader com
 read: a giver gives the state of its side, the merger collects them and calls `merge_state`, and everybody loads what
 came of it. Only then does the reader go on; messages wait in their windows, so senders are held back (back-pressure).
 If there will be no merged state, a `StatesApart` stands there instead, and everybody keeps the state of its side.
+A merged state that counts is loaded to its end: a merge that comes meanwhile has its own stop further back in the
+stream, and its part begins when the reader has gone on.
 Not the agreement on who does what and what counts: that is core/state/merging.py.
 """
 
@@ -13,6 +15,7 @@ import asyncio
 import inspect
 from collections.abc import AsyncIterator, Awaitable, Callable, Mapping
 from itertools import takewhile
+from typing import Any
 
 from ringcast.core import (
     AwaitMerged,
@@ -73,6 +76,9 @@ class StateReunion:
         self._chunks: dict[Address, Chunks] = {}  # by giver; one entry, by whoever gives it, for the merged state
         self._counts: asyncio.Future[tuple[Address, ...]] | None = None
         self._task: asyncio.Task[None] | None = None
+        self._counts_here = False  # the merged state of this stop counts: what is left is the application's part
+        self._later: list[tuple[Callable[[Any], None], Any]] = []  # what the core said of merges behind this stop
+        self._stops: dict[ViewId, Stop] = {}  # theirs, in the stream already
         self.on_free: Callable[[], None] = lambda: None
         self.lacks_state = False  # it joined with state, and the merge came before that: it has none of its own
 
@@ -88,7 +94,21 @@ class StateReunion:
 
     # ---- what the core says
 
+    def _is_for_later(self, act: Callable[[Any], None], said: object) -> bool:
+        """Is this about a merge behind the one whose state is still being loaded?"""
+        stop = self._stop
+        begins = isinstance(said, MergeStates | AwaitMerged) and stop is not None and said.cut != stop.cut
+        if not self._later and not (begins and self._counts_here):
+            return False
+        if isinstance(said, MergeStates | AwaitMerged) and said.cut not in self._stops:
+            self._stops[said.cut] = Stop(said.cut)
+            self._driver().inbox.append(self._stops[said.cut])
+        self._later.append((act, said))
+        return True
+
     def on_effect(self, effect: ReunionEffect) -> None:
+        if self._is_for_later(self.on_effect, effect):
+            return
         match effect:
             case MergeStates() | AwaitMerged():
                 self._stand_at(effect.cut)
@@ -96,9 +116,11 @@ class StateReunion:
             case SideOver():
                 self._chunks[effect.giver].end()
             case GiveMerged():
+                self._counts_here = True
                 if self._counts is not None and not self._counts.done():
                     self._counts.set_result(effect.members)
             case MergedOver(error=None):
+                self._counts_here = True
                 for chunks in self._chunks.values():
                     chunks.end()
             case MergedOver():
@@ -106,6 +128,8 @@ class StateReunion:
 
     def on_await(self, order: AwaitState) -> None:
         """Somebody who has the merged state gives its own, as of a later view: what we held is part of it."""
+        if self._is_for_later(self.on_await, order):
+            return
         assert self._stop is not None
         inbox = self._driver().inbox
         for item in [inbox.popleft() for _ in range(len(inbox))]:
@@ -118,19 +142,23 @@ class StateReunion:
         self._begin(order)
 
     def on_chunk(self, delivery: Deliver) -> None:
+        if self._is_for_later(self.on_chunk, delivery):
+            return
         if delivery.origin in self._chunks:
             self._chunks[delivery.origin].put(delivery)
 
     def _stand_at(self, cut: ViewId) -> None:
         if self._stop is None or self._stop.cut != cut:
-            self._stop = Stop(cut)
+            is_there = cut in self._stops
+            self._stop = self._stops.pop(cut, None) or Stop(cut)
             self._is_reached = False
-            self._driver().inbox.append(self._stop)
+            if not is_there:
+                self._driver().inbox.append(self._stop)
 
     def _begin(self, role: Role) -> None:
         """This member's part; another one, if somebody who worked on it is gone: then from the beginning."""
         self._cancel()
-        self._role = role
+        self._role, self._counts_here = role, False
         givers = [side.giver for side in role.sides] if isinstance(role, MergeStates) else [_source(role)]
         self._chunks = {giver: Chunks(self._driver(), str(giver), None, self._record(role, giver)) for giver in givers}
         self._counts = asyncio.get_running_loop().create_future()
@@ -182,6 +210,7 @@ class StateReunion:
 
     def _fail(self, error: StateError) -> None:
         """This member goes. What lies behind the stop is handed to nobody: it goes on from a state that is not here."""
+        self._forget_later()
         stop, inbox = self._stop, self._driver().inbox
         kept = [] if self._is_reached else list(takewhile(lambda item: item is not stop, inbox))
         self._on_failed(error)
@@ -251,6 +280,13 @@ class StateReunion:
             self._tell(outcome)
         self._is_reached = False
         self.on_free()
+        later, self._later = self._later, []
+        for act, said in later:
+            act(said)
+
+    def _forget_later(self) -> None:
+        self._later.clear()
+        self._stops.clear()
 
     def _cancel(self) -> None:
         if self._task is not None and self._task is not asyncio.current_task():
@@ -258,6 +294,7 @@ class StateReunion:
         self._task = None
 
     def close(self) -> None:
+        self._forget_later()
         self._cancel()
         self._end(None)
 

@@ -19,12 +19,12 @@ from ringcast.errors import NotMember, NotPrimary, PlaceLost, RingcastError, Usa
 from ringcast.model import Address, ViewId
 from ringcast.runtime.driver import Driver
 from ringcast.runtime.forks import ends_with_fork
-from ringcast.runtime.forms import ITEM_BYTES, make_turn
+from ringcast.runtime.forms import ITEM_BYTES, make_turn, measured
 from ringcast.runtime.lines import GROUP, Lines, Need
 from ringcast.runtime.readers import Readers
 from ringcast.runtime.waiting import Limit, Waits
 from ringcast.runtime.words import Why, why_aside, why_no_room, why_no_room_to, why_not_flushed
-from ringcast.window import largest, lengths_of, total
+from ringcast.window import largest, total
 
 WhenFull = Literal["wait", "raise"] | None
 
@@ -44,6 +44,7 @@ class Sending:
         )
         self._flushing = Lines(waits, lambda need: readers.watch(need, widen_own, lambda _: False))
         self.turn = make_turn()
+        self.turn.on_begin, self.turn.on_full = self._begin_turn, self._fill_turn
         self._slots_in_line = 0  # as the turn's, for those in line; while somebody is, nobody else has any
         self._is_turn_full = False
         self._turn_frames = 1  # what one turn may collect
@@ -130,9 +131,9 @@ class Sending:
         turn.room_bytes -= size + ITEM_BYTES
         turn.outbox.append(payload)
         if not turn.began:
-            self._begin_turn()
+            turn.on_begin()
         elif turn.slots == 0 or turn.room_bytes < size:
-            self._fill_turn()
+            turn.on_full()
         return True
 
     async def send(self, payload: bytes, to: list[Address] | None, timeout: float | None, when_full: WhenFull) -> None:
@@ -296,10 +297,10 @@ class Sending:
 
     async def send_many(self, payloads: list[bytes], timeout: float | None) -> None:
         """In order. What ends it early says with `sent` how many of them were sent, a cancellation too."""
-        limit, sizes, at = Limit(timeout), lengths_of(payloads), 0
+        limit, at = Limit(timeout), 0
+        sizes, are_bytes = measured(payloads)
         try:
             await self.until_place(limit)
-            are_bytes = set(map(type, payloads)) == {bytes}
             are_whole = are_bytes and largest(sizes) <= self._node.largest_whole
             while at < len(payloads):
                 if are_whole:
@@ -379,11 +380,19 @@ class Sending:
 
     def _begin_turn(self) -> None:
         """The first message of a turn leaves at once; the others of the same turn go together at its end."""
-        self.turn.began = True
-        self._send_outbox()
+        turn = self.turn
+        turn.began = True
+        payloads = turn.outbox
+        if len(payloads) == 1:  # the usual case, without a table of lengths
+            size = len(payloads[0])
+            if self._node.fits(size):
+                turn.outbox = []
+                self._driver.execute(self._node.send(self._driver.now_ns(), payloads, (size,)))
+        else:
+            self._send_outbox()
         if self.turn.outbox or self._driver.is_busy:
             self._refill()  # Else what the turn may accept is what it was, without this message: no need to ask again.
-        asyncio.get_running_loop().call_soon(self._end_turn)
+        self._driver.wake.at_end(self._end_turn)
 
     def _end_turn(self) -> None:
         self.turn.began = False
@@ -419,7 +428,7 @@ class Sending:
         self._refill()
 
     def _send_outbox(self) -> None:
-        sizes = lengths_of(self.turn.outbox)
+        sizes, _ = measured(self.turn.outbox)
         count = self._node.fit(sizes)
         payloads, self.turn.outbox = self.turn.outbox, []
         if count < len(payloads):

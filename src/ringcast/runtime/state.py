@@ -1,4 +1,4 @@
-"""The desk where the application's state is given and got: it holds the reader back while one of them must come first.
+"""The application's state, given and loaded: the reader is held back meanwhile.
 
 Four moments stop the stream of events: giving, until the first chunk is cut; getting, until the state is loaded; what
 arrived meanwhile, until its next part comes from the disk (spool.py); and a merge, until the states of its sides have
@@ -30,7 +30,7 @@ from ringcast.runtime.state_giving import GetState, StateGiving
 from ringcast.runtime.state_loading import SetState, StateLoading
 
 
-class StateDesk:
+class StateExchange:
     """One member's state, given to others and got from them, through all its incarnations.
 
     `void` counts a delivery as read that the application will never see.
@@ -43,7 +43,7 @@ class StateDesk:
         self._void = void
         self._giving = StateGiving(driver, None)
         self._set_state: SetState | None = None
-        self._loading: StateLoading | None = None
+        self.loading: StateLoading | None = None
         self._on_failed: Callable[[StateError], None] | None = None
         self._pause: asyncio.Future[None] | None = None
         self._reunion: StateReunion | None = None
@@ -73,29 +73,24 @@ class StateDesk:
             return
         self.is_busy = True
         self._on_failed = on_failed
-        self._loading = StateLoading(self._driver(), self._set_state, self._void)
-        self._loading.done.add_done_callback(self._loaded)
+        self.loading = StateLoading(self._driver(), self._set_state, self._void)
+        self.loading.done.add_done_callback(self._loaded)
         if on_failed is None:
-            self._loading.may_begin.set()
+            self.loading.may_begin.set()
 
     async def until_loaded(self) -> None:
-        if self._loading is not None:
-            await asyncio.shield(self._loading.done)
+        if self.loading is not None:
+            await asyncio.shield(self.loading.done)
 
     def _loaded(self, done: asyncio.Future[None]) -> None:
-        if self._loading is None or done is not self._loading.done:
+        if self.loading is None or done is not self.loading.done:
             return
         self.is_busy = False
         error = None if done.cancelled() else done.exception()
         if error is None and not done.cancelled():
-            self._loading.hand_over()
+            self.loading.hand_over()
         if isinstance(error, StateError) and self._on_failed is not None:
             self._on_failed(error)
-
-    def on_inbox(self) -> None:
-        """Something was delivered: while the state is loaded, it goes into the spool."""
-        if self._loading is not None:
-            self._loading.on_inbox()
 
     # ---- what the core says
 
@@ -108,19 +103,19 @@ class StateDesk:
             self._driver().inbox.append(effect)  # At its place in the application's order.
         elif isinstance(effect, StateOver) and effect.joiner != self._driver().node.me:
             self._giving.on_over(effect)
-        elif self._loading is None:
+        elif self.loading is None:
             return
         elif isinstance(effect, AwaitState):
-            self._loading.on_await(effect)
+            self.loading.on_await(effect)
         elif isinstance(effect, StateOver):
-            self._loading.on_over(effect)
+            self.loading.on_over(effect)
         elif isinstance(effect, Deliver):
-            self._loading.on_chunk(effect)
+            self.loading.on_chunk(effect)
 
     def _is_for_reunion(self, reunion: StateReunion, effect: object) -> bool:
         match effect:
             case MergeStates() | AwaitMerged():
-                if self._loading is not None and self._loading.supersede():
+                if self.loading is not None and self.loading.supersede():
                     reunion.lacks_state = True
                 reunion.on_effect(effect)
             case SideOver() | GiveMerged() | MergedOver():
@@ -152,9 +147,9 @@ class StateDesk:
 
     def refill(self) -> None:
         """The reader has come to where the spool goes on, on the disk."""
-        assert self._loading is not None
+        assert self.loading is not None
         self.is_busy = self.is_refilling = True
-        self._pause = asyncio.ensure_future(self._loading.refill())
+        self._pause = asyncio.ensure_future(self.loading.refill())
         self._pause.add_done_callback(self._begun)
 
     def reunite(self, stop: Stop) -> None:
@@ -176,13 +171,13 @@ class StateDesk:
         """The application has read everything up to here."""
         if self._pause is not None:
             await asyncio.wait([self._pause])
-        elif self._loading is not None:
-            self._loading.may_begin.set()
-            await asyncio.wait([self._loading.done])
+        elif self.loading is not None:
+            self.loading.may_begin.set()
+            await asyncio.wait([self.loading.done])
 
     def close(self) -> None:
         if self._reunion is not None:
             self._reunion.close()
         self._giving.close()
-        if self._loading is not None:
-            self._loading.close()
+        if self.loading is not None:
+            self.loading.close()

@@ -26,7 +26,10 @@ _log = logging.getLogger("ringcast")
 
 
 class StateGiving:
-    """All transfers from this member. `driver` gives the incarnation of the day."""
+    """All transfers from this member.
+
+    `driver()` returns the current incarnation's driver; it changes when the member rejoins.
+    """
 
     def __init__(self, driver: Callable[[], Driver], get_state: GetState | None) -> None:
         self._driver = driver

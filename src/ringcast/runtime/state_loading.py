@@ -14,7 +14,7 @@ import asyncio
 from collections import deque
 from collections.abc import AsyncIterator, Awaitable, Callable, Mapping
 
-from ringcast.core import IN_THE_STATE, WITHOUT_STATE, AwaitState, Channel, Deliver, Install, StateOver, fate
+from ringcast.core import IN_THE_STATE, WITHOUT_STATE, AwaitState, Channel, Deliver, Install, StateOver
 from ringcast.errors import StateError
 from ringcast.model import Event, Kind
 from ringcast.runtime.driver import Driver
@@ -104,11 +104,12 @@ class StateLoading:
 
     def _count(self, item: Deliver) -> None:
         driver = self._driver
-        if self._is_refused or (item.channel is Channel.PEER and item.origin == driver.node.me):
+        is_private = type(item) is Deliver and item.channel is Channel.PEER
+        if self._is_refused or (is_private and item.origin == driver.node.me):
             self._void(item)
         else:
             if driver.is_recorded:
-                driver.note(fate(Kind.SPOOLED, driver.now_ns(), item))
+                driver.note_fate(Kind.SPOOLED, item)
             driver.execute(driver.node.on_spooled(driver.now_ns(), item))
 
     def hand_over(self) -> None:

@@ -9,10 +9,10 @@ from dataclasses import asdict
 from typing import TypedDict, cast
 
 from ringcast.model import Address
-from ringcast.runtime.absences import absences, merge_in_words, strangers, suspicions
+from ringcast.runtime.absences import absences, merge_in_words, nobody_answered, strangers, suspicions
 from ringcast.runtime.chronicle import Happened
 from ringcast.runtime.driver import Driver
-from ringcast.runtime.keys import KeyMarks
+from ringcast.runtime.keys import KeyMarks, unopened_in_words
 from ringcast.runtime.words import (
     Waiting,
     heard_seconds,
@@ -193,6 +193,7 @@ def explain(group: str, driver: Driver, waiting: list[Waiting]) -> str:
     parts += [str(absence) for absence in absences(driver)]
     if driver.chronicle.reunion is not None:
         parts.append(merge_in_words(driver.chronicle.reunion, driver.now_ns()))
+    parts += filter(None, [nobody_answered(driver)])
     parts += _unopened(driver)
     stranger = strangers(driver)
     return "\n".join(parts if stranger is None else [*parts, stranger])
@@ -210,7 +211,7 @@ def _place(group: str, driver: Driver) -> str:
 def _unopened(driver: Driver) -> list[str]:
     """What came and was not sealed as it should be."""
     lost = driver.transport.counters.lost
-    return [f"{lost[why]} frames were dropped: {why}" for why in REASONS if why in lost]
+    return [f"{lost[why]} frames were dropped: {unopened_in_words(why)}" for why in REASONS if why in lost]
 
 
 def _narrowed(driver: Driver) -> list[str]:

@@ -221,7 +221,7 @@ def why_held(driver: Driver) -> Why:
 def roll_call_awaits(driver: Driver) -> list[Address]:
     """At the coordinator: who still owes an answer to the roll call that runs."""
     coordination = driver.node.coordination
-    leading = None if coordination is None else coordination.membership.leading
+    leading = None if coordination is None else coordination.membership.as_coordinator
     change = None if leading is None else leading.change
     return [] if change is None or change.spreading is not None else change.roll_call.awaited
 
@@ -265,7 +265,7 @@ def why_not_ready(driver: Driver) -> str:
 
 def why_not_left(driver: Driver) -> Why:
     coordination = driver.node.coordination
-    leader = None if coordination is None else coordination.membership.leader
+    leader = None if coordination is None else coordination.membership.acting
     limit = driver.node.config.leave_ns / 1e9
     because = f"{leader} was asked to let this member go and has not made the view without it yet"
     return Why(because, f"that view is there; in any case after {limit:.0f} s")
@@ -322,7 +322,7 @@ def _names(members: Sequence[Address]) -> str:
 
 def why_aside(node: Node) -> str:
     """Why this side may not go on: it is not primary, or has nobody who could coordinate."""
-    if node.coordination is None or not node.coordination.membership.is_leaderless:
+    if node.coordination is None or not node.coordination.membership.lacks_coordinator:
         return why_not_primary(node.view)
     suspects = [member for member in node.view.voters if member != node.me]
     gone = f"{_names(suspects)} cannot be reached" if suspects else "there is nobody else"

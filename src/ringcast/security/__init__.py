@@ -8,12 +8,15 @@ from ringcast.security.certificate import check_private_key, names_in
 from ringcast.security.key_file import KEY_FILE_VARIABLE, KeySource, read_keyring, write_keyring
 from ringcast.security.keyring import Key, Keyring, new_key
 from ringcast.security.replay import ReplayWindow
-from ringcast.security.seal import OVERHEAD, REASONS, Seal, is_sealed
+from ringcast.security.seal import NOT_SEALED, OTHER_VERSION, OVERHEAD, REASONS, UNKNOWN_KEY, Seal, is_sealed
 
 __all__ = [
     "KEY_FILE_VARIABLE",
+    "NOT_SEALED",
+    "OTHER_VERSION",
     "OVERHEAD",
     "REASONS",
+    "UNKNOWN_KEY",
     "Key",
     "KeySource",
     "Keyring",

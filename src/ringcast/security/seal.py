@@ -1,6 +1,6 @@
 """Seals and opens frames: AES-256-GCM, one call per frame, under a key of this process's session.
 
-    "RS" | version 1 | 0 | group 4 | key name 4 | salt 16 | incarnation 8 | epoch 4
+    "RS" | version 1 | 0 | group 4 | key name 4 | salt 16 | incarnation 8 | epoch 4 | check 4
     number 4 | the frame, encrypted | tag 16
 
 Everything before the frame is authenticated with it (additional data). The first line is the *session*:
@@ -8,8 +8,13 @@ its key is derived by HKDF from the shared key with the salt, which is random, a
 group's whole name; so no two processes, incarnations or epochs share a key, whatever the clock says, and the number
 alone is the nonce. An epoch ends after `EPOCH_FRAMES`, with a new incarnation, and with a new primary key.
 
+Its check is a keyed checksum of what stands before it, under a key that is derived once from the shared key: a session
+that was made up is refused for the price of one short hash, and no key is derived for it. The check keeps floods cheap
+and proves nothing; that a frame is genuine is told by its tag alone.
+
 A frame is taken once: of each session the numbers that came are remembered, and of each process the two latest epochs.
-Nothing is remembered of a frame that is not genuine. A child of fork seals nothing: it would repeat numbers.
+Of frames that are not genuine nothing is remembered but the last few ciphers that were derived for them.
+A child of fork seals nothing: it would repeat numbers.
 Not an identity: whoever holds the key can seal in anybody's name.
 """
 
@@ -21,6 +26,7 @@ import threading
 from collections import OrderedDict
 from collections.abc import Callable
 from functools import cache
+from hashlib import blake2s
 from typing import TYPE_CHECKING
 from zlib import crc32
 
@@ -34,16 +40,19 @@ if TYPE_CHECKING:
 Frame = bytes | memoryview
 
 MAGIC = b"RS"
-VERSION = 1
+VERSION = 2  # 1 had no check
 SALT_BYTES = 16
 EPOCH_FRAMES = 1 << 24  # of full size, far below what GCM stands under one key
 MOST_SESSIONS = 1_024  # of others, remembered; those used last stay
+MOST_TRIED = 64  # sessions of which nothing genuine came yet
 
 _BEGIN = struct.Struct("<2sBBI4s")
 _REST = struct.Struct("<QI")
+CHECK_BYTES = 4
 _NUMBER = struct.Struct("<I")
 _GROUP_AT, _KEY_AT, _SALT_AT = 4, 8, 12
-SESSION_BYTES = _BEGIN.size + SALT_BYTES + _REST.size
+_CHECK_AT = _BEGIN.size + SALT_BYTES + _REST.size
+SESSION_BYTES = _CHECK_AT + CHECK_BYTES
 HEAD_BYTES = SESSION_BYTES + _NUMBER.size
 TAG_BYTES = 16
 OVERHEAD = HEAD_BYTES + TAG_BYTES
@@ -91,6 +100,23 @@ class _Receiving:
         self.seen_at = 0  # the highest number when it was last spared
 
 
+class _Opener:
+    """A key of the keyring as it is used for sessions of others."""
+
+    __slots__ = ("_check", "key")
+
+    def __init__(self, key: Key, group: bytes) -> None:
+        self.key = key
+        self._check = blake2s(key=_check_key(key.secret), digest_size=CHECK_BYTES)
+        self._check.update(group + b"\0")
+
+    def check(self, session: bytes) -> bytes:
+        """Of a session's bytes up to its check."""
+        check = self._check.copy()
+        check.update(session)
+        return check.digest()
+
+
 class Seal:
     """One process's seal in one group. `random_bytes` gives the salt."""
 
@@ -99,7 +125,6 @@ class Seal:
     def __init__(
         self, group: str, keyring: Keyring, random_bytes: Callable[[int], bytes], incarnation: int = 0
     ) -> None:
-        self._derive = _derivation()
         self._name = group.encode()
         self._group = crc32(self._name)
         self._group_bytes = self._group.to_bytes(4, "little")
@@ -108,10 +133,11 @@ class Seal:
         self._epoch = 0
         self._lock = threading.Lock()
         self._sessions: OrderedDict[bytes, _Receiving] = OrderedDict()
+        self._tried: OrderedDict[bytes, _Receiving] = OrderedDict()
         self._epochs: dict[bytes, dict[int, bytes]] = {}  # by salt: the latest epoch and the one before, with sessions
         self._buffer = memoryview(bytearray(_LARGEST))
         self._keyring = keyring
-        self._keys = _by_name(keyring)
+        self._openers = self._openers_of(keyring)
         self._sending: _Sending | None = self._new_session()
 
     def __repr__(self) -> str:
@@ -135,8 +161,9 @@ class Seal:
         """Another keyring: what it does not hold is no longer opened, and its primary key is sealed with."""
         with self._lock:
             is_other = keyring.primary != self._keyring.primary
-            self._keyring, self._keys = keyring, _by_name(keyring)
-            for session in [s for s in self._sessions if s[_KEY_AT:_SALT_AT] not in self._keys]:
+            self._keyring, self._openers = keyring, self._openers_of(keyring)
+            self._tried.clear()
+            for session in [s for s in self._sessions if s[_KEY_AT:_SALT_AT] not in self._openers]:
                 self._forget(session)
             if is_other:
                 self._renew()
@@ -169,13 +196,19 @@ class Seal:
 
     def _new_session(self) -> _Sending:
         key = self._keyring.primary
-        begin = _BEGIN.pack(MAGIC, VERSION, 0, self._group, bytes.fromhex(key.name))
+        name = bytes.fromhex(key.name)
+        begin = _BEGIN.pack(MAGIC, VERSION, 0, self._group, name)
         session = begin + self._salt + _REST.pack(self._incarnation, self._epoch)
+        session += self._openers[name].check(session)
         return _Sending(self._cipher(key, session), session)
 
     def _cipher(self, key: Key, session: bytes) -> AESGCM:
+        derive, cipher = _primitives()
         salt = session[_SALT_AT : _SALT_AT + SALT_BYTES]
-        return self._derive(key.secret, salt, b"ringcast session 1\0" + session + self._name)
+        return cipher(derive(key.secret, salt, b"ringcast session 1\0" + session + self._name))
+
+    def _openers_of(self, keyring: Keyring) -> dict[bytes, _Opener]:
+        return {bytes.fromhex(key.name): _Opener(key, self._name) for key in keyring.keys}
 
     # ---- opening
 
@@ -214,12 +247,14 @@ class Seal:
     def peek(self, sealed: bytes) -> bytes | None:
         """What a frame holds, whether or not it came before, and without a trace of it; None if it is not genuine."""
         session = sealed[:SESSION_BYTES]
-        key = self._keys.get(session[_KEY_AT:_SALT_AT])
-        if key is None or len(sealed) < OVERHEAD:
+        opener = self._openers.get(session[_KEY_AT:_SALT_AT])
+        if opener is None or len(sealed) < OVERHEAD:
             return None
         head = sealed[:HEAD_BYTES]
         try:
-            return self._cipher(key, session).decrypt(_NONCE_START + head[SESSION_BYTES:], sealed[HEAD_BYTES:], head)
+            return self._cipher(opener.key, session).decrypt(
+                _NONCE_START + head[SESSION_BYTES:], sealed[HEAD_BYTES:], head
+            )
         except Exception:  # InvalidTag
             return None
 
@@ -232,15 +267,25 @@ class Seal:
         if session[_GROUP_AT:_KEY_AT] != self._group_bytes:
             return OTHER_GROUP
         name = session[_KEY_AT:_SALT_AT]
-        key = self._keys.get(name)
-        if key is None:
+        opener = self._openers.get(name)
+        if opener is None:
             return RETIRED_KEY if name.hex() in self._keyring.retired else UNKNOWN_KEY
+        if opener.check(session[:_CHECK_AT]) != session[_CHECK_AT:]:
+            return NOT_GENUINE
         salt, epoch = _process_of(session)
         if epoch < max(self._epochs.get(salt, (0,))) - 1:
             return TOO_OLD
-        return _Receiving(self._cipher(key, session))
+        return self._tried.get(session) or self._try(opener.key, session)
+
+    def _try(self, key: Key, session: bytes) -> _Receiving:
+        """Made by a holder of the key once; whether this frame of it is genuine is not known yet."""
+        while len(self._tried) >= MOST_TRIED:
+            self._tried.popitem(last=False)
+        receiving = self._tried[session] = _Receiving(self._cipher(key, session))
+        return receiving
 
     def _remember(self, session: bytes, receiving: _Receiving) -> None:
+        self._tried.pop(session, None)
         salt, epoch = _process_of(session)
         epochs = self._epochs.setdefault(salt, {})
         epochs[epoch] = session
@@ -275,21 +320,21 @@ def _process_of(session: bytes) -> tuple[bytes, int]:
     return session[_SALT_AT:at], _REST.unpack_from(session, at)[1]
 
 
-def _by_name(keyring: Keyring) -> dict[bytes, Key]:
-    return {bytes.fromhex(key.name): key for key in keyring.keys}
-
-
 def is_sealed(frame: Frame) -> bool:
     return bytes(frame[:2]) == MAGIC
 
 
+def _check_key(secret: bytes) -> bytes:
+    return _primitives()[0](secret, b"", b"ringcast session check 1\0")
+
+
 @cache
-def _derivation() -> Callable[[bytes, bytes, bytes], AESGCM]:
-    """A session's cipher from key, salt and what else it belongs to (HKDF-SHA256)."""
+def _primitives() -> tuple[Callable[[bytes, bytes, bytes], bytes], type[AESGCM]]:
+    """HKDF-SHA256, which derives a key from a secret, a salt and what else it belongs to; and the cipher."""
     try:
         from cryptography.hazmat.primitives.ciphers.aead import AESGCM
         from cryptography.hazmat.primitives.hashes import SHA256
         from cryptography.hazmat.primitives.kdf.hkdf import HKDF
     except ImportError:
         raise ConfigError("a key needs the package cryptography: pip install 'cryptography>=47'") from None
-    return lambda secret, salt, info: AESGCM(HKDF(SHA256(), 32, salt, info).derive(secret))
+    return lambda secret, salt, info: HKDF(SHA256(), 32, salt, info).derive(secret), AESGCM

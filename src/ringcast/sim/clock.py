@@ -20,10 +20,11 @@ _MILLION = 1_000_000
 class Clock:
     """The queue of the simulated world."""
 
-    __slots__ = ("_planned", "_queue", "now_ns")
+    __slots__ = ("_planned", "_queue", "is_passing", "now_ns")
 
     def __init__(self) -> None:
         self.now_ns = 0
+        self.is_passing = False  # a world lets time pass; at the end it puts back what is global (passing.py)
         self._planned = 0
         self._queue: list[tuple[int, int, Action, tuple[Any, ...]]] = []
 
@@ -31,6 +32,14 @@ class Clock:
         """Plan an action; what lies in the past happens as soon as possible."""
         self._planned += 1
         heappush(self._queue, (t_ns if t_ns > self.now_ns else self.now_ns, self._planned, action, args))
+
+    def at_once(self, action: Action, *args: Any) -> None:
+        """Plan an action for this moment, as the last thing of another one; with nothing else due, it happens now."""
+        queue = self._queue
+        if queue and queue[0][0] <= self.now_ns:
+            self.at(self.now_ns, action, *args)
+        else:
+            action(*args)
 
     def after(self, delay_ns: int, action: Action, *args: Any) -> None:
         self.at(self.now_ns + delay_ns, action, *args)
@@ -51,7 +60,7 @@ class Clock:
     def run(self, until_ns: int, done: Callable[[], bool] | None, complaints: list[Any], most: int) -> bool | None:
         """As `run_until` (then False), or until `done` (then True). None: somebody complains, or more than `most`
         actions happened at one moment."""
-        queue, moment_ns, actions = self._queue, -1, 0
+        queue, actions = self._queue, 0
         while not complaints and actions <= most:
             if done is not None and done():
                 return True
@@ -59,8 +68,10 @@ class Clock:
                 self.now_ns = max(self.now_ns, until_ns)
                 return False
             due_ns, _, action, args = heappop(queue)
-            actions = actions + 1 if due_ns == moment_ns else 0
-            self.now_ns = moment_ns = due_ns
+            if due_ns == self.now_ns:
+                actions += 1
+            else:
+                self.now_ns, actions = due_ns, 0
             action(*args)
         return None
 

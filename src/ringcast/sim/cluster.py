@@ -173,7 +173,7 @@ class Cluster(SimulatedWorld):
 
     def _go_on(self) -> None:
         """Whoever asks from outside sees at once what comes of it at this moment."""
-        if not self._passing.is_passing:
+        if not self.clock.is_passing:
             self.run_for(0)
 
     def run_for(self, duration_ns: int) -> None:

@@ -116,7 +116,7 @@ def check_packet(node: Node, sender: Address, packet: Packet, effects: list[Effe
     """This packet came, and this came of it; True if it reached further than one stream."""
     if type(packet) is Loose:
         return _check_loose(node, packet, effects)
-    if _reaches_far(effects, packet.channel, sender) or (packet.channel > _PEER and type(packet) is Run):
+    if (effects and _reaches_far(effects, packet.channel, sender)) or (type(packet) is Run and packet.channel > _PEER):
         node.check()
         return True
     if type(packet) is Run:

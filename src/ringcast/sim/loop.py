@@ -62,10 +62,6 @@ class VirtualLoop(asyncio.AbstractEventLoop):
         self._clock.at(self._clock.now_ns, self._run, handle)
         return handle
 
-    def wake(self, callback: Callable[[], None]) -> None:
-        """As `call_soon` for the socket of this process, once per batch: it is never cancelled and has no context."""
-        self._clock.at(self._clock.now_ns, self._woken, callback)
-
     def call_soon_threadsafe(
         self, callback: Callable[[*Ts], object], *args: *Ts, context: Context | None = None
     ) -> asyncio.Handle:
@@ -97,27 +93,35 @@ class VirtualLoop(asyncio.AbstractEventLoop):
         if self._is_frozen:
             self._held.append((self._run, handle))
             return
-        outer = _get_running_loop()
-        _set_running_loop(self)
+        outer = self._enter()
         try:
             handle._run()
         finally:
-            _set_running_loop(outer)
+            if not self._clock.is_passing:
+                _set_running_loop(outer)
 
-    def _woken(self, callback: Callable[[], None]) -> None:
+    def _enter(self) -> asyncio.AbstractEventLoop | None:
+        """Be the running loop; returns which one was. A world leaves it so until another runs: it is a system call."""
+        outer = _get_running_loop()
+        if outer is not self:
+            _set_running_loop(self)
+        return outer
+
+    def woken(self, callback: Callable[[], None]) -> None:
+        """A callback of the socket of this process, planned on the clock: never cancelled, and without a context."""
         if self._is_dead:
             return
         if self._is_frozen:
-            self._held.append((self._woken, callback))
+            self._held.append((self.woken, callback))
             return
-        outer = _get_running_loop()
-        _set_running_loop(self)
+        outer = self._enter()
         try:
             callback()
         except Exception as error:
             self._complain({"message": "what arrived could not be dealt with", "exception": error})
         finally:
-            _set_running_loop(outer)
+            if not self._clock.is_passing:
+                _set_running_loop(outer)
 
     # ---- the process around it
 

@@ -71,27 +71,37 @@ def kind_of(packet: Packet) -> str:
 class Path:
     """One direction between two members: its link, its randomness, and what is cut on it."""
 
-    __slots__ = ("_draw", "_free_ns", "_random", "cut_kinds", "is_cut", "link")
+    __slots__ = ("_free_ns", "_link", "_random", "cut_kinds", "draw", "is_cut", "is_plain")
 
     def __init__(self, link: Link, random: Random) -> None:
         self.link = link
         self.is_cut = False
         self.cut_kinds: tuple[str, ...] = ()  # these kinds do not pass, although the path is not cut
         self._random = random
-        self._draw = random.random
+        self.draw = random.random
         self._free_ns = 0  # when the last byte in the queue of a slow link has left
+
+    @property
+    def link(self) -> Link:
+        return self._link
+
+    @link.setter
+    def link(self, link: Link) -> None:
+        self._link = link
+        trouble = link.loss or link.duplicate or link.reorder or link.damage or link.bytes_per_second
+        self.is_plain = not trouble  # a frame takes its delay and its jitter, and nothing else happens to it
 
     def travel_ns(self, now_ns: int, nbytes: int) -> list[int]:
         """How long each copy of a frame is on its way; none if it is lost."""
-        link = self.link
-        if link.loss and self._draw() < link.loss:
+        link = self._link
+        if link.loss and self.draw() < link.loss:
             return []
         queued_ns = self._queue(now_ns, nbytes) if link.bytes_per_second else 0
         if queued_ns < 0:
             return []
-        if link.duplicate and self._draw() < link.duplicate:
-            return [queued_ns + self._delay_ns(), queued_ns + self._delay_ns()]
-        return [queued_ns + self._delay_ns()]
+        if link.duplicate and self.draw() < link.duplicate:
+            return [queued_ns + self.delay_ns(), queued_ns + self.delay_ns()]
+        return [queued_ns + self.delay_ns()]
 
     def _queue(self, now_ns: int, nbytes: int) -> int:
         """How long until the last byte is on the wire, or -1 if the queue is full."""
@@ -102,18 +112,19 @@ class Path:
         self._free_ns = free_ns + nbytes * SECOND // link.bytes_per_second
         return self._free_ns - now_ns
 
-    def _delay_ns(self) -> int:
-        link = self.link
+    def delay_ns(self) -> int:
+        """How long one copy travels."""
+        link = self._link
         delay_ns = link.delay_ns
         if link.jitter_ns:
-            delay_ns += int(self._draw() * link.jitter_ns)
-        if link.reorder and self._draw() < link.reorder:
-            delay_ns += int(self._draw() * link.reorder_ns)
+            delay_ns += int(self.draw() * link.jitter_ns)
+        if link.reorder and self.draw() < link.reorder:
+            delay_ns += int(self.draw() * link.reorder_ns)
         return delay_ns
 
     def spoil(self, frame: bytes) -> bytes:
         """The frame with some bytes changed, cut off or added, if this one is unlucky; otherwise itself."""
-        if self._draw() >= self.link.damage:
+        if self.draw() >= self.link.damage:
             return frame
         spoiled = bytearray(frame)
         for _ in range(self._random.randint(1, 4)):
@@ -129,6 +140,7 @@ class Network:
         self.link = link
         self.sent = 0
         self.lost = 0
+        self.largest_frame = 0  # that somebody here packs
         self.snares: list[Snare] = []  # tests catch single packets with these
         self.rules: list[Rule] = []  # what happens to frames of some kinds
         self._clock = clock
@@ -168,7 +180,11 @@ class Network:
             self._carry(path, to, frame)
 
     def _carry(self, path: Path, to: str, frame: bytes) -> None:
-        clock, damage = self._clock, path.link.damage
+        clock = self._clock
+        if path.is_plain:
+            clock.at(clock.now_ns + path.delay_ns(), self._arrive, to, frame, False)
+            return
+        damage = path.link.damage
         copies = path.travel_ns(clock.now_ns, len(frame))
         if not copies:
             self.lost += 1

@@ -144,12 +144,15 @@ def _workload(seed: int) -> str:
     return str(Random(f"{seed}/workload").choices(kinds, weights)[0])
 
 
-def narrowed(options: Options, kinds: tuple[str, ...]) -> Options:
-    """The same run with faults of these kinds only, as a seed that happened to draw no others would have it."""
+def narrowed(options: Options, kinds: tuple[str, ...], lengths_ms: tuple[int, ...] = ()) -> Options:
+    """The same run with faults of these kinds only, as a seed that happened to draw no others would have it.
+
+    `lengths_ms`: how long they last, if not as long as any.
+    """
     random = Random(f"{options.seed}/narrowed")
     count = random.randint(FEWEST_FAULTS, 12)
-    names = names_of(options.members)
-    faults = tuple(_fault(random, random.choice(kinds), names, options.safety_ns) for _ in range(count))
+    names, lengths = names_of(options.members), lengths_ms or _LENGTHS_MS
+    faults = tuple(_fault(random, random.choice(kinds), names, options.safety_ns, lengths) for _ in range(count))
     return replace(options, faults=survivable(faults, options.members, options.policy))
 
 
@@ -215,8 +218,10 @@ def _dividing(random: Random, names: list[str], safety_ns: int) -> tuple[Fault, 
     return tuple(_fault(random, kind, names, safety_ns) for kind in random.sample(_DIVIDING, 3))
 
 
-def _fault(random: Random, kind: str, names: list[str], safety_ns: int) -> Fault:
-    length_ns = random.choice(_LENGTHS_MS) * MS
+def _fault(
+    random: Random, kind: str, names: list[str], safety_ns: int, lengths_ms: tuple[int, ...] = _LENGTHS_MS
+) -> Fault:
+    length_ns = random.choice(lengths_ms) * MS
     at_ns = random.randint(SECOND // 10, safety_ns - (length_ns if length_ns >= _LASTING_NS else SECOND))
     until_ns = min(safety_ns, at_ns + length_ns)
     return Fault(kind, at_ns, until_ns, _whom(random, kind, names), _amount(random, kind))

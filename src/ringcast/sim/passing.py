@@ -21,7 +21,6 @@ class Passing:
     """The clock of a world, and what its processes complained about."""
 
     def __init__(self, clock: Clock) -> None:
-        self.is_passing = False
         self.is_over = False  # the world ends: nobody listens to complaints any more
         self._clock = clock
         self._complaints: list[tuple[str, BaseException | None, str]] = []
@@ -32,13 +31,14 @@ class Passing:
 
     def until(self, until_ns: int, done: Callable[[], bool] | None = None) -> bool:
         """Let things happen up to this moment, or until `done`; True if it is."""
-        outer = sys.get_asyncgen_hooks()
+        outer, outer_loop = sys.get_asyncgen_hooks(), asyncio._get_running_loop()
         sys.set_asyncgen_hooks(None, _end_generator)
-        self.is_passing = True
+        self._clock.is_passing = True
         try:
             return self._step(until_ns, done)
         finally:
-            self.is_passing = False
+            self._clock.is_passing = False
+            asyncio._set_running_loop(outer_loop)
             sys.set_asyncgen_hooks(*outer)
 
     def _step(self, until_ns: int, done: Callable[[], bool] | None) -> bool:

@@ -12,6 +12,7 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Awaitable, Callable
 from dataclasses import replace
+from functools import partial
 from inspect import iscoroutinefunction
 from pathlib import Path
 from random import Random
@@ -56,6 +57,7 @@ class Process:
     """One process, from its start to its end. `app` is the user's object, `group` its Group once it is in."""
 
     beats_itself = True
+    hands_over = False  # the world's loop orders all steps
     contains_faults = False
 
     def __init__(
@@ -81,7 +83,7 @@ class Process:
             name,
             config.frame_bytes + (0 if self.keys is None else self.keys.seal.overhead),
             config.receive_buffer_bytes,
-            self.loop.wake,
+            partial(world.clock.at_once, self.loop.woken),
             multicasts=world.multicasts,
             has_checksum=self.keys is None,
         )
@@ -139,7 +141,7 @@ class Process:
     def incarnation(self) -> int:
         return self._world.next_incarnation(self.name)
 
-    def chance(self, me: Address) -> Random:
+    def random(self, me: Address) -> Random:
         return Random(f"{self._world.seed}/{me.name}/chance/{me.incarnation}")
 
     def recorder(self, me: Address, group: str, config: Config, to: RecordingOptions | None) -> Recorder:
@@ -158,7 +160,7 @@ class Process:
 
     @property
     def driver(self) -> Driver:
-        """Of the incarnation of the day."""
+        """Of the current incarnation."""
         driver = self.place.entry.driver
         assert driver is not None, f"{self.name} has not begun"
         return driver
@@ -190,7 +192,7 @@ class Process:
             return False
         node = driver.node
         others = node.coordination
-        if group._desk.is_busy or (others is not None and others.exchange.reunion.reunion is not None):
+        if group._state.is_busy or (others is not None and others.exchange.reunion.reunion is not None):
             return False
         return node.group.is_idle and node.peers.is_idle and node.order.is_idle
 

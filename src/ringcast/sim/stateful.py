@@ -12,7 +12,7 @@ from collections.abc import AsyncIterator, Iterator, Mapping
 from dataclasses import dataclass, field
 from random import Random
 
-from ringcast.model import MS, Address, Batch, Message, Notice, StatesApart, ViewChange, ViewId
+from ringcast.model import MS, Address, Batch, Message, Notice, Rejoin, StatesApart, ViewChange, ViewId
 from ringcast.order import Order
 from ringcast.sim.cluster import Cluster
 from ringcast.sim.succession import Cut, Succession
@@ -116,6 +116,9 @@ class Keeper(Talker):
                 return
             if isinstance(event, StatesApart):  # Nor does it get the merged one: it is told so next, and ends.
                 self._succession.note_apart(event.view)
+                super().take(event)
+                return
+            if isinstance(event, Rejoin):  # It asks for the state again, as another incarnation.
                 super().take(event)
                 return
             self.tally = Tally()

@@ -9,7 +9,8 @@ What must be equal, and no more than that:
 
 After a partition the sides' states differ, and stay different after the merge, unless the applications make one of
 them: then all hold the same one behind the view of the merge.
-A reason for having no state must be true: who is told that nobody has it is in no view with one who long had.
+A reason for having no state must be true: who is told that nobody has it is in no view (or came into it from no side of
+a merge) with one who long had.
 """
 
 from __future__ import annotations
@@ -22,6 +23,7 @@ from itertools import combinations, pairwise
 from ringcast.model import SECOND, Address, View, ViewId
 
 NOBODY_HAS_IT = "nobody in the view has the state"
+NOBODY_OF_THE_SIDE = "nobody of this side of it has the state"  # after a merge
 LONG_NS = 3 * SECOND  # longer than a roll call, in which whoever leads hears who has the state
 
 
@@ -108,9 +110,9 @@ class Succession:
     def note_refusal(self, member: Address, why: str, view: View, now_ns: int) -> None:
         """It will have no state, for this reason."""
         self.counts["refused"] += 1
-        if NOBODY_HAS_IT not in why:
+        if NOBODY_HAS_IT not in why and NOBODY_OF_THE_SIDE not in why:
             return
-        for other in view.members:
+        for other in view.members if NOBODY_HAS_IT in why else _side_of(member, view):
             if other in view.observers:
                 continue  # It gives its state to nobody.
             if other in self._since_ns and now_ns - self._since_ns[other] >= LONG_NS:

@@ -1,6 +1,6 @@
 """Recordings: recorders, their file format and the reader. Imports only model; knows no protocol and no guarantee."""
 
-from ringcast.trace.block import COLUMNS, Columns, open_block, open_detail
+from ringcast.trace.block import COLUMNS, Columns, PackedBlock, PackedColumn, open_block, open_detail
 from ringcast.trace.details import as_address, as_addresses, as_digest, as_view_id, detail_of, digest_rows
 from ringcast.trace.errors import TraceError
 from ringcast.trace.fingerprint import run_hash, trace_hash
@@ -31,6 +31,8 @@ __all__ = [
     "FileRecorder",
     "Header",
     "MemoryRecorder",
+    "PackedBlock",
+    "PackedColumn",
     "Recorder",
     "RecorderLimits",
     "Recording",

@@ -2,6 +2,8 @@
 
 Every datagram is read into the same buffer, which stays in the processor's cache; whoever takes a frame copies out of
 it what it keeps before it takes the next (decision 0035).
+While small datagrams come one by one, the read that finds nothing is saved; if there is a second one nevertheless, the
+loop wakes us again at once.
 A wake is bounded in reads, hence in bytes, so that timers and other sockets get their turn under full load.
 """
 
@@ -18,6 +20,8 @@ from ringcast.transport.protocol import Frame, Guard, OnFrames
 
 READS_PER_WAKE = 32  # about two megabytes: with several senders, some frames of each
 _READ_BYTES = 65_536  # no datagram is larger, so none is ever cut short
+_SMALL = 4_096  # what comes alone, as a rule: one message of a conversation, an ack, a heartbeat
+_WAKES_ALONE = 7  # so many do not look for a second datagram, after one that looked and found a small one alone
 
 
 class DatagramReader:
@@ -37,6 +41,7 @@ class DatagramReader:
         self._trains = trains
         self.guard: Guard | None = None
         self._buffer = memoryview(bytearray(_READ_BYTES))
+        self._wakes_alone = 0  # so many more wakes expect one small datagram and no second
         self._is_closed = False
         loop.add_reader(sock, self._on_readable)
 
@@ -55,29 +60,35 @@ class DatagramReader:
             pass
 
     def _read(self) -> Iterator[Frame]:
-        counters, buffer, read = self._counters, self._buffer, self._socket.recv_into
+        counters, buffer, read, number, size = self._counters, self._buffer, self._socket.recv_into, 0, 0
         try:
-            for _ in range(READS_PER_WAKE):
+            for number in range(READS_PER_WAKE):
                 size = read(buffer)
                 counters.frames_in += 1
                 counters.bytes_in += size
                 yield buffer[:size]
+                if number == 0 and self._wakes_alone and size <= _SMALL:
+                    self._wakes_alone -= 1
+                    return
         except OSError as error:
-            self._note(error)
+            self._note(error, number, size)
 
     def _read_guarded(self, guard: Guard) -> Iterator[Frame]:
-        counters, buffer, read = self._counters, self._buffer, self._socket.recvfrom_into
+        counters, buffer, read, number, size = self._counters, self._buffer, self._socket.recvfrom_into, 0, 0
         try:
-            for _ in range(READS_PER_WAKE):
+            for number in range(READS_PER_WAKE):
                 size, source = read(buffer)
                 counters.frames_in += 1
                 counters.bytes_in += size
-                at = source[:2]
+                at = source if len(source) == 2 else source[:2]
                 frame = guard(at, buffer[:size], at)
                 if frame is not None:
                     yield frame
+                if number == 0 and self._wakes_alone and size <= _SMALL:
+                    self._wakes_alone -= 1
+                    return
         except OSError as error:
-            self._note(error)
+            self._note(error, number, size)
 
     def _read_with_source(self) -> Iterator[Frame]:
         """The slower read: it also learns where a datagram came from and whether it is a train."""
@@ -102,7 +113,13 @@ class DatagramReader:
         except OSError as error:
             self._note(error)
 
-    def _note(self, error: OSError) -> None:
-        """The end of a wake: nothing more is there, the reader was closed by what it read, or the network complains."""
-        if not isinstance(error, BlockingIOError) and not self._is_closed:
-            self._counters.lose(NETWORK_REFUSED)
+    def _note(self, error: OSError, number: int = 0, size: int = 0) -> None:
+        """The end of a wake: nothing more is there, the reader was closed by what it read, or the network complains.
+
+        `number` datagrams were read, the last one of this size.
+        """
+        if not isinstance(error, BlockingIOError):
+            if not self._is_closed:
+                self._counters.lose(NETWORK_REFUSED)
+        elif number == 1 and size <= _SMALL:
+            self._wakes_alone = _WAKES_ALONE

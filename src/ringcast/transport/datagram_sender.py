@@ -25,6 +25,8 @@ Train = Sequence[bytes]
 Step = tuple[Endpoint, Train]
 
 TRAINS_PER_BUNDLE = 8  # half a megabyte; 4 to 16 measured alike
+_MTU_DISCOVER, _MTU_DISCOVER_6 = 10, 23  # IP_MTU_DISCOVER, IPV6_MTU_DISCOVER
+_MAY_SPLIT, _ALWAYS_WHOLE = 0, 2  # IP_PMTUDISC_DONT, IP_PMTUDISC_DO
 _SEGMENTATION_REFUSED = (errno.EINVAL, errno.EIO, errno.EOPNOTSUPP)
 
 
@@ -38,12 +40,14 @@ class DatagramSender:
         counters: Counters,
         on_room: Callable[[], None],
         group: Endpoint | None,
+        whole: int,
         *,
         trains: bool,
     ) -> None:
         self.trains = trains
         self.sends_to_group = 0
         self._group = group
+        self._whole = whole  # a larger frame may be split by IP
         self._socket, self._loop, self._counters, self._on_room = sock, loop, counters, on_room
         self._unfinished: Sequence[Step] = ()
         self._waits = False
@@ -116,7 +120,7 @@ class DatagramSender:
     def _put(self, to: Endpoint, frames: Train) -> bool:
         try:
             if len(frames) == 1:
-                sent = self._socket.sendto(frames[0], to)
+                sent = self._put_one(to, frames[0])
             else:
                 sent = self._socket.sendmsg(frames, segments.segment_size(len(frames[0])), 0, to)
         except BlockingIOError:
@@ -130,7 +134,33 @@ class DatagramSender:
         self._counters.bytes_out += sent
         return True
 
+    def _put_one(self, to: Endpoint, frame: bytes) -> int:
+        if len(frame) <= self._whole:
+            return self._socket.sendto(frame, to)
+        may_split(self._socket)
+        try:
+            return self._socket.sendto(frame, to)
+        finally:
+            keep_whole(self._socket)
+
     def _on_refusal(self, error: OSError, frames: int) -> None:
         if frames > 1 and error.errno in _SEGMENTATION_REFUSED:
             self.trains = False  # The device on this path cannot cut; what was in the train is repaired above.
         self._counters.lose(TOO_BIG_FOR_PATH if error.errno == errno.EMSGSIZE else NETWORK_REFUSED, frames)
+
+
+def keep_whole(sock: socket.socket) -> None:
+    """Forbid IP to split what this socket sends; a datagram above the path's MTU is refused instead, and counted."""
+    _discover_mtu(sock, _ALWAYS_WHOLE)
+
+
+def may_split(sock: socket.socket) -> None:
+    """Let IP split what this socket sends."""
+    _discover_mtu(sock, _MAY_SPLIT)
+
+
+def _discover_mtu(sock: socket.socket, how: int) -> None:
+    if sock.family == socket.AF_INET6:
+        sock.setsockopt(socket.IPPROTO_IPV6, _MTU_DISCOVER_6, how)
+    else:
+        sock.setsockopt(socket.IPPROTO_IP, _MTU_DISCOVER, how)

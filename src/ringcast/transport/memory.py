@@ -91,10 +91,13 @@ class MemoryTransport:
         self._cut.unblock()
 
     def send(self, to: Endpoint, frame: bytes) -> bool:
-        return self.cast((to,), (frame,)) == 1
+        return self._hand_over((to,), (frame,)) == 1
 
     def cast(self, to: Sequence[Endpoint], frames: Sequence[bytes]) -> int:
         refuse_oversize(frames, self._max_frame)
+        return self._hand_over(to, frames)
+
+    def _hand_over(self, to: Sequence[Endpoint], frames: Sequence[bytes]) -> int:
         if self._hub.open.get(self._local) is not self:
             self.counters.lose(CLOSED, len(frames) * len(to))
             return len(frames)

@@ -55,7 +55,10 @@ class Transport(Protocol):
 
     @property
     def max_frame(self) -> int:
-        """The largest frame that `send` and `cast` take."""
+        """The largest frame that `cast` takes, and that a member packs.
+
+        `send` takes a larger one where the network can carry it: a repair of what a member with larger frames packed.
+        """
 
     @property
     def multicasts(self) -> bool:

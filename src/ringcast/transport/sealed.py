@@ -45,7 +45,6 @@ class SealedTransport:
         await self._carrier.open(lambda frames: on_frames(self._opened(frames)))
 
     def send(self, to: Endpoint, frame: bytes) -> bool:
-        refuse_oversize((frame,), self.max_frame)
         return self._carrier.send(to, self.seal.seal(frame))
 
     def cast(self, to: Sequence[Endpoint], frames: Sequence[bytes]) -> int:

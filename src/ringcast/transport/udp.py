@@ -1,6 +1,7 @@
 """Frames as UDP datagrams: unicast to each, or one IP multicast packet for everybody.
 
-Invariant: one frame is one datagram. Datagrams that leave the host are never split by IP (`WITHIN_PATH`).
+Invariant: one frame is one datagram. Datagrams that leave the host are never split by IP (`WITHIN_PATH`), except a
+single frame larger than those: a repair of what another member packed, which came here as one datagram, too.
 It does not repair, pace or order anything; what the kernel refuses or overflows is counted.
 """
 
@@ -25,7 +26,7 @@ from ringcast.transport.binding import (
 from ringcast.transport.counters import CLOSED, Counters
 from ringcast.transport.cut import CutSwitch
 from ringcast.transport.datagram_reader import DatagramReader
-from ringcast.transport.datagram_sender import DatagramSender
+from ringcast.transport.datagram_sender import DatagramSender, keep_whole
 from ringcast.transport.endpoint import Endpoint
 from ringcast.transport.heap import keep_heap
 from ringcast.transport.limits import refuse_oversize
@@ -36,8 +37,6 @@ from ringcast.transport.protocol import Guard, OnFrames, OnWritable
 LARGEST_DATAGRAM = 65_507
 RECEIVE_BUFFER_BYTES = 16 << 20
 SEND_BUFFER_BYTES = 4 << 20
-_MTU_DISCOVER, _ALWAYS_WHOLE = 10, 2  # IP_MTU_DISCOVER, IP_PMTUDISC_DO
-_MTU_DISCOVER_6 = 23
 
 
 @dataclass(frozen=True, slots=True)
@@ -124,10 +123,11 @@ class UdpTransport:
         except Exception:
             self.close()
             raise
+        whole = self._datagrams.max_frame if self._datagrams.never_split else LARGEST_DATAGRAM
         trains = self._datagrams.never_split and all(map(segments.accept_trains, self._sockets))
         self._local = with_bound_port(advertised, self._sockets[0])
         group = self._multicast.group if self._multicast else None
-        self._sender = DatagramSender(self._sockets[0], loop, self.counters, self._on_room, group, trains=trains)
+        self._sender = DatagramSender(self._sockets[0], loop, self.counters, self._on_room, group, whole, trains=trains)
         self._readers = [
             DatagramReader(sock, loop, self.counters, self._cut, on_frames, trains=trains) for sock in self._sockets
         ]
@@ -167,17 +167,21 @@ class UdpTransport:
         self._cut.unblock()
 
     def send(self, to: Endpoint, frame: bytes) -> bool:
-        refuse_oversize((frame,), self._datagrams.max_frame)
+        refuse_oversize((frame,), LARGEST_DATAGRAM)
         reached = self._reachable((to,), 1)
         return not reached or self._sender is None or self._sender.offer_one(to, frame)
 
     def cast(self, to: Sequence[Endpoint], frames: Sequence[bytes]) -> int:
         """With IP multicast the packets go to everybody in the group; `to` then only says that somebody is there."""
         refuse_oversize(frames, self._datagrams.max_frame)
-        reached = self._reachable(to, len(frames))
+        reached = to if self._sender is not None and not self._cut.blocked else self._reachable(to, len(frames))
         if not reached or self._sender is None:
             return len(frames)
-        return self._sender.offer(reached if self._multicast is None else (self._multicast.group,), frames)
+        if self._multicast is not None:
+            reached = (self._multicast.group,)
+        if len(frames) == 1 and len(reached) == 1:
+            return int(self._sender.offer_one(reached[0], frames[0]))
+        return self._sender.offer(reached, frames)
 
     def send_aside(self, to: Endpoint, frame: bytes) -> bool:
         """The kernel takes datagrams from any thread; each is whole, so the loop's own are not disturbed."""
@@ -200,11 +204,3 @@ class UdpTransport:
     def _on_room(self) -> None:
         if self.on_writable is not None:
             self.on_writable()
-
-
-def keep_whole(sock: socket.socket) -> None:
-    """Forbid IP to split what this socket sends; a datagram above the path's MTU is refused instead, and counted."""
-    if sock.family == socket.AF_INET6:
-        sock.setsockopt(socket.IPPROTO_IPV6, _MTU_DISCOVER_6, _ALWAYS_WHOLE)
-    else:
-        sock.setsockopt(socket.IPPROTO_IP, _MTU_DISCOVER, _ALWAYS_WHOLE)

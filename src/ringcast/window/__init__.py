@@ -4,22 +4,24 @@ Pure data with marks on it: no clock, no network, no protocol. The unit is the r
 """
 
 from ringcast.window.acks import AckMap
-from ringcast.window.audit import Audit
-from ringcast.window.lengths import Alike, largest, lengths_of, total
+from ringcast.window.lengths import CUTTER_ITEMS, Alike, LengthTable, cutter, largest, lengths_of, total
 from ringcast.window.ranges import Ranges
 from ringcast.window.receive import Admitted, ReceiveWindow
-from ringcast.window.ring import Ring
+from ringcast.window.ring import Audit, Ring
 from ringcast.window.send import SendWindow
 
 __all__ = [
+    "CUTTER_ITEMS",
     "AckMap",
     "Admitted",
     "Alike",
     "Audit",
+    "LengthTable",
     "Ranges",
     "ReceiveWindow",
     "Ring",
     "SendWindow",
+    "cutter",
     "largest",
     "lengths_of",
     "total",

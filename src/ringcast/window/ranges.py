@@ -12,7 +12,7 @@ from bisect import bisect_left, bisect_right
 from collections.abc import Iterable, Iterator
 from operator import le
 
-from ringcast.window.audit import Audit
+from ringcast.window.ring import AT_ONCE, Audit
 
 
 class Ranges:
@@ -97,7 +97,7 @@ class Ranges:
             return
         ranges = len(self._firsts)
         assert ranges <= self.count <= self._lasts[-1] - self._firsts[0] + 2 - ranges, (self.count, list(self))
-        if self._audit.is_due(ranges):
+        if ranges <= AT_ONCE or self._audit.is_due(ranges):
             self._check_between(0, ranges)
             assert self.count == self._size(0, ranges), (self.count, list(self))
             return

@@ -266,9 +266,10 @@ class ReceiveWindow(Generic[T]):
         assert self.retain or stable == taken, self._marks()
         assert self.limit == (ready if self.is_orphaned else end), self._marks()
         assert self._fresh is None or len(self._fresh) == ready - handed, self._marks()
-        self._beyond_gap.check()
-        if self._beyond_gap.count:
-            first, last = self._beyond_gap.ends
+        gap = self._beyond_gap
+        if gap.count or gap._firsts:
+            gap.check()
+            first, last = gap.ends
             assert first > ready + 1 and last <= self.highest, (self._marks(), list(self._beyond_gap))
             assert self.occupancy <= self.capacity, (self.occupancy, self.capacity)
 

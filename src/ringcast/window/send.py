@@ -17,9 +17,8 @@ from itertools import accumulate, islice
 from operator import lt
 from typing import Generic, TypeVar
 
-from ringcast.window.audit import Audit
 from ringcast.window.lengths import Alike
-from ringcast.window.ring import Ring
+from ringcast.window.ring import AT_ONCE, Audit, Ring
 
 T = TypeVar("T")
 
@@ -60,7 +59,8 @@ class SendWindow(Generic[T]):
         """How many messages may be added now, if they are small enough."""
         if self.bytes >= self.max_bytes:
             return 0
-        return max(0, self.low + self.bound - self.high)
+        room = self.low + self.bound - self.high
+        return room if room > 0 else 0
 
     def may_add(self, count: int, nbytes: int, *, together: bool = False) -> bool:
         """Whether `count` items of `nbytes` in all fit; `together` if they are the pieces of one message."""
@@ -68,12 +68,23 @@ class SendWindow(Generic[T]):
             return False
         return self.bytes + nbytes <= self.max_bytes or ((count == 1 or together) and self.high == self.low)
 
-    def fit(self, sizes: Sequence[int]) -> int:
-        """How many of the leading messages, of these sizes, may be added now."""
-        count = min(len(sizes), max(0, self.low + self.bound - self.high))
+    def fits(self, size: int) -> bool:
+        """Whether one message of this size may be added now; `room` says that there is a slot."""
+        return self.bytes + size <= self.max_bytes or self.high == self.low
+
+    def fit(self, sizes: Sequence[int], most: int | None = None) -> int:
+        """How many of the leading messages, of these sizes, may be added now; at most so many."""
+        count = sizes.many if type(sizes) is Alike else len(sizes)
+        room = self.low + self.bound - self.high
+        if most is not None and most < room:
+            room = most
+        if room < count:
+            count = room if room > 0 else 0
         if type(sizes) is Alike and sizes.each:
             within = (self.max_bytes - self.bytes) // sizes.each
-            return 1 if self.high == self.low and within < 1 <= count else max(0, min(count, within))
+            if within >= count:
+                return count
+            return 1 if self.high == self.low and within < 1 <= count else max(0, within)
         if count == len(sizes) and self.bytes + sum(sizes) <= self.max_bytes:
             return count
         totals = list(accumulate(islice(sizes, count), initial=self.bytes))
@@ -86,13 +97,14 @@ class SendWindow(Generic[T]):
 
     def add_run(self, items: list[T], nbytes: int, *, together: bool = False) -> int:
         """Give the items the next seqnos; returns the first. The caller has asked for room."""
-        count = len(items)
-        may_add = self.may_add(count, nbytes, together=together)
-        assert items and may_add, f"no room for {count} messages of {nbytes} bytes: {self._marks()}"
-        first = self.high + 1
+        count, high, total = len(items), self.high, self.bytes + nbytes
+        last = high + count
+        if last > self.low + self.bound or total > self.max_bytes or not items:  # What it was asked, or a mistake.
+            may_add = self.may_add(count, nbytes, together=together)
+            assert items and may_add, f"no room for {count} messages of {nbytes} bytes: {self._marks()}"
+        first = high + 1
         self._ring.put_run(first, items)
-        self.high = last = self.high + count
-        self.bytes += nbytes
+        self.high, self.bytes = last, total
         self._runs.append((last, nbytes))
         return first
 
@@ -152,7 +164,7 @@ class SendWindow(Generic[T]):
         (first_last, first_bytes), (last, nbytes) = runs[0], runs[-1]
         assert low < first_last <= last == high and len(runs) <= high - low, (runs, self._marks())
         assert self.bytes <= max(self.max_bytes, self._bytes_before) or len(runs) == 1, (self.bytes, runs)
-        if self._audit.is_due(len(runs)):
+        if len(runs) <= AT_ONCE or self._audit.is_due(len(runs)):
             self._check_runs()
         elif len(runs) > 1:
             assert first_last < runs[1][0] and runs[-2][0] < last, (runs, self._marks())

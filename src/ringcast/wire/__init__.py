@@ -7,9 +7,11 @@ from ringcast.wire.origin import (
     CHALLENGE,
     PROOF,
     OriginFrames,
+    can_be_challenged,
     claimed_endpoint,
     cookie_in,
     is_multicast_run,
+    is_of_ringcast,
     may_be_of,
 )
 
@@ -22,10 +24,12 @@ __all__ = [
     "Codec",
     "Onlooker",
     "OriginFrames",
+    "can_be_challenged",
     "claimed_endpoint",
     "cookie_in",
     "decode_control",
     "encode_control",
     "is_multicast_run",
+    "is_of_ringcast",
     "may_be_of",
 ]

@@ -25,6 +25,7 @@ _ADDRESS = struct.Struct("<BBq")
 _NUMBER = struct.Struct("<q")
 
 HEAD_BYTES = _HEAD.size
+ADDRESS_BYTES = _ADDRESS.size  # without the name and the endpoint
 EVERYBODY = 0
 
 

@@ -16,13 +16,14 @@ from zlib import crc32
 
 from ringcast.model import Address
 from ringcast.wire.header import HEAD_BYTES, address_tag, group_tag, pack_head
-from ringcast.wire.limits import MAGIC, VERSION
+from ringcast.wire.limits import MAGIC, SEALED_MAGIC, VERSION
 
 CHALLENGE, PROOF = 8, 9
 COOKIE_BYTES = 8
 RUN = 1
 _ADDRESS_BYTES = 10  # of an address, before its name
 _LEAST = HEAD_BYTES + _ADDRESS_BYTES
+_MAGICS = (MAGIC, SEALED_MAGIC)
 
 Frame = bytes | memoryview
 
@@ -61,12 +62,11 @@ class OriginFrames:
             return 0
         return int(frame[3])
 
-    def challenge(self, frame: Frame, cookie: bytes) -> bytes | None:
-        """For whoever sent this frame; None if the frame is too short to be answered."""
-        end = _LEAST + frame[HEAD_BYTES] + frame[HEAD_BYTES + 1]
+    def challenge(self, frame: Frame, cookie: bytes) -> bytes:
+        """For whoever sent this frame, which is long enough."""
+        end = _address_end(frame)
         tag = (crc32(frame[HEAD_BYTES:end]) or 1).to_bytes(4, "little")  # as `address_tag` makes it
-        challenge = (self._challenge + tag + cookie).ljust(end + COOKIE_BYTES, b"\0")
-        return challenge if len(challenge) <= len(frame) else None
+        return (self._challenge + tag + cookie).ljust(end + COOKIE_BYTES, b"\0")
 
     def proof(self, challenge: Frame) -> bytes | None:
         """The answer to a challenge; None if it is for somebody else, or shorter than its answer."""
@@ -74,6 +74,20 @@ class OriginFrames:
         if bytes(challenge[8:at]) != self._my_tag or len(challenge) < len(self._proof) + COOKIE_BYTES:
             return None
         return self._proof + bytes(challenge[at : at + COOKIE_BYTES])
+
+
+def is_of_ringcast(frame: Frame) -> bool:
+    """By its first bytes: in clear or sealed, of any group and version."""
+    return bytes(frame[:2]) in _MAGICS
+
+
+def can_be_challenged(frame: Frame) -> bool:
+    """Is it at least as long as the challenge that would answer it? Of a frame that says where its sender is."""
+    return _address_end(frame) + COOKIE_BYTES <= len(frame)
+
+
+def _address_end(frame: Frame) -> int:
+    return _LEAST + frame[HEAD_BYTES] + frame[HEAD_BYTES + 1]
 
 
 def claimed_endpoint(frame: Frame) -> bytes | None:
@@ -95,7 +109,7 @@ def may_be_of(names: tuple[str, ...], frame: Frame) -> bool:
 
 def is_multicast_run(frame: Frame) -> bool:
     """A run of the multicast: data, unlike all else that a process outside the view may send."""
-    end = _LEAST + frame[HEAD_BYTES] + frame[HEAD_BYTES + 1]
+    end = _address_end(frame)
     return frame[3] == RUN and end < len(frame) and frame[end] == 0
 
 

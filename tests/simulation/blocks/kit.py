@@ -6,17 +6,23 @@ import asyncio
 import os
 from collections.abc import Callable
 
-from ringcast import Group
+from ringcast import Group, StateError
 from ringcast.blocks import SharedGroup
 from ringcast.blocks.block import Block
-from ringcast.testing import World
+from ringcast.testing import Diverged, Unsettled, Violated, World
 
+SECOND = 1_000_000_000
+STEP = 0.25  # virtual seconds between two looks
+LIMIT = 60.0  # virtual seconds in which everything must settle
 SEEDS = int(os.environ.get("RINGCAST_SEEDS", "2"))
+ODD = (1, 3, 5)  # seeds with four members, for stories that name them
 FIRST_SEED = int(os.environ.get("RINGCAST_FIRST_SEED", "0"))
 
 
 class Service:
     """Blocks on the group of one process. Subclasses make the blocks and may work with them in `live`."""
+
+    is_enough = False  # nothing new is to be begun
 
     def __init__(self) -> None:
         self.shared = SharedGroup(*self.make())
@@ -67,6 +73,52 @@ def differing(logs: list[Log]) -> list[str]:
         for other in others
         if other != first
     ]
+
+
+def settle(world: World) -> None:
+    """As `World.settle`. A process that lost its place, came back and was cut off before it had the state has ended
+    with StateError: it is started again, as whoever runs a service would do."""
+    end = world.now + LIMIT
+    while True:
+        for name, app in world.apps.items():
+            if isinstance(app.shared._ended, StateError):
+                world.crash(name)
+                world.start(name)
+        try:
+            world.settle(2)
+        except Unsettled:
+            if world.now >= end:
+                raise
+        else:
+            return
+
+
+def finish(world: World, is_done: Callable[[], bool], limit: float) -> None:
+    """The trouble is over: a second later nobody begins anything new; let time pass until this is so, at most `limit`
+    seconds, and then until everything is settled.
+
+    Then nothing waits any more, so the world need not wait for long at its end. Quiet time finds nothing and costs as
+    much as any other.
+    """
+    settle(world)
+    world.advance(1)
+    for app in world.apps.values():
+        app.is_enough = True
+    end = world.now + limit
+    while not is_done():
+        if world.now >= end:
+            raise Unsettled(f"somebody is not done {limit:g} s after everything has settled; seed={world.seed}")
+        world.advance(STEP)
+    settle(world)
+    world._bound_ns = SECOND
+
+
+def is_caught(run: Callable[[], list[str]]) -> bool:
+    """Does this run of a planted mistake say that something is wrong: in its list, or that members differ or hang?"""
+    try:
+        return bool(run())
+    except (Diverged, Unsettled, Violated):
+        return True
 
 
 def cut_and_crash(world: World) -> None:

@@ -85,3 +85,16 @@ def older_than_before(processes: list[Process], merged_at: dict[int, float]) -> 
                     if since > joined and before and token < max(before)
                 ]
     return found
+
+
+def given_twice(processes: list[Process]) -> list[str]:
+    """With one primary side a token is given once."""
+    given: dict[tuple[str, tuple[int, int]], str] = {}
+    found = []
+    for process in processes:
+        for hold in process.holds:
+            for _, token in hold.tokens:
+                other = given.setdefault((hold.key, token), process.who)
+                if other != process.who:
+                    found.append(f"token {token} of {hold.key} was given to {other} and to {process.who}")
+    return found

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Callable
+from functools import partial
 from random import Random
 from typing import Any
 
@@ -13,8 +14,8 @@ from ringcast import RingcastError, View, WaitExpired
 from ringcast.blocks import Fence, Held, LockLost, Locks, ReplicatedDict, StaleToken, Token
 from ringcast.blocks.block import Block
 from ringcast.testing import World
-from simulation.blocks.kit import FIRST_SEED, SEEDS, Service, cut_and_crash
-from simulation.blocks.lock_history import Hold, Process, judge, older_than_before
+from simulation.blocks.kit import FIRST_SEED, ODD, SEEDS, Service, cut_and_crash, finish, is_caught
+from simulation.blocks.lock_history import Hold, Process, given_twice, judge, older_than_before
 
 
 class Jobs(Service):
@@ -64,6 +65,50 @@ def test_who_does_not_wait_or_not_longer_is_told_and_is_in_line_no_more() -> Non
         world.do("B", b.hold("other", 0))
         world.advance(6)
         assert holding.done() and world.do("B", b.hold("k", 0, wait=False)) > holding.result()
+
+
+def test_what_was_given_back_is_free_for_whoever_asks_next_here() -> None:
+    async def twice(app: Jobs) -> tuple[Token, Token]:
+        async with app.locks("k") as first:
+            before = first.token
+        async with app.locks("k", wait=False) as second:
+            return before, second.token
+
+    with World(Jobs, members=2) as world:
+        before, after = world.do("B", twice(world.apps["B"]))
+        assert before < after
+
+
+def test_a_block_that_loses_its_lock_twice_is_cancelled_once_and_may_clean_up() -> None:
+    cleaned: list[str] = []
+
+    async def work(app: Jobs) -> None:
+        async with app.locks("k") as held:
+            try:
+                await asyncio.sleep(3600)
+            finally:
+                held._lose(LockLost("again"))
+                await asyncio.sleep(1)
+                cleaned.append("all")
+
+    with World(Jobs, members=3, partition="primary") as world:
+        working = world.spawn("A", work(world.apps["A"]))
+        world.advance(0.5)
+        world.partition("A")
+        world.advance(12)
+        assert isinstance(working.exception(), LockLost) and cleaned == ["all"]
+
+
+def test_one_who_is_cancelled_from_outside_while_it_loses_its_lock_is_cancelled() -> None:
+    with World(Jobs, members=3, partition="primary") as world:
+        a = world.apps["A"]
+        holding = world.spawn("A", a.hold("k", 3600))
+        world.advance(0.5)
+        (held,) = a.locks._mine.values()
+        held._lose(LockLost("now"))
+        holding.cancel()
+        world.advance(0.5)
+        assert holding.cancelled()
 
 
 def test_a_holder_that_dies_gives_way() -> None:
@@ -199,19 +244,26 @@ class Worker(Service):
         self.locks.process, self.locks.merges = Process(""), self.merges
         self.processes.append(self.locks.process)
         self.unfinished = 0
+        self.working = 2
         return [self.locks]
+
+    @property
+    def is_done(self) -> bool:
+        return not self.working and not self.locks._lines
 
     async def live(self) -> None:
         self.locks.process.who = str(self.shared.me)
         random = Random(str(self.shared.me))
         async with asyncio.TaskGroup() as tasks:
-            for _ in range(2):
+            for _ in range(self.working):
                 tasks.create_task(self._work(random))
             await asyncio.Event().wait()
 
     async def _work(self, random: Random) -> None:
         for _ in range(15):
             await asyncio.sleep(random.random() / 4)
+            if self.is_enough:
+                break
             limit = random.choice([None, None, 0.3])
             self.unfinished += 1
             try:
@@ -220,6 +272,7 @@ class Worker(Service):
             except RingcastError:
                 await asyncio.sleep(0.1)
             self.unfinished -= 1
+        self.working -= 1
 
     async def _hold(self, held: Held[str], random: Random) -> None:
         time = asyncio.get_running_loop().time
@@ -241,7 +294,7 @@ def trouble(world: World) -> None:
 def troubled(seed: int, partition: Any = "all", story: Callable[[World], None] = trouble) -> list[str]:
     processes: list[Process] = []
     merges: dict[int, float] = {}
-    with World(lambda: Worker(processes, merges), members=4, seed=seed, partition=partition) as world:
+    with World(lambda: Worker(processes, merges), members=3 + seed % 2, seed=seed, partition=partition) as world:
         crash = world.crash
 
         def noted(name: str) -> None:
@@ -250,9 +303,8 @@ def troubled(seed: int, partition: Any = "all", story: Callable[[World], None] =
 
         world.crash = noted  # type: ignore[method-assign]
         story(world)
-        world.settle(60)
-        world.advance(12)
-        found = judge(processes)
+        finish(world, lambda: all(app.is_done for app in world.apps.values()), 12)
+        found = judge(processes) + (given_twice(processes) if partition == "primary" else [])
         if world.same(lambda app: app.locks._lines) or world.same(lambda app: app.locks._in_line):
             found.append(f"everybody is done, and locks are held: {world.apps['A'].locks._lines}")
         world.same(lambda app: app.locks._granted)
@@ -268,7 +320,8 @@ def test_whatever_goes_wrong_locks_keep_their_promise(seed: int) -> None:
     assert troubled(seed) == []
 
 
-@pytest.mark.parametrize("seed", range(FIRST_SEED, FIRST_SEED + SEEDS))
+# 15, 23: a request that was given up on a side that may not go on came into line behind the merge, for ever.
+@pytest.mark.parametrize("seed", [15, 23, *range(FIRST_SEED, FIRST_SEED + SEEDS)])
 def test_the_same_with_one_primary_side(seed: int) -> None:
     assert troubled(seed, "primary") == []
 
@@ -307,4 +360,4 @@ PLANTED: dict[str, tuple[str, Callable[..., Any]]] = {
 def test_a_planted_mistake_is_caught(mistake: str, monkeypatch: pytest.MonkeyPatch) -> None:
     name, wrong = PLANTED[mistake]
     monkeypatch.setattr(Locks, name, wrong)
-    assert any(troubled(seed, story=cut_and_crash) for seed in range(4))
+    assert any(is_caught(partial(troubled, seed, story=cut_and_crash)) for seed in ODD)

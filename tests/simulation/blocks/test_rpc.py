@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 from collections import Counter
 from collections.abc import Callable
+from functools import partial
 from random import Random
 from typing import Any
 
@@ -14,7 +15,7 @@ from ringcast import TOTAL, Address, Batch, RingcastError, UsageError, View, Wai
 from ringcast.blocks import Answer, Gone, RemoteError, Rpc
 from ringcast.blocks.block import Block
 from ringcast.testing import World
-from simulation.blocks.kit import FIRST_SEED, SEEDS, Log, Service, cut_and_crash, differing
+from simulation.blocks.kit import FIRST_SEED, SEEDS, Log, Service, cut_and_crash, differing, finish, is_caught
 
 
 class Sums(Service):
@@ -208,6 +209,7 @@ class Talker(Service):
     def __init__(self, history: History) -> None:
         self.history = history
         self.ordered: list[str] = []
+        self.is_done = False
         super().__init__()
 
     def make(self) -> list[Block]:
@@ -240,6 +242,8 @@ class Talker(Service):
         random = Random(f"{me}")
         for number in range(40):
             await asyncio.sleep(random.random() / 10)
+            if self.is_enough:
+                break
             question = f"{me}/{number}".rjust(20, "-")
             try:
                 async with asyncio.timeout(20):
@@ -251,6 +255,7 @@ class Talker(Service):
                 await asyncio.sleep(0.1)
             except TimeoutError:
                 self.history.unfinished.append(question)
+        self.is_done = True
         await asyncio.Event().wait()
 
     async def _ask(self, question: str, random: Random) -> None:
@@ -295,8 +300,8 @@ def troubled(seed: int, story: Callable[[World], None] = trouble) -> list[str]:
     history = History()
     with World(lambda: Talker(history), members=4, seed=seed) as world:
         story(world)
-        world.settle(60)
-        world.advance(25)
+        finish(world, lambda: all(app.is_done for app in world.apps.values()), 25)
+        world.advance(1)
         found = [*history.wrong, *differing(history.logs)]
         found += [f"{question} never ended" for question in history.unfinished]
         for name, app in world.apps.items():
@@ -310,7 +315,8 @@ def troubled(seed: int, story: Callable[[World], None] = trouble) -> list[str]:
 
 
 # 112: a member went from a view directly to a merge view with its caller, who had gone on without it in between.
-@pytest.mark.parametrize("seed", [112, *range(FIRST_SEED, FIRST_SEED + SEEDS)])
+# 501: a member called others who had gone on without it; its request reached them behind the merge, and ran for ever.
+@pytest.mark.parametrize("seed", [112, 501, *range(FIRST_SEED, FIRST_SEED + SEEDS)])
 def test_whatever_goes_wrong_every_call_ends_with_true_answers(seed: int) -> None:
     assert troubled(seed) == []
 
@@ -323,7 +329,7 @@ def _view_is_ignored(self: Rpc, view: View) -> None:
     self.log.append(("view", view.id))  # type: ignore[attr-defined]
 
 
-async def _cancels_nobody(self: Rpc, number: int, members: list[Address]) -> None:
+async def _cancels_nobody(self: Rpc, number: int, destinations: list[Address | None]) -> None:
     pass
 
 
@@ -345,4 +351,4 @@ PLANTED: dict[str, tuple[type, str, Callable[..., Any]]] = {
 @pytest.mark.parametrize("mistake", PLANTED)
 def test_a_planted_mistake_is_caught(mistake: str, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(*PLANTED[mistake])
-    assert any(troubled(seed, story) for seed in range(4) for story in (cut_and_crash, trouble))
+    assert any(is_caught(partial(troubled, seed, story)) for seed in range(4) for story in (cut_and_crash, trouble))

@@ -8,6 +8,9 @@ from pathlib import Path
 from ringcast.core import Drop, Run
 from ringcast.errors import PeerError
 from ringcast.model import Address
+from ringcast.runtime.coalescing import coalesced, coalescer
+from ringcast.runtime.origins import Origins
+from ringcast.security import Key, Keyring, Seal
 from ringcast.trace import TraceError, frames_in
 from ringcast.trace.block import decode_block
 from ringcast.transport import Endpoint
@@ -17,7 +20,8 @@ from ringcast.wire import Codec, decode_control
 CORPUS = Path(__file__).with_name("corpus")
 LARGEST_FRAME = 65_536
 
-_codec = Codec("g", Address("A", 1, "mem:A"))
+ME = Address("A", 1, "mem:A")
+_codec = Codec("g", ME)
 
 
 def frame(data: bytes) -> bool:
@@ -30,6 +34,67 @@ def frame(data: bytes) -> bool:
         for item in packet.items:
             decode_control(item)
     return True
+
+
+def reader(data: bytes) -> bool:
+    """A datagram as the compiled reader takes it: twice in one wake, so that it is known the second time."""
+    wake: list[bytes | memoryview] = [memoryview(bytearray(data)), data]
+    read = _compiled(wake)
+    assert read == coalesced(_plain.decode, wake), "the compiled reader and the plain one differ"
+    return not isinstance(read[0], Drop)
+
+
+_plain = Codec("g", ME)
+_compiled = coalescer(Codec("g", ME).decode)
+
+
+def sealed(data: bytes) -> bool:
+    """A datagram where members share a key; now and then one that is genuine, with anything inside."""
+    is_genuine = len(data) % 4 == 0
+    if is_genuine:
+        data = _inside.seal(data)
+    opened = _seal.open(data)
+    assert not is_genuine or not isinstance(opened, str), opened
+    return False if isinstance(opened, str) else frame(bytes(opened))
+
+
+_KEYS = Keyring((Key(b"k" * 32),))
+_inside = Seal("g", _KEYS, bytes, 1)
+_seal = Seal("g", _KEYS, lambda size: b"s" * size, 2)
+
+
+def some_sealed() -> list[bytes]:
+    """Frames as they travel between members that share a key."""
+    other = Seal("g", _KEYS, lambda size: b"o" * size, 3)
+    return [other.seal(data) for data in kept("frame")]
+
+
+class Guarded:
+    """A datagram at the guard that asks where frames come from. What it has answered is never more than what came."""
+
+    def __init__(self) -> None:
+        self.came = self.answered = self._now = 0
+        self._origins = Origins("g", b"secret", self._clock, self._answer, lambda kept: None, lambda reason: None)
+        self._origins.set_me(Address("A", 1, "10.0.0.1:7"))
+        self._origins.set_members([Endpoint("10.0.0.2", 7)])
+
+    def __call__(self, data: bytes) -> bool:
+        self.came += len(data)
+        source = ("10.0.0.3", 1 + len(data) % 16)
+        taken = self._origins.guard(source, data, source) is not None
+        assert self.answered <= self.came, "more was answered than came"
+        return taken
+
+    def _clock(self) -> int:
+        self._now += 1_000_000
+        return self._now
+
+    def _answer(self, to: Endpoint, data: bytes) -> bool:
+        self.answered += len(data)
+        return True
+
+
+guard = Guarded()
 
 
 def control(data: bytes) -> bool:
@@ -72,9 +137,17 @@ TARGETS: dict[str, Callable[[bytes], bool]] = {
     "tcp": tcp,
     "block": block,
     "segment": segment,
+    "reader": reader,
+    "sealed": sealed,
+    "guard": guard,
 }
+OF_FRAMES = ("frame", "reader", "guard")  # they are fed with the same
 
 
 def kept(target: str) -> list[bytes]:
     """The inputs that are kept of this target: one a line, in hexadecimal, each for a path of its own."""
+    if target == "sealed":
+        return some_sealed()
+    if target in OF_FRAMES:
+        target = "frame"
     return [bytes.fromhex(line) for line in (CORPUS / f"{target}.hex").read_text().split()]

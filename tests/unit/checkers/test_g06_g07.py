@@ -146,6 +146,17 @@ def test_g7_a_suspension_that_never_ends_is_found() -> None:
     assert "never ended" in sentence(late, "G7")
 
 
+def test_g7_one_that_was_stopped_until_it_crashed_could_not_end_its_suspension() -> None:
+    """Simulated seed 422 (any): frozen with a suspension open, and crashed three seconds later."""
+    story = Tale("a").suspend("view", resumer_ns=5 * MS)
+    story.recorders["a"].close(2000 * MS, "crashed")
+    assert find(story, "G7").verdict == "held"
+    story = Tale("a").suspend("view", resumer_ns=5 * MS)
+    story.now_ns = 2000 * MS
+    story.merge("refuse").recorders["a"].close(story.now_ns, "crashed")
+    assert "never ended" in sentence(story, "G7"), "it went on after the Resumer's moment"
+
+
 def test_g7_what_may_still_have_ended_is_not_blamed() -> None:
     assert find(Tale("a").suspend("view", resumer_ns=900 * MS), "G7", cut="a").verdict == "held"
     assert find(Tale("a").suspend("view", resumer_ns=900 * MS), "G7").verdict == "held"

@@ -105,6 +105,16 @@ def test_a_destination_that_leaves_without_a_word_is_found() -> None:
     assert "which said nothing when it left" in sentence(sent().on("a", 2).on("a", 3).undelivered("a", "b", 3, 3))
 
 
+def test_a_sender_that_crashes_in_the_moment_of_the_view_says_nothing_more() -> None:
+    """Simulated seed 195 (any): a crash at the step `view:installed`."""
+    story = sent().on("a", 2)
+    story.recorders["a"].close(story.now_ns, "crashed")
+    assert find(story).verdict == "held"
+    story = sent().on("a", 2)
+    story.recorders["a"].close(story.now_ns + 1, "crashed")
+    assert "which said nothing when it left" in sentence(story), "it had time"
+
+
 def test_naming_too_few_is_found() -> None:
     assert "4..5 were named, 3..5 were not acked" in sentence(sent().on("a", 2).undelivered("a", "b", 4, 2))
 

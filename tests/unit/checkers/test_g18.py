@@ -8,7 +8,7 @@ import pytest
 from ringcast.checkers import Finding, judge
 from ringcast.core import Node, ProvideState
 from ringcast.model import Kind
-from ringcast.runtime.state import StateDesk
+from ringcast.runtime.state import StateExchange
 from ringcast.testing import Violated, World
 from ringcast.trace.story import Story, addresses
 from unit.testing.stores import Words
@@ -182,14 +182,14 @@ def test_a_provider_that_reads_on_before_it_gives_its_state_is_found_in_a_world(
 
     tasks: list[asyncio.Future[None]] = []
 
-    def late(desk: StateDesk, order: ProvideState) -> None:
+    def late(desk: StateExchange, order: ProvideState) -> None:
         async def give() -> None:
             await asyncio.sleep(0.05)
             await desk._giving.provide(order)
 
         tasks.append(asyncio.ensure_future(give()))
 
-    monkeypatch.setattr(StateDesk, "provide", late)
+    monkeypatch.setattr(StateExchange, "provide", late)
     with pytest.raises(Violated, match=r"G18: \w+#\d+ gave its state when"), World(Words, 3, seed=1) as world:
         world.crash("C")
         world.advance(2)

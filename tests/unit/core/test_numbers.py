@@ -1,7 +1,6 @@
 """No view id is given twice, whatever was put out before (G4)."""
 
-from ringcast.core.view_numbers import ViewNumbers
-from ringcast.model import Address, ViewId
+from ringcast.model import Address, ViewId, ViewNumbers
 
 A = Address("A", 1, "mem:A")
 

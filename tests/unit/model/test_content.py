@@ -3,7 +3,8 @@
 from hypothesis import given
 from hypothesis import strategies as st
 
-from ringcast.core.multicast.packing import Assembly, content_of_items
+from ringcast.core.multicast.packing import content_of_items
+from ringcast.core.multicast.stream import Assembly
 from ringcast.core.packets import Envelope, Piece
 from ringcast.model import content_of
 

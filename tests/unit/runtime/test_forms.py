@@ -10,9 +10,11 @@ from typing import Any
 
 import pytest
 
+from ringcast.core import Piece
 from ringcast.errors import GroupClosed, UsageError
 from ringcast.model import Message
 from ringcast.runtime import Group, forms
+from ringcast.window import largest, total
 from unit.runtime.test_group import SMALL, World, in_world, read, until
 
 ALONE: dict[str, Any] = {"self_delivery": True}
@@ -262,3 +264,21 @@ def test_nothing_is_kept_of_calls_that_are_over() -> None:
         assert abs(sys.getrefcount(payload) - before[0]) < 20 and abs(sys.getrefcount(a.me) - before[1]) < 20
 
     story()
+
+
+@pytest.mark.parametrize(
+    ("payloads", "lengths", "are_bytes"),
+    [
+        ([b"ab", b"cd"], [2, 2], True),
+        ([b"", b""], [0, 0], True),
+        ([b"a", b"bcd", b""], [1, 3, 0], True),
+        ([b"a"], [1], True),
+        ([b"a", bytearray(b"bc")], [1, 2], False),
+        ([memoryview(b"abc")], [3], False),
+        ([Piece(b"ab"), b"ab"], [2, 2], False),
+    ],
+)
+def test_types_and_lengths_of_a_list(payloads: list[bytes], lengths: list[int], are_bytes: bool) -> None:
+    sizes, found = forms.measured(payloads)
+    assert (list(sizes), found) == (lengths, are_bytes)
+    assert total(sizes) == sum(lengths) and largest(sizes) == max(lengths)

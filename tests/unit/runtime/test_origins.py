@@ -106,7 +106,7 @@ def test_challenges_kept_frames_and_proved_endpoints_are_bounded() -> None:
     for number in range(2_000):
         watched.now_ns += SECOND // origins.PER_SECOND + 1
         sender = Address("s", 1, f"10.1.{number // 250}.{number % 250}:7")
-        source = (sender.endpoint.partition(":")[0], 7)
+        source = (sender.endpoint.partition(":")[0], 8)
         watched.admits(source, sender)
         watched.prove(source, sender)
     assert len(watched.origins.outsiders) == origins.MOST_OUTSIDERS
@@ -138,9 +138,37 @@ def test_what_is_for_the_process_before_this_uses_up_no_allowance() -> None:
     assert watched.admits(AT_X, X)
 
 
-def test_what_is_not_of_this_group_is_left_to_the_decoder() -> None:
+def test_what_is_of_another_group_or_cut_off_is_left_to_the_decoder() -> None:
     watched = Watched()
     other = Codec("another", X).encode(Loose(Hello()))
-    for frame in (b"", b"RC", bytes(30), other, other[:15]):
+    for frame in (b"RC", other, other[:15], b"RS" + bytes(80)):
         assert watched.origins.admits(AT_X, frame, AT_X)
-    assert watched.sent == []
+    assert watched.sent == [] and watched.lost == []
+
+
+def test_garbage_is_dropped_at_its_first_bytes() -> None:
+    watched = Watched()
+    for frame in (b"", b"R", bytes(30), b"\xff" * 1_000):
+        assert not watched.origins.admits(AT_X, memoryview(frame), AT_X)
+    assert watched.sent == [] and watched.lost == [origins.GARBAGE] * 4
+
+
+def test_one_that_floods_does_not_use_up_the_challenges_of_newcomers() -> None:
+    watched = Watched()
+    for _ in range(10 * origins.PER_SECOND):
+        assert not watched.admits(ELSEWHERE, B)
+    assert len(watched.sent) == 1
+    watched.admits(AT_X, X)
+    watched.prove(AT_X, X)
+    assert watched.admits(AT_X, X)
+    watched.now_ns += origins.CHALLENGE_AGAIN_NS
+    watched.admits(ELSEWHERE, B)
+    assert len(watched.sent) == 3, "it is challenged again: an answer may be lost"
+
+
+def test_challenged_sources_are_bounded() -> None:
+    watched = Watched()
+    for number in range(3 * origins.MOST_OUTSIDERS):
+        watched.now_ns += SECOND
+        watched.admits(("10.9.9.9", 1 + number), B)
+    assert len(watched.origins._challenged) == origins.MOST_OUTSIDERS

@@ -173,7 +173,7 @@ async def test_a_member_that_cannot_load_the_merged_state_is_out_and_the_others_
 
     split = Split(world)
     await split.begin()
-    reunion = split.groups["D"]._desk._reunion
+    reunion = split.groups["D"]._state._reunion
     assert reunion is not None
     reunion._set_state = refuse
     split.cut(False)
@@ -185,6 +185,44 @@ async def test_a_member_that_cannot_load_the_merged_state_is_out_and_the_others_
     await split.merged("ABC")
     await split.groups["A"].send(b"on")
     await until(lambda: all(len(split.counters[name].words) == 42 for name in "ABC"))
+
+
+@in_world
+async def test_a_merged_state_that_counts_is_loaded_to_its_end_whatever_merge_comes_meanwhile(world: World) -> None:
+    """Simulated seed 1 (state): the second merge cancelled `set_state` of the first, and the reader stood for ever."""
+    split = Split(world)
+    await split.begin()
+    counter, reunion = split.counters["D"], split.groups["D"]._state._reunion
+    assert reunion is not None
+    begun, may_end = asyncio.Event(), asyncio.Event()
+    cancelled: list[str] = []
+
+    async def slowly(chunks: AsyncIterator[bytes]) -> None:
+        begun.set()
+        try:
+            await may_end.wait()
+        except asyncio.CancelledError:
+            cancelled.append("cancelled")
+            raise
+        await counter.set_state(chunks)
+
+    reunion._set_state = slowly
+    split.cut(False)
+    await split.merged()
+    await begun.wait()
+    await until(lambda: all(split.counters[name].stream[-1] == "state" for name in "ABC"))
+    split.cut(True)
+    await until(lambda: all(len(group.members) == 2 for group in split.groups.values()))
+    split.cut(False)
+    await split.merged()
+    may_end.set()
+    await until(lambda: counter.stream.count("merge") == 2)
+    await split.groups["A"].send(b"after")
+    await until(lambda: all(each.words[-1:] == [b"after"] for each in split.counters.values()))
+    assert not cancelled
+    marks = [word for word in counter.stream if word in ("merge", "state", "apart")]
+    assert marks[:3] == ["state", "merge", "state"], "that of its join, and that of the first merge"
+    assert all(sorted(each.words) == sorted(counter.words) for each in split.counters.values())
 
 
 @in_world

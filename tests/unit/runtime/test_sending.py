@@ -417,7 +417,7 @@ async def test_a_send_behind_a_full_turn_that_finds_no_room_is_a_wait_with_its_l
     """The list takes the turn and the whole window: who comes then waits for a turn of the loop first."""
     a, _ = await world.open("A", "B", **SMALL, self_delivery=False)
     list_ = asyncio.create_task(a.send_many([b"x"] * 10))
-    single = [asyncio.create_task(a.send(b"y", timeout=0.01)) for _ in range(3)]
+    single = [asyncio.create_task(a.send(b"y", timeout=0.25)) for _ in range(3)]
     rest = asyncio.create_task(a.send_many([b"z"] * 10))
     await list_
     await waits_in_send(a, 4)

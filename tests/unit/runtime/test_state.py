@@ -324,6 +324,30 @@ async def test_ordered_and_private_messages_go_through_the_spool_too(world: Worl
 
 
 @in_world
+async def test_what_a_member_that_loads_again_orders_to_itself_and_others_it_reads_once(world: World) -> None:
+    """Not as a private message to itself, which counts as read when it is spooled: then it would never have room."""
+    a, b = Ledger(), SlowLoading()
+    b.may_end.set()
+    config = profile("test", capacity=1, capacity_floor=1)
+    await a.enter(world, "A", config=config, on_exclusion="rejoin")
+    await Ledger().enter(world, "C", config=config, on_exclusion="rejoin")  # to some is not to all
+    second = await b.enter(world, "B", config=config, on_exclusion="rejoin")
+    was = second.me
+    b.has_begun.clear()
+    b.may_end.clear()
+    exclude(second)
+    await b.has_begun.wait()
+    assert second.me != was
+    both = [member for member in second.members if member.name != "C"]
+    await (await second.queue(b"while it loads", to=both))
+    b.may_end.set()
+    for number in NUMBERS[:10]:
+        await (await second.queue(number, to=both))
+    await until(lambda: len(a.entries) == len(b.entries) == 11)
+    assert a.entries == b.entries == [b"while it loads", *NUMBERS[:10]]
+
+
+@in_world
 async def test_a_full_spool_holds_senders_back_and_says_so(world: World) -> None:
     a, b = Ledger(), SlowLoading()
     config = profile("test", spool_bytes=20_000, spool_disk_bytes=0)

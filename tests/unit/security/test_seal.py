@@ -79,7 +79,44 @@ def test_each_refusal_has_its_reason() -> None:
     assert opened(receiver, b"RC" + bytes(100)) == seal.NOT_SEALED
     assert opened(receiver, b"RC") == seal.NOT_SEALED
     assert opened(receiver, b"RS" + bytes(10)) == seal.TRUNCATED
-    assert opened(receiver, b"RS\x02" + bytes(100)) == seal.OTHER_VERSION
+    assert opened(receiver, b"RS\x03" + bytes(100)) == seal.OTHER_VERSION
+
+
+def test_no_cipher_is_derived_for_a_session_that_was_made_up(monkeypatch: pytest.MonkeyPatch) -> None:
+    receiver, genuine = make(), make().seal(b"a")
+    derived = _count_derivations(receiver, monkeypatch)
+    for byte in range(seal.SESSION_BYTES):
+        assert opened(receiver, genuine[:byte] + bytes([genuine[byte] ^ 1]) + genuine[byte + 1 :]) in seal.REASONS
+    forger = make(Keyring((Key(b"f" * 32),))).seal(b"a")
+    assert opened(receiver, forger[:8] + bytes.fromhex(OLD.name) + forger[12:]) == seal.NOT_GENUINE
+    assert derived == [] and not receiver._tried
+
+
+def test_a_true_session_with_forged_frames_is_derived_once_and_a_few_are_remembered(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    receiver = make()
+    derived = _count_derivations(receiver, monkeypatch)
+    genuine = [make().seal(b"a") for _ in range(2 * seal.MOST_TRIED)]
+    for frame in genuine:
+        for _ in range(3):
+            assert opened(receiver, frame[:-1] + bytes([frame[-1] ^ 1])) == seal.NOT_GENUINE
+    assert len(derived) == len(genuine) and len(receiver._tried) == seal.MOST_TRIED
+    assert not receiver._sessions and not receiver._epochs
+    assert [opened(receiver, frame) for frame in genuine] == [b"a"] * len(genuine)
+    assert not receiver._tried
+
+
+def _count_derivations(receiver: Seal, monkeypatch: pytest.MonkeyPatch) -> list[bytes]:
+    derived: list[bytes] = []
+    cipher = receiver._cipher
+
+    def counted(key: Key, session: bytes) -> object:
+        derived.append(session)
+        return cipher(key, session)
+
+    monkeypatch.setattr(receiver, "_cipher", counted)
+    return derived
 
 
 def test_the_groups_whole_name_counts_not_its_checksum(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -146,6 +183,10 @@ def test_a_seal_shows_no_secret() -> None:
 
 
 RECORDED = (
+    "52530200761bd4019ded5d91000102030405060708090a0b0c0d0e0f0700000000000000"
+    "00000000c1d0dce2010000007745a814f82daab5758e47fca4fb78a061277d574ddc7bbc"
+)
+RECORDED_OF_VERSION_1 = (
     "52530100761bd4019ded5d91000102030405060708090a0b0c0d0e0f0700000000000000"
     "000000000100000083208e2dde61a66468655d77666e1d9a23bcb51124681053"
 )
@@ -156,3 +197,4 @@ def test_a_recorded_frame_is_still_sealed_and_opened_alike() -> None:
     sender = Seal("g", RING, lambda size: bytes(range(size)), incarnation=7)
     assert sender.seal(b"recorded").hex() == RECORDED
     assert opened(make(), bytes.fromhex(RECORDED)) == b"recorded"
+    assert opened(make(), bytes.fromhex(RECORDED_OF_VERSION_1)) == seal.OTHER_VERSION

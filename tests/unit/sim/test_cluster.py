@@ -3,6 +3,7 @@
 import os
 import subprocess
 import sys
+from pathlib import Path
 
 import pytest
 
@@ -14,6 +15,7 @@ REPLAY = """
 from ringcast.sim import Options, draw, simulate
 print(simulate(draw(5, (3, 3), fixed=True)).trace_hash, simulate(draw(6, (3, 3))).trace_hash)
 """
+ROOT = Path(__file__).resolve().parents[3]
 
 
 def rough(seed: int) -> Cluster:
@@ -30,18 +32,32 @@ def test_the_same_seed_is_the_same_run_and_another_is_another() -> None:
 
 
 def test_the_same_seed_is_the_same_run_under_any_hash_seed() -> None:
-    outputs = [
-        subprocess.run(
-            [sys.executable, "-c", REPLAY],
-            env=os.environ | {"PYTHONHASHSEED": hash_seed},
-            capture_output=True,
-            text=True,
-            check=True,
-        ).stdout
-        for hash_seed in ("1", "2")
-    ]
+    outputs = [replay(sys.executable, hash_seed) for hash_seed in ("1", "2")]
     assert outputs[0] == outputs[1]
     assert len(outputs[0].split()) == 2
+
+
+@pytest.mark.parametrize("version", ["3.11", "3.12", "3.13"])
+def test_the_same_seed_is_the_same_run_on_every_python(version: str) -> None:
+    assert replay(python_of(version), "0") == replay(sys.executable, "0")
+
+
+def python_of(version: str) -> str:
+    """Another CPython that has what ringcast needs: the environment that `make pythons` makes, or one on the path."""
+    if version == f"{sys.version_info.major}.{sys.version_info.minor}":
+        pytest.skip("the Python of this run")
+    for python in (str(ROOT / ".cache" / f"python-{version}" / "bin" / "python"), f"python{version}"):
+        try:
+            subprocess.run([python, "-c", "import cryptography, msgspec"], capture_output=True, check=True)
+        except (OSError, subprocess.CalledProcessError):
+            continue
+        return python
+    pytest.skip(f"no CPython {version} with ringcast's packages here; `make pythons` makes one")
+
+
+def replay(python: str, hash_seed: str) -> str:
+    env = os.environ | {"PYTHONHASHSEED": hash_seed, "PYTHONPATH": str(ROOT / "src")}
+    return subprocess.run([python, "-c", REPLAY], env=env, capture_output=True, text=True, check=True).stdout
 
 
 def test_the_same_seed_is_the_same_run_in_any_number_of_processes() -> None:

@@ -2,6 +2,8 @@
 
 from dataclasses import replace
 
+import pytest
+
 from ringcast.model import MS, SECOND, Event, Kind, profile
 from ringcast.sim import Cluster, Fault, Options, Outcome, Summary, draw, run_world, shrink, simulate, tell
 from ringcast.sim.contents import strange_contents
@@ -64,6 +66,20 @@ def test_three_repairs_of_one_message_in_an_interval_are_a_storm() -> None:
     assert list(storms(cluster.recordings())) == []
     cluster.recorders[1].append(Event(Kind.REPAIR, 3 * MS, None, cluster.address("B"), 0, 6, 1))
     assert list(storms(cluster.recordings())) == ["A#1 sent 6 to B#1 three times within 10 ms"]
+
+
+@pytest.mark.parametrize(("fault", "is_storm"), [((1 * MS, 10 * MS, ["A"]), False), ((1 * MS, 2 * MS, ["A"]), True),
+    ((1 * MS, 10 * MS, ["B"]), True), ((1 * MS, 10 * MS, []), False)])  # fmt: skip
+def test_an_interval_of_a_fast_clock_is_shorter(fault: tuple[int, int, list[str]], is_storm: bool) -> None:
+    """Simulated seed 582: a clock ran twice as fast as the others, and so did its interval of 10 ms."""
+    cluster = Cluster(2)
+    begin, end, members = fault
+    detail = {"what": "clock", "members": members, "amount": 1_000_000.0}
+    cluster.recorders[0].append(Event(Kind.FAULT, begin, detail=detail))
+    cluster.recorders[0].append(Event(Kind.HEAL, end, detail=detail))
+    for t_ns in (1 * MS, 4 * MS, 7 * MS):
+        cluster.recorders[1].append(Event(Kind.REPAIR, t_ns, None, cluster.address("B"), 0, 6, 1))
+    assert bool(list(storms(cluster.recordings()))) == is_storm
 
 
 def test_repairs_of_different_senders_are_no_storm() -> None:

@@ -3,7 +3,7 @@
 import asyncio
 from collections.abc import AsyncIterator, Mapping
 
-from ringcast.model import MS, SECOND, Address, profile
+from ringcast.model import MS, SECOND, Address, Config, Kind, Rejoin, profile
 from ringcast.sim import Application, Cluster, Fault
 from ringcast.sim.ordered_load import OrderedLoad
 from ringcast.sim.stateful import UNREADABLE, Keeper, StatefulWorkload, StateLoad, draw_state
@@ -13,10 +13,17 @@ from ringcast.sim.workload import Load, Workload
 class World:
     """Members with state that found their group by themselves, at rest in one view; nobody sends unasked."""
 
-    def __init__(self, names: str, load: StateLoad | None = None, **config: int) -> None:
+    def __init__(
+        self, names: str, load: StateLoad | None = None, configs: Mapping[str, Config] | None = None, **config: int
+    ) -> None:
         self.workload = StatefulWorkload(Workload(Load(), OrderedLoad(), until_ns=0), load or StateLoad())
         self.cluster = Cluster(
-            names, seed=1, config=profile("test", **config), fixed=False, make_app=self.workload.make_app
+            names,
+            seed=1,
+            config=profile("test", **config),
+            configs=configs,
+            fixed=False,
+            make_app=self.workload.make_app,
         )
         self.rest()
 
@@ -132,3 +139,22 @@ def test_a_joiner_whose_state_was_overtaken_by_a_merge_that_fails_has_none_and_i
     assert not cluster.read("J", "B"), "it has no state to which a message could be added"
     process, error, _ = cluster.refused[0]
     assert process.name == "J" and "a merge came first, and its states stay apart: merge_state failed" in str(error)
+
+
+def test_who_comes_back_before_it_had_a_state_has_not_founded_a_group() -> None:
+    """Simulated seed 539: reading `Rejoin` without a state was taken for the beginning of a group of its own."""
+    world = World("AB")
+    app = world.cluster.application("B")
+    assert isinstance(app, Keeper)
+    app.tally = None
+    founders = world.counts()["founded"]
+    app.take(Rejoin(Address("B", 1, "sim:B"), "the others went on without it"))
+    assert app.tally is None and world.counts()["founded"] == founders
+
+
+def test_a_joiner_with_a_narrow_window_for_messages_is_not_overrun_with_the_state() -> None:
+    """Simulated seed 656: each part of the state came by a repair, one in an interval, for ten seconds."""
+    world = World("AB", StateLoad(padding=60_000), {"B": profile("test", stream_capacity=1)}, frame_bytes=700)
+    events = [*world.cluster.events("A"), *world.cluster.events("B")]
+    assert len(world.states()) == 2
+    assert [event for event in events if event.kind in (Kind.REPAIR, Kind.REQUEST)] == []

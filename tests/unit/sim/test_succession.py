@@ -1,7 +1,7 @@
 """Which states must be equal, and what is said of those that are not."""
 
 from ringcast.model import SECOND, Address, View, ViewId
-from ringcast.sim.succession import NOBODY_HAS_IT, Cut, Succession
+from ringcast.sim.succession import NOBODY_HAS_IT, NOBODY_OF_THE_SIDE, Cut, Succession
 
 A, B, J = (Address(name, 1, f"sim:{name}") for name in "ABJ")
 ONE = View(ViewId(1, A), (A,))
@@ -75,6 +75,15 @@ def test_that_nobody_has_the_state_must_be_true() -> None:
     notes = founded()
     notes.note_refusal(J, "the disk cannot be read", THREE, 9 * SECOND)
     assert said(notes) == []
+
+
+def test_that_nobody_of_its_side_of_a_merge_has_the_state_must_be_true() -> None:
+    apart = View(THREE.id, THREE.members, subgroups=((A, B), (J,)))
+    notes = joined()
+    notes.note_refusal(J, NOBODY_OF_THE_SIDE, apart, 3 * SECOND)
+    assert said(notes) == []
+    notes.note_refusal(J, NOBODY_OF_THE_SIDE, View(THREE.id, THREE.members, subgroups=((B,), (A, J))), 3 * SECOND)
+    assert said(notes) == ["J#1 was told in A#1|3 that nobody has the state, but A#1 has it"]
 
 
 def test_all_hold_one_state_behind_a_merge_that_made_one_of_many() -> None:

@@ -7,14 +7,14 @@ from typing import Any
 import pytest
 
 from ringcast.core import Loose, Node
-from ringcast.core.coordination import Coordination
+from ringcast.core.deadlines import Deadlines
 from ringcast.testing import World
 from unit.testing.stores import Log
 
 
 def test_data_does_not_make_a_member_look_for_its_deadlines_again(monkeypatch: pytest.MonkeyPatch) -> None:
     counted: Counter[str] = Counter()
-    on_packet, on_time, deadline_ns = Node.on_packet, Node.on_time, Coordination.deadline_ns
+    on_packet, on_time, earliest_ns = Node.on_packet, Node.on_time, Deadlines._earliest_ns
 
     def counted_packet(node: Node, now_ns: int, sender: Any, packet: Any) -> Any:
         counted["control" if isinstance(packet, Loose) else "data"] += 1
@@ -24,9 +24,9 @@ def test_data_does_not_make_a_member_look_for_its_deadlines_again(monkeypatch: p
         counted["time"] += 1
         return on_time(node, now_ns)
 
-    def counted_deadline(coordination: Coordination) -> int | None:
-        counted["searches"] += coordination._is_moved or coordination.detector.is_moved
-        return deadline_ns(coordination)
+    def counted_search(deadlines: Deadlines) -> int | None:
+        counted["searches"] += 1
+        return earliest_ns(deadlines)
 
     async def talk(app: Log) -> None:
         for _ in range(100):
@@ -37,7 +37,7 @@ def test_data_does_not_make_a_member_look_for_its_deadlines_again(monkeypatch: p
         world.settle()
         monkeypatch.setattr(Node, "on_packet", counted_packet)
         monkeypatch.setattr(Node, "on_time", counted_time)
-        monkeypatch.setattr(Coordination, "deadline_ns", counted_deadline)
+        monkeypatch.setattr(Deadlines, "_earliest_ns", counted_search)
         world.do("A", talk(world.apps["A"]))
         assert counted["data"] > 200
         assert counted["searches"] <= counted["control"] + counted["time"]
@@ -53,10 +53,10 @@ def test_a_deadline_that_is_kept_too_late_is_found_by_the_check() -> None:
         assert coordination is not None
         driver.node.deadline_ns()
         coordination.check()
-        coordination.membership._raise_ns = 1
+        coordination.membership._raise._at_ns = 1
         with pytest.raises(AssertionError):
             coordination.check()
-        coordination.membership._raise_ns = None
+        coordination.membership._raise._at_ns = None
 
 
 def test_an_idle_member_wakes_once_per_heartbeat_for_itself_and_once_per_announcement() -> None:

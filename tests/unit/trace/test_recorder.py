@@ -234,6 +234,49 @@ def test_a_full_disk_is_counted_and_leaves_a_marked_hole(tmp_path: Path, monkeyp
     assert recording.hole == 0 and not recording.is_whole and list(recording.judgeable()) == []
 
 
+def _refusing_marks(recorder: ThreadedRecorder, times: int) -> None:
+    """The disk takes blocks and refuses the marks of holes, so many times."""
+    writer: Any = recorder._writer
+    write_lost, left = writer.write_lost, [None] * times
+
+    def refusing(count: int) -> None:
+        if left:
+            left.pop()
+            raise OSError(errno.ENOSPC, "no space")
+        write_lost(count)
+
+    writer.write_lost = refusing
+
+
+def test_nothing_is_written_behind_a_hole_that_could_not_be_marked(tmp_path: Path) -> None:
+    recorder = ThreadedRecorder(tmp_path, HEADER, 0, RecorderLimits(queue_events=10, flush_interval_ns=10**12))
+    recorder.extend(sends(9))
+    recorder.extend(sends(5, 10))  # There is no room for these.
+    _refusing_marks(recorder, 1)
+    recorder.close(60)
+    recording = read_recording(directory_for(tmp_path, A))
+    assert (recording.count, recording.dropped, recorder.dropped) == (0, 16, 16)
+    assert recording.hole == 0 and not recording.is_whole
+
+
+def test_a_recording_whose_last_hole_could_not_be_marked_does_not_end_in_good_order(tmp_path: Path) -> None:
+    recorder = ThreadedRecorder(tmp_path, HEADER, 0, RecorderLimits(queue_events=10, flush_interval_ns=10**12))
+    recorder.extend(sends(9))
+    recorder.extend(sends(5, 10))
+    _refusing_marks(recorder, 9)
+    recorder.close(60)
+    assert recorder.dropped == 16
+    assert not read_recording(directory_for(tmp_path, A)).closed
+
+
+def test_of_a_list_that_finds_no_room_every_event_is_counted(tmp_path: Path) -> None:
+    recorder = ThreadedRecorder(tmp_path, HEADER, 0, RecorderLimits(queue_events=10, flush_interval_ns=10**12))
+    recorder.extend(sends(9))
+    recorder.extend(sends(5, 10))
+    recorder.close(60)
+    assert recorder.dropped == read_recording(directory_for(tmp_path, A)).dropped == 5
+
+
 def test_a_full_queue_is_counted_and_the_hole_is_marked(tmp_path: Path) -> None:
     recorder = ThreadedRecorder(tmp_path, HEADER, 0, RecorderLimits(queue_events=10, flush_interval_ns=10**12))
     for event in sends(50):

@@ -27,7 +27,7 @@ class Desk:
             receiver.setblocking(False)
         self.to: list[Any] = [receiver.getsockname() for receiver in self.receivers]
         loop = asyncio.get_running_loop()
-        self.sender = DatagramSender(self.socket, loop, self.counters, self.room.set, None, trains=False)
+        self.sender = DatagramSender(self.socket, loop, self.counters, self.room.set, None, 1 << 16, trains=False)
 
     def read(self, which: int) -> list[bytes]:
         frames: list[bytes] = []

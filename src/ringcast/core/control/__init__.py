@@ -5,11 +5,12 @@ Reliable ones travel as bytes on the control stream between two incarnations; pe
 Sequences are aligned where they can be: `entries` with `members`, `cuts` with the members of the base view.
 """
 
-from ringcast.core.control.declaration import DECLARED, Control
-from ringcast.core.control.ids import (
+from ringcast.core.control.declaration import (
+    DECLARED,
     NO_STATE,
     NOTHING_TO_SETTLE,
     Carried,
+    Control,
     Holding,
     MergeId,
     Reunion,
@@ -34,9 +35,6 @@ from ringcast.core.control.merge import (
     Sighted,
     ViewAnswer,
 )
-from ringcast.core.control.order import (
-    Staged,
-)
 from ringcast.core.control.presence import (
     Announce,
     AreYouThere,
@@ -50,6 +48,7 @@ from ringcast.core.control.presence import (
     JoinRefused,
     Leave,
     ReunionFailed,
+    Staged,
     StateConfirmed,
     StateProgress,
     Stranger,

@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from ringcast.core.control.declaration import ALONE, ANYBODY, MEMBERS, NOBODY, ON_STREAM, Control, message
-from ringcast.core.control.ids import MergeId
+from ringcast.core.control.declaration import ALONE, ANYBODY, MEMBERS, NOBODY, ON_STREAM, Control, MergeId, message
 from ringcast.model import Address, Electorate, Entry, Mark, Terms, View, ViewId
 
 

@@ -1,4 +1,4 @@
-"""Finding each other, joining, leaving, showing that one lives, and the state one joined for."""
+"""Finding each other, joining, leaving, showing that one lives, the state one joined for, acks of ordered messages."""
 
 from __future__ import annotations
 
@@ -130,3 +130,11 @@ class Stranger(Control):
     """You speak as a member, but you are not in my view."""
 
     view: ViewId
+
+
+@message(48, ALONE, looking=NOBODY, in_view=MEMBERS, promised=MEMBERS)
+class Staged(Control):
+    """I hold these senders' (by rank in the view) ordered messages up to these numbers. Said again if it is lost."""
+
+    view: ViewId
+    upto: tuple[tuple[int, int], ...]

@@ -2,11 +2,16 @@
 
 from __future__ import annotations
 
-from ringcast.core.control.declaration import ANYBODY, FOUND, MEMBERS, NOBODY, ON_STREAM, Control, message
-from ringcast.core.control.ids import (
+from ringcast.core.control.declaration import (
+    ANYBODY,
+    FOUND,
+    MEMBERS,
     NO_STATE,
+    NOBODY,
     NOTHING_TO_SETTLE,
+    ON_STREAM,
     Carried,
+    Control,
     Holding,
     MergeId,
     Reunion,
@@ -15,6 +20,7 @@ from ringcast.core.control.ids import (
     Source,
     Standing,
     Transfer,
+    message,
 )
 from ringcast.model import Address, Electorate, Entry, Mark, View, ViewId
 

@@ -4,7 +4,7 @@ Anything heard from a peer shows that it lives. Silence leads to a direct questi
 others whether they hear it, and only if nobody does to suspicion; two unanswered roll calls are that question put
 twice. Suspicion is level-triggered: raised again until a view excludes the peer or the suspicion is cleared, so that
 discarding it once never matters. What one member finds out is told to the others, and each of them sees for itself
-before it believes. Who lives, but is not heard by everybody, is a complaint (complaints.py).
+before it believes. Who lives, but is not heard by everybody, is a complaint (health.py).
 
 Cost: a member watches `watch_peers` others, whatever the size of the group; more only while somebody is suspected.
 A member that slept itself (suspended, blocked loop) suspects nobody for what it did not hear meanwhile.
@@ -16,24 +16,15 @@ from __future__ import annotations
 from collections.abc import Iterable
 
 from ringcast.core.control import AreYouThere, AskAbout, Control, Heard, Heartbeat, Suspicion
+from ringcast.core.deadlines import Deadlines
 from ringcast.core.effects import send_once
-from ringcast.core.failure.complaints import Complaints
-from ringcast.core.failure.decisions import (
-    Decision,
-    Reason,
-    Suspect,
-    Unsuspect,
-)
-from ringcast.core.failure.health import Health
-from ringcast.core.failure.heartbeats import Heartbeats
+from ringcast.core.failure.health import Complaints, Health, Reason, Vouching
+from ringcast.core.failure.heartbeats import Heartbeats, watched, watchers
 from ringcast.core.failure.readmission import Readmission
-from ringcast.core.failure.vouching import Vouching
-from ringcast.core.failure.watching import watched, watchers
+from ringcast.core.steps import Steps, Suspect, Unsuspect
 from ringcast.model import Address, Config, Event, Kind, View
 
 HELPERS = 3  # are asked whether they hear a silent member
-
-Decisions = list[Decision]
 
 
 class FailureDetector:
@@ -41,7 +32,9 @@ class FailureDetector:
         """`beats`: heartbeats are sent from here; else the driver sends them, from a thread of its own."""
         self.me = me
         self.config = config
-        self.heartbeats = Heartbeats(config.heartbeat_ns, is_own=beats)
+        self.deadlines = Deadlines()
+        self.timer = self.deadlines.timer()
+        self.heartbeats = Heartbeats(config.heartbeat_ns, self.deadlines.timer(), is_own=beats)
         self.readmission = Readmission(config.readmit_ns, config.readmit_max_ns)
         self.health: dict[Address, Health] = {}
         self.complaints = Complaints(config.suspect_after_ns, config.suspect_repeat_ns)
@@ -50,7 +43,6 @@ class FailureDetector:
         self._watched: dict[Address, None] = {}  # an ordered set: members I watch now
         self._named: dict[Address, None] = {}  # watched because somebody asked for it (a merge leader)
         self._turned_ns: int | None = None
-        self.is_moved = False  # a doubt ended when its peer was heard: the deadline may have come nearer
 
     # ---- what others ask
 
@@ -68,7 +60,7 @@ class FailureDetector:
 
     # ---- whom to watch
 
-    def on_view(self, now_ns: int, view: View) -> Decisions:
+    def on_view(self, now_ns: int, view: View) -> Steps:
         """A view settles every suspicion of those it excludes."""
         for member in () if self._view is None else self._view.members:
             if member not in view and self.complaints.has_lasted(member):
@@ -83,6 +75,7 @@ class FailureDetector:
         self.complaints.forget(now_ns, view)
         self._vouching.on_view(view)
         self._watch_ring(now_ns)
+        self._set_timer()
         return [*self.heartbeats.beat_to(now_ns, tuple(watchers(view.members, self.me, self.config.watch_peers)))]
 
     def watch(self, now_ns: int, peer: Address) -> None:
@@ -91,13 +84,15 @@ class FailureDetector:
             self._named.setdefault(peer)
             self.health.setdefault(peer, Health(now_ns, now_ns))
             self._wake(now_ns)
+            self._set_timer()
 
     def unwatch(self, peer: Address) -> None:
         self._named.pop(peer, None)
         if self._view is None or peer not in self._view:
             self.health.pop(peer, None)
+        self._set_timer()
 
-    def _watch_ring(self, now_ns: int) -> Decisions:
+    def _watch_ring(self, now_ns: int) -> Steps:
         """The ring closes over suspects: as many as are suspected (at least the usual number) are watched beyond them.
 
         So a stretch of dead members is uncovered in doubling steps of one question each, not of one silence each.
@@ -111,7 +106,7 @@ class FailureDetector:
         fresh = [m for m in self._watched if m not in before] if suspects else []
         return [order for peer in fresh for order in self._question_unheard(now_ns, peer)]
 
-    def _question_unheard(self, now_ns: int, peer: Address) -> Decisions:
+    def _question_unheard(self, now_ns: int, peer: Address) -> Steps:
         """Ask a member of whom nobody sends us heartbeats regularly; not if it was heard just now."""
         health = self.health[peer]
         if health.doubt is not None or now_ns - health.heard_ns < self.config.suspect_after_ns // 2:
@@ -120,7 +115,7 @@ class FailureDetector:
 
     # ---- messages
 
-    def on_message(self, now_ns: int, sender: Address, message: Control) -> Decisions | None:
+    def on_message(self, now_ns: int, sender: Address, message: Control) -> Steps | None:
         """None: not a message about who lives."""
         match message:
             case Heartbeat():
@@ -138,7 +133,7 @@ class FailureDetector:
 
     # ---- signs of life
 
-    def on_heard(self, now_ns: int, peer: Address) -> Decisions:
+    def on_heard(self, now_ns: int, peer: Address) -> Steps:
         """Any packet of this peer arrived."""
         health = self.health.get(peer)
         if health is None:
@@ -146,28 +141,31 @@ class FailureDetector:
         health.heard_ns = now_ns
         if health.doubt is None and not health.is_unheard and peer not in self._vouching.asked:
             return []
-        self.is_moved = True
-        out: Decisions = []
+        out: Steps = []
         if health.is_unheard:
             health.is_unheard = False
             self.complaints.withdraw(self.me, peer)
         if peer in self._vouching.asked:
             out += [send_once(asker, Heard(peer)) for asker in self._vouching.take(now_ns, peer)]
-        return out + self._trust(now_ns, peer) if health.doubt is Reason.SILENT else out
+        out += self._trust(now_ns, peer) if health.doubt is Reason.SILENT else []
+        self._set_timer()
+        return out
 
-    def on_heartbeat(self, now_ns: int, peer: Address, progress: int) -> Decisions:
+    def on_heartbeat(self, now_ns: int, peer: Address, progress: int) -> Steps:
         """A heartbeat, or an answer to the direct question; both tell how far the peer's core loop has come."""
         health = self.health.get(peer)
         if health is None:
             return []
-        out: Decisions = []
+        out: Steps = []
         if health.note_progress(now_ns, progress):
             health.is_slow = False
             if health.doubt is Reason.STALLED:
                 out += self._trust(now_ns, peer)
-        return out + self.on_heard(now_ns, peer)
+        out += self.on_heard(now_ns, peer)
+        self._set_timer()
+        return out
 
-    def _trust(self, now_ns: int, peer: Address) -> Decisions:
+    def _trust(self, now_ns: int, peer: Address) -> Steps:
         health = self.health[peer]
         was_suspected = health.is_suspected
         health.trust()
@@ -177,21 +175,25 @@ class FailureDetector:
 
     # ---- signs of death
 
-    def suspect(self, now_ns: int, peer: Address) -> Decisions:
+    def suspect(self, now_ns: int, peer: Address) -> Steps:
         """Somebody outside says that it is dead. No packet clears that; a view settles it."""
         health = self.health.get(peer)
-        return [] if health is None or health.is_suspected else self._suspect(now_ns, peer, Reason.REPORTED)
+        out = [] if health is None or health.is_suspected else self._suspect(now_ns, peer, Reason.REPORTED)
+        self._set_timer()
+        return out
 
-    def on_unreachable(self, now_ns: int, peer: Address) -> Decisions:
+    def on_unreachable(self, now_ns: int, peer: Address) -> Steps:
         """Control messages to this peer pile up unanswered: ask it."""
         health = self.health.get(peer)
-        return [] if health is None or health.doubt is not None else self._question(now_ns, peer, Reason.SILENT)
+        out = [] if health is None or health.doubt is not None else self._question(now_ns, peer, Reason.SILENT)
+        self._set_timer()
+        return out
 
-    def on_told(self, now_ns: int, by: Address, suspects: Iterable[Address]) -> Decisions:
+    def on_told(self, now_ns: int, by: Address, suspects: Iterable[Address]) -> Steps:
         """Another member suspects these. We see for ourselves, and if we hear them it is a complaint."""
         if self._view is None or by not in self._view:
             return []
-        out: Decisions = []
+        out: Steps = []
         for peer in suspects:
             if peer == self.me:  # A complaint about ourselves counts like any other.
                 out.append(send_once(by, self.heartbeats.heartbeat()))
@@ -199,6 +201,7 @@ class FailureDetector:
             elif peer in self._view and peer != by and not self._is_gone(peer):
                 self.complaints.on_complaint(now_ns, by, peer)
                 out += self._question_unheard(now_ns, peer)
+        self._set_timer()
         return out
 
     def _is_gone(self, peer: Address) -> bool:
@@ -208,7 +211,7 @@ class FailureDetector:
 
     # ---- what others hear
 
-    def on_asked_about(self, now_ns: int, asker: Address, peer: Address) -> Decisions:
+    def on_asked_about(self, now_ns: int, asker: Address, peer: Address) -> Steps:
         """A member does not hear this one. If we do not know it just now, we ask, and answer when we hear it."""
         if self._view is None or asker not in self._view or peer == asker:
             return []
@@ -222,7 +225,7 @@ class FailureDetector:
         self._vouching.note(now_ns, asker, peer)
         return [send_once(peer, AreYouThere())]
 
-    def on_vouched(self, now_ns: int, by: Address, peer: Address) -> Decisions:
+    def on_vouched(self, now_ns: int, by: Address, peer: Address) -> Steps:
         """That member hears this one: it lives, and only we do not hear it."""
         health = self.health.get(peer)
         if health is None or health.doubt is None or self._view is None or by not in self._view or by == peer:
@@ -232,9 +235,11 @@ class FailureDetector:
             return []
         out = self._complain(now_ns, peer)  # It came late: we had suspected it by then.
         health.is_suspected = False
-        return [*out, Unsuspect(peer), *self._watch_ring(now_ns)]
+        out += [Unsuspect(peer), *self._watch_ring(now_ns)]
+        self._set_timer()
+        return out
 
-    def _ask_others(self, peer: Address) -> Decisions:
+    def _ask_others(self, peer: Address) -> Steps:
         """First those who hear its heartbeats anyway."""
         if self._view is None or peer not in self._view:
             return []
@@ -243,13 +248,13 @@ class FailureDetector:
         helpers = [m for m in able if self.health[m].doubt is None][:HELPERS]
         return [send_once(helper, AskAbout(peer)) for helper in helpers]
 
-    def _complain(self, now_ns: int, peer: Address) -> Decisions:
+    def _complain(self, now_ns: int, peer: Address) -> Steps:
         health = self.health[peer]
         health.is_unheard, health.complained_ns = True, now_ns
         self.complaints.on_complaint(now_ns, self.me, peer)
         return [send_once(member, Suspicion((peer,))) for member in self._others(peer)]
 
-    def _examine_unheard(self, now_ns: int, peer: Address, health: Health) -> Decisions:
+    def _examine_unheard(self, now_ns: int, peer: Address, health: Health) -> Steps:
         """We do not hear it, others do. Said again as long as that is so; else it is silent like any other."""
         config = self.config
         if now_ns - health.complained_ns < config.suspect_repeat_ns:
@@ -260,12 +265,12 @@ class FailureDetector:
             return [] if health.is_suspected else self._suspect(now_ns, peer, Reason.SILENT)
         return [*self._complain(now_ns, peer), send_once(peer, AreYouThere()), *self._ask_others(peer)]
 
-    def _question(self, now_ns: int, peer: Address, reason: Reason, *, told: bool = False) -> Decisions:
+    def _question(self, now_ns: int, peer: Address, reason: Reason, *, told: bool = False) -> Steps:
         self.health[peer].doubt_it(now_ns, reason, told=told)
         self._wake(now_ns)
         return [send_once(peer, AreYouThere())]
 
-    def _suspect(self, now_ns: int, peer: Address, reason: Reason) -> Decisions:
+    def _suspect(self, now_ns: int, peer: Address, reason: Reason) -> Steps:
         health = self.health[peer]
         is_first = not health.is_suspected
         health.suspect(now_ns, reason)
@@ -274,7 +279,7 @@ class FailureDetector:
         tell = self._others(peer) if is_first and not health.was_told else self._acting()
         tell = () if reason is Reason.UNHEARD else tell
         event = Event(Kind.SUSPECT, now_ns, peer=peer, detail={"why": str(reason), "first": is_first})
-        out: Decisions = [event, Suspect(peer, reason, tell)]
+        out: Steps = [event, Suspect(peer, reason, tell)]
         if is_first and self._view is not None and peer in self._view:
             out += self._watch_ring(now_ns)
         return out
@@ -303,16 +308,18 @@ class FailureDetector:
             return list(self._watched)
         return list(dict.fromkeys([*self._watched, *self._named, *doubted]))
 
-    def deadline_ns(self) -> int | None:
-        """At least once in a heartbeat interval, so that our own loop turns and its progress can be seen."""
+    def _set_timer(self) -> None:
+        """Hearing only puts a deadline off, and an early one does no harm. At least once in a heartbeat interval, so
+        that our own loop turns and its progress can be seen."""
         if self._turned_ns is None or not self.health:
-            return None
+            self.timer.at_ns = None
+            return
         first_ns = self._turned_ns + self.config.heartbeat_ns
         for peer in self._attended():
             due_ns = self._due_ns(self.health[peer])
             if due_ns < first_ns:
                 first_ns = due_ns
-        return first_ns
+        self.timer.at_ns = first_ns
 
     def _due_ns(self, health: Health) -> int:
         config = self.config
@@ -325,12 +332,15 @@ class FailureDetector:
             return min(health.since_ns + config.verify_ns, health.asked_ns + config.verify_ns // 2 + 1)
         return health.heard_ns + config.suspect_after_ns
 
-    def on_time(self, now_ns: int) -> Decisions:
+    def on_time(self, now_ns: int) -> Steps:
         self._forgive_own_sleep(now_ns)
-        out: Decisions = []
+        out: Steps = []
         for peer in self._attended():
-            out += self._examine(now_ns, peer, self.health[peer])
-        return out + self._settle_complaints(now_ns)
+            if not self.health[peer].is_well(now_ns, self.config):
+                out += self._examine(now_ns, peer, self.health[peer])
+        out += self._settle_complaints(now_ns)
+        self._set_timer()
+        return out
 
     def _forgive_own_sleep(self, now_ns: int) -> None:
         if self._turned_ns is not None:
@@ -341,7 +351,7 @@ class FailureDetector:
                 self.complaints.forgive(now_ns, slept_ns)
         self._turned_ns = now_ns
 
-    def _examine(self, now_ns: int, peer: Address, health: Health) -> Decisions:
+    def _examine(self, now_ns: int, peer: Address, health: Health) -> Steps:
         config = self.config
         unheard = self._examine_unheard(now_ns, peer, health) if health.is_unheard else []
         if health.is_suspected:
@@ -357,29 +367,29 @@ class FailureDetector:
             return self._question(now_ns, peer, Reason.SILENT)
         return [] if health.progress is None else self._examine_progress(now_ns, peer, health)
 
-    def _await_answer(self, now_ns: int, peer: Address, health: Health, doubt: Reason) -> Decisions:
+    def _await_answer(self, now_ns: int, peer: Address, health: Health, doubt: Reason) -> Steps:
         if now_ns - health.since_ns >= self.config.verify_ns:
             is_heard_by_others = doubt is Reason.SILENT and health.vouched_ns is not None
             return self._complain(now_ns, peer) if is_heard_by_others else self._suspect(now_ns, peer, doubt)
         if now_ns - health.asked_ns > self.config.verify_ns // 2:
             health.asked_ns = now_ns
-            again: Decisions = [send_once(peer, AreYouThere())]  # The first question may have been lost.
+            again: Steps = [send_once(peer, AreYouThere())]  # The first question may have been lost.
             return again + self._ask_others(peer) if doubt is Reason.SILENT else again
         return []
 
-    def _examine_progress(self, now_ns: int, peer: Address, health: Health) -> Decisions:
+    def _examine_progress(self, now_ns: int, peer: Address, health: Health) -> Steps:
         still_ns = now_ns - health.progressed_ns
         if still_ns >= self.config.stall_limit_ns:
             return self._question(now_ns, peer, Reason.STALLED)
         health.is_slow = still_ns >= self.config.suspect_after_ns
         return []
 
-    def _settle_complaints(self, now_ns: int) -> Decisions:
+    def _settle_complaints(self, now_ns: int) -> Steps:
         """Both ends of a complaint live: if it lasts, one of them is suspected, until the complaint ends."""
         if self._view is None:
             return []
         culprits = self.complaints.culprits(now_ns, self._view) if len(self.complaints) else ()
-        out: Decisions = []
+        out: Steps = []
         for peer, health in self.health.items():
             if health.doubt is Reason.UNHEARD and peer not in culprits:
                 out += self._trust(now_ns, peer)

@@ -8,8 +8,18 @@ Not a timer: the detector asks at its deadlines.
 from __future__ import annotations
 
 from dataclasses import dataclass
+from enum import StrEnum
 
-from ringcast.core.failure.decisions import Reason
+from ringcast.model import Address, Config, View
+
+
+class Reason(StrEnum):
+    """Why a member is suspected, and with it what clears it again."""
+
+    SILENT = "silent"  # cleared by anything heard from it
+    STALLED = "no progress"  # its heartbeats come, its core loop stands still; cleared by progress
+    REPORTED = "reported from outside"  # settled by the next view
+    UNHEARD = "two members do not hear each other"  # cleared when they do again
 
 
 @dataclass(slots=True)
@@ -39,6 +49,13 @@ class Health:
         self.doubt, self.is_suspected, self.was_told = None, False, False
         self.is_unheard, self.vouched_ns = False, None
 
+    def is_well(self, now_ns: int, config: Config) -> bool:
+        """Heard, its core loop goes on, and nobody says otherwise: there is nothing to examine."""
+        if self.doubt is not None or self.is_unheard or self.is_slow:
+            return False
+        since_ns = now_ns - min(config.suspect_after_ns, config.stall_limit_ns)
+        return self.heard_ns > since_ns and self.progressed_ns > since_ns
+
     def note_progress(self, now_ns: int, progress: int) -> bool:
         """True if the core loop has turned since the last heartbeat."""
         if progress == self.progress:
@@ -55,3 +72,90 @@ class Health:
         self.complained_ns = min(now_ns, self.complained_ns + slept_ns)
         if self.vouched_ns is not None:
             self.vouched_ns = min(now_ns, self.vouched_ns + slept_ns)
+
+
+class Complaints:
+    """Members that do not hear each other although others hear both: one of each pair has to go, or the group stands.
+
+    A complaint (by, about) lives as long as it is repeated. One that was repeated for the limit names a culprit: the
+    member that appears in most living complaints, as who cannot hear or as who is not heard; of equals an observer,
+    then the later in the view. Without it the rest is judged again, so that one view settles several bad links.
+    Everybody who knows the same complaints finds the same culprits, the culprit included: a coordinator counts what is
+    said about itself.
+    """
+
+    def __init__(self, limit_ns: int, repeat_ns: int) -> None:
+        self.limit_ns = limit_ns
+        self.forget_ns = 3 * repeat_ns
+        self._spans: dict[tuple[Address, Address], tuple[int, int]] = {}  # (by, about) -> first and last time
+
+    def __len__(self) -> int:
+        return len(self._spans)
+
+    def __contains__(self, member: Address) -> bool:
+        """Does somebody not hear it, or does it not hear somebody?"""
+        return any(member in pair for pair in self._spans)
+
+    def has_lasted(self, member: Address) -> bool:
+        """Was a complaint with it repeated? One alone may be of a member that then heard nobody any more."""
+        return any(
+            member in pair and 2 * (last - first) >= self.limit_ns for pair, (first, last) in self._spans.items()
+        )
+
+    def on_complaint(self, now_ns: int, by: Address, about: Address) -> None:
+        first, _ = self._spans.get((by, about), (now_ns, now_ns))
+        self._spans[by, about] = (first, now_ns)
+
+    def withdraw(self, by: Address, about: Address) -> None:
+        self._spans.pop((by, about), None)
+
+    def forgive(self, now_ns: int, slept_ns: int) -> None:
+        """We slept ourselves: what was not repeated meanwhile may have been repeated."""
+        for pair, (first, last) in self._spans.items():
+            self._spans[pair] = (min(now_ns, first + slept_ns), min(now_ns, last + slept_ns))
+
+    def culprits(self, now_ns: int, view: View) -> tuple[Address, ...]:
+        """Who has to go now, if anybody."""
+        self.forget(now_ns, view)
+        found: list[Address] = []
+        spans = self._spans
+        while any(last - first >= self.limit_ns for first, last in spans.values()):
+            counts = dict.fromkeys(view.members, 0)
+            for by, about in spans:
+                counts[by] += 1
+                counts[about] += 1
+            worst = max(view.members, key=lambda m: (counts[m], m in view.observers, view.rank(m)))
+            found.append(worst)
+            spans = {pair: span for pair, span in spans.items() if worst not in pair}
+        return tuple(found)
+
+    def forget(self, now_ns: int, view: View) -> None:
+        """What is no longer repeated, and what concerns members that are gone."""
+        self._spans = {
+            (by, about): (first, last)
+            for (by, about), (first, last) in self._spans.items()
+            if now_ns - last < self.forget_ns and by in view and about in view
+        }
+
+
+class Vouching:
+    """What others want to know: who asked us whether we hear a member, and is owed an answer when we do.
+
+    Bounded by the view: one question of each member about each other. A question that is older than the limit is
+    forgotten; the asker puts it again.
+    """
+
+    def __init__(self, limit_ns: int) -> None:
+        self.limit_ns = limit_ns
+        self.asked: dict[Address, dict[Address, int]] = {}  # about whom -> who asked, and when; looked at per packet
+
+    def note(self, now_ns: int, asker: Address, peer: Address) -> None:
+        self.asked.setdefault(peer, {})[asker] = now_ns
+
+    def take(self, now_ns: int, peer: Address) -> list[Address]:
+        """This peer was heard: whom to tell."""
+        askers = self.asked.pop(peer, {})
+        return [asker for asker, asked_ns in askers.items() if now_ns - asked_ns <= self.limit_ns]
+
+    def on_view(self, view: View) -> None:
+        self.asked = {peer: askers for peer, askers in self.asked.items() if peer in view}

@@ -29,10 +29,10 @@ from ringcast.core.control import (
     ViewAck,
     ViewRefusal,
 )
+from ringcast.core.deadlines import Deadlines
 from ringcast.core.effects import SendReliable
-from ringcast.core.membership.steps import Adopt, FillTo, Hold, Release, Steps
-from ringcast.core.view_numbers import ViewNumbers
-from ringcast.model import Address, Config, Entry, Event, Kind, View
+from ringcast.core.steps import Adopt, FillTo, Hold, Release, Steps
+from ringcast.model import Address, Config, Entry, Event, Kind, View, ViewNumbers
 
 
 class Streams(Protocol):
@@ -72,18 +72,30 @@ class Follower:
         config: Config,
         view: View,
         streams: Streams,
-        may_lead: Callable[[Address], bool],
+        may_coordinate: Callable[[Address], bool],
         numbers: ViewNumbers | None = None,
+        deadlines: Deadlines | None = None,
     ) -> None:
         self.me = me
         self.config = config
         self.view = view
-        self.promise: Promise | None = None
+        self.deadlines = deadlines or Deadlines()
+        self._timer = self.deadlines.timer()
+        self._promise: Promise | None = None
         self.known: NewView | None = None  # how the current view was told to us
         self.numbers = numbers or ViewNumbers()
         self.numbers.note(view.id.number)
         self._streams = streams
-        self._may_lead = may_lead  # "X is my coordinator, or I suspect everybody before X"
+        self._may_lead = may_coordinate  # "X is my coordinator, or I suspect everybody before X"
+
+    @property
+    def promise(self) -> Promise | None:
+        return self._promise
+
+    @promise.setter
+    def promise(self, promise: Promise | None) -> None:
+        self._promise = promise
+        self._timer.at_ns = None if promise is None else promise.until_ns
 
     # ---- questions
 
@@ -227,12 +239,9 @@ class Follower:
 
     # ---- time
 
-    def deadline_ns(self) -> int | None:
-        return None if self.promise is None else self.promise.until_ns
-
     def on_time(self, now_ns: int) -> Steps:
         """The last resort: nobody ended the promise, so it ends here, and a late view will be refused."""
-        return self.release(now_ns) if self.promise is not None and now_ns >= self.promise.until_ns else []
+        return self.release(now_ns) if self._timer.is_due(now_ns) else []
 
     def _event(
         self, now_ns: int, step: str, roll_call: RollCallId, why: str = "", leaving: tuple[Address, ...] = ()

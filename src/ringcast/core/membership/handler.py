@@ -12,49 +12,90 @@ who is suspected (the failure detector), and how an asker waits before it asks a
 
 from __future__ import annotations
 
-from ringcast.core.control import MergeId
-from ringcast.core.deadlines import earliest
-from ringcast.core.membership.decisions import (
+from collections.abc import Callable
+from dataclasses import dataclass
+
+from ringcast.core.control import Busy, MergeId
+from ringcast.core.deadlines import Deadlines
+from ringcast.core.effects import SendReliable
+from ringcast.core.membership.handler_table import RULES, MergeEvent, Phase, Rule
+from ringcast.core.membership.requests import Request, RequestKind, RequestQueue
+from ringcast.core.membership.resumer import ResumeCause, Resumer
+from ringcast.core.state.transfers import Transfers
+from ringcast.core.steps import (
     AcceptMerge,
     CancelHeld,
-    Decision,
+    GiveView,
     RejectMerge,
-    Settled,
     StartMerge,
     StartViewChange,
-    Suspension,
-    TellBusy,
+    Steps,
     TellRollCall,
     UnwatchLeader,
     WatchLeader,
 )
-from ringcast.core.membership.handler_table import RULES, MergeEvent, Phase, Rule
-from ringcast.core.membership.merge_turn import MergeTurn
-from ringcast.core.membership.requests import Request, RequestKind, RequestQueue
-from ringcast.core.membership.resumer import ResumeCause, Resumer
-from ringcast.core.state.transfers import Transfers
 from ringcast.model import Address, Config, Event, Kind, View
 
-Decisions = list[Decision]
+
+class MergeTurn:
+    """When a merge that was turned away goes first: so that a steady stream of joins cannot starve it.
+
+    Merges are turned away while requests are processed and while joiners load their state. One that has been turned
+    away for `limit_ns`, and was asked for again lately, is due: then JOINs are told BUSY, and joiners that load their
+    state do not stop the merge. It is over when a merge begins, or when nobody asks for one any more.
+    """
+
+    def __init__(self, limit_ns: int, memory_ns: int) -> None:
+        self.limit_ns = limit_ns
+        self.memory_ns = memory_ns  # without another attempt for this long nobody waits
+        self._first_ns: int | None = None
+        self._last_ns = 0
+
+    def turn_away(self, now_ns: int) -> None:
+        if self._first_ns is None or now_ns - self._last_ns > self.memory_ns:
+            self._first_ns = now_ns
+        self._last_ns = now_ns
+
+    def begin(self) -> None:
+        self._first_ns = None
+
+    def is_due(self, now_ns: int) -> bool:
+        if self._first_ns is None or now_ns - self._last_ns > self.memory_ns:
+            return False
+        return now_ns - self._first_ns >= self.limit_ns
+
 
 # The words of the trace for what suspended the handler.
 _CAUSES = {Phase.CHANGING: "view", Phase.LEADING: "merge", Phase.FOLLOWING: "merge-request"}
 
 
+@dataclass(frozen=True, slots=True)
+class Suspension:
+    """One stretch during which the handler takes nothing. Numbered, so that the end of an old one ends no new one."""
+
+    number: int
+    phase: Phase
+    requests: tuple[Request, ...] = ()
+    merge_id: MergeId | None = None
+    leader: Address | None = None  # of another coordinator's merge
+
+
 class ViewHandler:
     """One member's handler. Only its coordinator (or who acts as one) brings it requests."""
 
-    def __init__(self, me: Address, config: Config) -> None:
+    def __init__(self, me: Address, config: Config, deadlines: Deadlines | None = None) -> None:
         self.me = me
+        self.deadlines = deadlines or Deadlines()
         self.gather_ns = config.gather_ns
         self.queue = RequestQueue(config.request_capacity)
-        self.resumer = Resumer(config.resumer_ns)
-        self.transfers = Transfers(config.state_patience_ns)
+        self.resumer = Resumer(config.resumer_ns, self.deadlines.timer())
+        self.transfers = Transfers(config.state_patience_ns, self.deadlines.timer())
         self.merge_turn = MergeTurn(config.resumer_ns, 2 * config.merge_pause_max_ns + config.resumer_ns)
         self.suspension: Suspension | None = None
         self._view: View | None = None
-        self._gathered_ns: int | None = None
+        self._gathering = self.deadlines.timer()  # while requests wait for others; never while suspended
         self._suspensions = 0
+        self.notes_of_change: Callable[[], dict[str, object]] = dict  # what the recording says of what is given up
 
     @property
     def phase(self) -> Phase:
@@ -76,10 +117,10 @@ class ViewHandler:
 
     # ---- JOIN, JOIN_WITH_STATE, LEAVE, COORD_LEAVE, SUSPECT
 
-    def on_request(self, now_ns: int, request: Request) -> Decisions:
+    def on_request(self, now_ns: int, request: Request) -> Steps:
         match RULES[request.kind][self.phase]:
             case Rule.ADD if request.kind.is_join and self.merge_turn.is_due(now_ns) and not self._is_settled(request):
-                return [_requested(now_ns, request, "busy"), TellBusy(request)]
+                return [_requested(now_ns, request, "busy"), _busy(request)]
             case Rule.ADD:
                 return self._add(now_ns, request)
             case Rule.TELL if request.member == self.merge_leader:
@@ -89,24 +130,24 @@ class ViewHandler:
             case Rule.DISCARD:
                 return [_requested(now_ns, request, "discarded")]
             case _:
-                return [_requested(now_ns, request, "busy"), TellBusy(request)]
+                return [_requested(now_ns, request, "busy"), _busy(request)]
 
-    def on_suspect(self, now_ns: int, member: Address) -> Decisions:
+    def on_suspect(self, now_ns: int, member: Address) -> Steps:
         return self.on_request(now_ns, Request(RequestKind.SUSPECT, member))
 
-    def _add(self, now_ns: int, request: Request) -> Decisions:
+    def _add(self, now_ns: int, request: Request) -> Steps:
         if self._is_settled(request):
             return self._settle(now_ns, request)
         if request in self.queue:
             return [_requested(now_ns, request, "duplicate")]
         if self.queue.is_full:
-            return [_requested(now_ns, request, "busy"), *_busy(request)]
+            return [_requested(now_ns, request, "busy"), *_busy_if_asked(request)]
         self.queue.add(request)
-        if self._gathered_ns is None:
-            self._gathered_ns = now_ns + self.gather_ns
+        if self._gathering.at_ns is None:
+            self._gathering.at_ns = now_ns + self.gather_ns
         return [_requested(now_ns, request, "queued"), *self._process_gathered(now_ns)]
 
-    def _add_member(self, now_ns: int, request: Request) -> Decisions:
+    def _add_member(self, now_ns: int, request: Request) -> Steps:
         """The merge leader may be an outsider: then there is nothing to exclude it from."""
         if self._view is None or request.member not in self._view:
             return []
@@ -117,24 +158,23 @@ class ViewHandler:
             return self._view is not None and self._view.is_primary
         return self._view is not None and request.kind.is_join == (request.member in self._view)
 
-    def _settle(self, now_ns: int, request: Request) -> Decisions:
-        answer: Decisions = [Settled(request)] if request.has_asker else []
+    def _settle(self, now_ns: int, request: Request) -> Steps:
+        answer: Steps = [GiveView(request.member)] if request.has_asker else []
         return [_requested(now_ns, request, "settled"), *answer]
 
-    def _process_gathered(self, now_ns: int) -> Decisions:
-        due = self._gathered_ns is not None and now_ns >= self._gathered_ns
-        return self._process(now_ns) if due else []
+    def _process_gathered(self, now_ns: int) -> Steps:
+        return self._process(now_ns) if self._gathering.is_due(now_ns) else []
 
-    def _process(self, now_ns: int) -> Decisions:
+    def _process(self, now_ns: int) -> Steps:
         """One batch; the handler is suspended until it is done (V04: one at a time)."""
-        self._gathered_ns = None
+        self._gathering.at_ns = None
         if not len(self.queue) or self.suspension is not None:
             return []
         batch = self.queue.take_batch()
         suspended = self._suspend(now_ns, Phase.CHANGING, requests=batch)
         return [*suspended, StartViewChange(self._suspensions, batch)]
 
-    def on_change_ended(self, now_ns: int, ticket: int, installed: bool) -> Decisions:
+    def on_change_ended(self, now_ns: int, ticket: int, installed: bool) -> Steps:
         """The view of this batch is installed, or its installation failed (case #1). Call `on_view` first."""
         ended = self.suspension
         if ended is None or ended.number != ticket or ended.phase is not Phase.CHANGING:
@@ -146,7 +186,7 @@ class ViewHandler:
 
     # ---- MERGE and MERGE-REQ
 
-    def on_merge(self, now_ns: int, merge_id: MergeId) -> Decisions:
+    def on_merge(self, now_ns: int, merge_id: MergeId) -> Steps:
         """Our own detection found other partitions, and we are to lead."""
         rule = RULES[MergeEvent.MERGE][self._phase_for_merge(now_ns)]
         if rule is not Rule.START:
@@ -160,7 +200,7 @@ class ViewHandler:
             case _:
                 return [_merge_event(now_ns, MergeEvent.MERGE, merge_id, "discarded")]
 
-    def on_merge_req(self, now_ns: int, leader: Address, merge_id: MergeId) -> Decisions:
+    def on_merge_req(self, now_ns: int, leader: Address, merge_id: MergeId) -> Steps:
         """A merge leader (another coordinator, or ourselves) asks us to take part."""
         phase = self._phase_for_merge(now_ns)
         rule = RULES[MergeEvent.MERGE_REQ][phase]
@@ -171,7 +211,7 @@ class ViewHandler:
             return [accepted, AcceptMerge(leader, merge_id, again=True)]
         self._turn_away(now_ns)
         rejected = _merge_event(now_ns, MergeEvent.MERGE_REQ, merge_id, "rejected")
-        out: Decisions = [rejected, RejectMerge(leader, merge_id, f"{self.me} is {phase}")]
+        out: Steps = [rejected, RejectMerge(leader, merge_id, f"{self.me} is {phase}")]
         return out + self._process(now_ns) if rule is Rule.REJECT_AND_PROCESS else out
 
     def _phase_for_merge(self, now_ns: int) -> Phase:
@@ -183,12 +223,12 @@ class ViewHandler:
         if self.phase not in (Phase.LEADING, Phase.FOLLOWING):
             self.merge_turn.turn_away(now_ns)
 
-    def _follow(self, now_ns: int, leader: Address, merge_id: MergeId) -> Decisions:
+    def _follow(self, now_ns: int, leader: Address, merge_id: MergeId) -> Steps:
         accepted = _merge_event(now_ns, MergeEvent.MERGE_REQ, merge_id, "accepted")
         suspended = self._suspend(now_ns, Phase.FOLLOWING, merge_id=merge_id, leader=leader)
         return [accepted, *suspended, WatchLeader(leader), AcceptMerge(leader, merge_id)]
 
-    def on_merge_ended(self, now_ns: int, merge_id: MergeId, installed: bool) -> Decisions:
+    def on_merge_ended(self, now_ns: int, merge_id: MergeId, installed: bool) -> Steps:
         """The merge is complete or has failed; for a follower: its leader cancelled it (case #2)."""
         if self.suspension is None or self.suspension.merge_id != merge_id:
             return []
@@ -196,20 +236,20 @@ class ViewHandler:
 
     # ---- views
 
-    def on_view(self, now_ns: int, view: View) -> Decisions:
+    def on_view(self, now_ns: int, view: View) -> Steps:
         """A view was installed at this member, whoever made it."""
         self._view = view
-        out: Decisions = [_transfer_over(now_ns, j, "excluded") for j in self.transfers.end_outside(view)]
+        out: Steps = [_transfer_over(now_ns, j, "excluded") for j in self.transfers.end_outside(view)]
         for request in self.queue.take_where(self._is_settled):
             out += self._settle(now_ns, request)
         if view.coordinator != self.me:  # The requests are for somebody else now.
             for request in self.queue.take_where(lambda request: True):
-                out += [_requested(now_ns, request, "busy"), *_busy(request)]
+                out += [_requested(now_ns, request, "busy"), *_busy_if_asked(request)]
         if not len(self.queue):
-            self._gathered_ns = None
+            self._gathering.at_ns = None
         return out + self._resume_follower(now_ns, view)
 
-    def _resume_follower(self, now_ns: int, view: View) -> Decisions:
+    def _resume_follower(self, now_ns: int, view: View) -> Steps:
         leader = self.merge_leader
         if leader is None:
             return []
@@ -226,7 +266,7 @@ class ViewHandler:
     def on_state_progress(self, now_ns: int, joiner: Address) -> None:
         self.transfers.on_progress(now_ns, joiner)
 
-    def on_state_confirmed(self, now_ns: int, joiner: Address) -> Decisions:
+    def on_state_confirmed(self, now_ns: int, joiner: Address) -> Steps:
         return [_transfer_over(now_ns, joiner, "confirmed")] if self.transfers.end(joiner) else []
 
     # ---- suspending and resuming
@@ -238,7 +278,7 @@ class ViewHandler:
         requests: tuple[Request, ...] = (),
         merge_id: MergeId | None = None,
         leader: Address | None = None,
-    ) -> Decisions:
+    ) -> Steps:
         assert self.suspension is None
         self._suspensions += 1
         if phase is not Phase.CHANGING:
@@ -246,41 +286,42 @@ class ViewHandler:
         self.suspension = Suspension(self._suspensions, phase, requests, merge_id, leader)
         self.resumer.arm(now_ns)
         detail = {"cause": _CAUSES[phase], "merge_id": None if merge_id is None else str(merge_id)}
-        due_ns = self.resumer.deadline_ns or 0
+        due_ns = self.resumer.timer.at_ns or 0
         return [Event(Kind.SUSPEND, now_ns, peer=leader, value=self._suspensions, other=due_ns, detail=detail)]
 
-    def _resume(self, now_ns: int, cause: ResumeCause, with_view: bool | None = None) -> Decisions:
+    def _resume(self, now_ns: int, cause: ResumeCause, with_view: bool | None = None) -> Steps:
         ended = self.suspension
         assert ended is not None
         self.suspension = None
         self.resumer.disarm()
         if with_view is None:
             with_view = cause in (ResumeCause.VIEW_INSTALLED, ResumeCause.MERGE_VIEW)
-        detail = {"cause": str(cause), "has_view": with_view}
+        detail: dict[str, object] = {"cause": str(cause), "has_view": with_view} | self.notes_of_change()
         event = Event(Kind.RESUME, now_ns, peer=ended.leader, value=ended.number, other=cause.case, detail=detail)
-        out: Decisions = [event]
+        out: Steps = [event]
         if ended.leader is not None:
             out.append(UnwatchLeader(ended.leader))
         if not with_view:
             out.append(CancelHeld(ended, cause))
-            out += [TellBusy(request) for request in ended.requests if request.has_asker]
+            out += [_busy(request) for request in ended.requests if request.has_asker]
         return out + self._process(now_ns)
 
     # ---- time
 
-    def deadline_ns(self) -> int | None:
-        gathered = self._gathered_ns if self.suspension is None else None
-        return earliest(self.resumer.deadline_ns, gathered, self.transfers.deadline_ns())
-
-    def on_time(self, now_ns: int) -> Decisions:
-        out: Decisions = [_transfer_over(now_ns, j, "stalled") for j in self.transfers.end_stalled(now_ns)]
+    def on_time(self, now_ns: int) -> Steps:
+        out: Steps = [_transfer_over(now_ns, j, "stalled") for j in self.transfers.end_stalled(now_ns)]
         if self.resumer.is_due(now_ns):
             out += self._resume(now_ns, ResumeCause.RESUMER)
         return out + self._process_gathered(now_ns)
 
 
-def _busy(request: Request) -> Decisions:
-    return [TellBusy(request)] if request.has_asker else []
+def _busy(request: Request) -> SendReliable:
+    """It was not taken, or its view failed: its asker shall ask again after a random pause."""
+    return SendReliable(request.member, Busy())
+
+
+def _busy_if_asked(request: Request) -> Steps:
+    return [_busy(request)] if request.has_asker else []
 
 
 def _requested(now_ns: int, request: Request, answer: str) -> Event:

@@ -13,7 +13,7 @@ doing. Every cell is filled, and each has its test (tests/unit/core/membership/t
 
 PRIMARY is not the seed's: with the primary policy a coordinator asks itself for a view that is primary.
 The seed has no column TRANSFERRING (it asks the question as its open issue) and leaves MERGE-REQ open while requests
-are queued; there we answer as for MERGE. A merge that was turned away for long goes first (merge_turn.py): JOINs are
+are queued; there we answer as for MERGE. A merge that was turned away for long goes first (`MergeTurn`): JOINs are
 told BUSY, and TRANSFERRING counts as IDLE for it. "reject others": a MERGE-REQ with the merge id for which the handler
 is suspended is accepted again, for it is the leader's own or a duplicate.
 """

@@ -18,10 +18,10 @@ from itertools import accumulate, islice
 from typing import NamedTuple
 
 from ringcast.core.control import Announce, Hello, Join, JoinRefused, NewView, RollCallId
+from ringcast.core.deadlines import Deadlines
 from ringcast.core.effects import SendReliable, Warn, probe, send_once
-from ringcast.core.entrance import PLAIN, Entrance
-from ringcast.core.membership.steps import Steps
-from ringcast.core.random_source import RandomSource
+from ringcast.core.entrance import PLAIN, Entrance, RandomSource
+from ringcast.core.steps import Steps
 from ringcast.model import Address, Config, Entry, Event, Kind, Terms, View, ViewId
 
 TRIES = 2  # without an answer, before another coordinator is asked
@@ -44,6 +44,7 @@ class Joiner:
         random: RandomSource,
         entrance: Entrance = PLAIN,
         terms: Terms | None = None,
+        deadlines: Deadlines | None = None,
     ) -> None:
         self.me = me
         self.config = config
@@ -58,15 +59,15 @@ class Joiner:
         self._random = random
         self._endpoints: dict[str, None] = {}
         self._heard: dict[Address, Heard] = {}
-        self._look_ns: int | None = None
-        self._ask_ns: int | None = None
+        self.deadlines = deadlines or Deadlines()
+        self._look, self._again = self.deadlines.timer(), self.deadlines.timer()
         self.undiscovered: str | None = None  # why discovery has no answer yet
         self._found_ns = 0
         self._found_anyway_ns = 0
 
     def begin(self, now_ns: int) -> Steps:
         self._wait_from(now_ns)
-        self._look_ns = now_ns
+        self._look.at_ns = now_ns
         return self.on_time(now_ns)
 
     def _wait_from(self, now_ns: int) -> None:
@@ -90,7 +91,7 @@ class Joiner:
         terms = self.request.terms
         needs_others = self.expect > 1 or self.request.with_state or (terms is not None and terms.primary)
         if is_all and not self._endpoints and not needs_others:
-            self._found_ns = self._look_ns = now_ns
+            self._found_ns = self._look.at_ns = now_ns
         return [probe(endpoint, self._hello) for endpoint in new]
 
     def on_undiscovered(self, why: str) -> None:
@@ -174,14 +175,14 @@ class Joiner:
         if coordinator not in self._asked:
             self._asked.append(coordinator)
         self.tries += 1
-        self._ask_ns = now_ns + self._pause(self.config.join_retry_ns)
+        self._again.at_ns = now_ns + self._pause(self.config.join_retry_ns)
         return [SendReliable(coordinator, self.request)]
 
     def on_busy(self, now_ns: int, sender: Address) -> Steps:
         if sender == self.target:
             self.tries = 0
             self.busy += 1
-            self._ask_ns = now_ns + self._pause(self.config.busy_pause_ns)
+            self._again.at_ns = now_ns + self._pause(self.config.busy_pause_ns)
         return []
 
     def on_elsewhere(self, now_ns: int, sender: Address, coordinator: Address) -> Steps:
@@ -228,21 +229,20 @@ class Joiner:
 
     # ---- time
 
-    def deadline_ns(self) -> int | None:
-        """Founding needs no timer of its own: it is considered with every look."""
-        due = [self._look_ns, self._ask_ns]
-        return min((deadline for deadline in due if deadline is not None), default=None)
+    def end(self) -> None:
+        """It is in a group now. Founding needed no timer of its own: it was considered with every look."""
+        self._look.at_ns = self._again.at_ns = None
 
     def _slept_ns(self, now_ns: int) -> int:
         """How late the next look is; 0 if no look was missed."""
-        late_ns = 0 if self._look_ns is None else now_ns - self._look_ns
+        late_ns = 0 if self._look.at_ns is None else now_ns - self._look.at_ns
         return late_ns if late_ns >= self.config.discovery_ns else 0
 
     def _wake(self, slept_ns: int) -> None:
         """While this process stood still nobody was silent: every wait is as long as it would have been."""
         self._found_ns += slept_ns
         self._found_anyway_ns += slept_ns
-        self._ask_ns = None if self._ask_ns is None else self._ask_ns + slept_ns
+        self._again.at_ns = None if self._again.at_ns is None else self._again.at_ns + slept_ns
         self._heard = {who: Heard(heard.announce, heard.until_ns + slept_ns) for who, heard in self._heard.items()}
 
     def on_time(self, now_ns: int) -> Steps:
@@ -250,11 +250,11 @@ class Joiner:
         slept_ns = self._slept_ns(now_ns)
         if slept_ns:
             self._wake(slept_ns)
-        if self._look_ns is not None and now_ns >= self._look_ns:
-            self._look_ns = now_ns + self.config.discovery_ns
+        if self._look.is_due(now_ns):
+            self._look.at_ns = now_ns + self.config.discovery_ns
             self._heard = {who: heard for who, heard in self._heard.items() if heard.until_ns > now_ns}
             out += [probe(endpoint, self._hello) for endpoint in self._next_in_turn()]
-        if self._ask_ns is not None and now_ns >= self._ask_ns and self.target is not None:
+        if self._again.is_due(now_ns) and self.target is not None:
             out += self._ask_again(now_ns, self.target)
         return out
 
@@ -270,7 +270,7 @@ class Joiner:
             return self._ask(now_ns, target)
         # It is gone, or no longer leads: ask another one, or the same if it is still said to lead, or look again.
         coordinators = self._coordinators()
-        self.target, self._ask_ns, self.tries = None, None, 0
+        self.target, self._again.at_ns, self.tries = None, None, 0
         others = [coordinator for coordinator in coordinators if coordinator != target]
         return self._ask(now_ns, min(others or coordinators)) if coordinators else []
 

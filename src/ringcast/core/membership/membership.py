@@ -1,10 +1,10 @@
-"""This member's part in deciding who is in the group: joiner, follower, leader, leaver, often several at once.
+"""This member's part in deciding who is in the group: joiner, follower, coordinator, leaver, often several at once.
 
 Messages and suspicions come in, steps go out; the node carries them out. Each part keeps its own state in its own
 file; here they meet, and nothing is kept but which of them there are:
 
-    Joiner      looks for a group               Follower   answers roll calls, takes views
-    Suspicions  who is suspected, who leads     Leading    requests, roll calls, views (seed 004)
+    Joiner      looks for a group               Follower     answers roll calls, takes views
+    Suspicions  who is suspected, who acts      Coordinator  requests, roll calls, views (seed 004)
     Leaver      asks to go
 """
 
@@ -33,28 +33,33 @@ from ringcast.core.control import (
     Stranger,
     ViewAck,
 )
-from ringcast.core.deadlines import earliest
+from ringcast.core.deadlines import Deadlines
 from ringcast.core.effects import Drop, Freed, Left, Refused, SendReliable, send_once
-from ringcast.core.entrance import PLAIN, Entrance
-from ringcast.core.membership.exclusion import Exclusion
+from ringcast.core.entrance import PLAIN, Entrance, RandomSource
+from ringcast.core.membership.coordinator import Coordinator
 from ringcast.core.membership.follower import Follower, Streams
 from ringcast.core.membership.joining import Joiner, narrows, refuse_join
-from ringcast.core.membership.leading import Leading
 from ringcast.core.membership.leaving import Leaver
 from ringcast.core.membership.primacy import Primacy
-from ringcast.core.membership.steps import Adopt, Complete, Failed, RaiseSuspicion, Spread, Step, Steps
-from ringcast.core.membership.suspicions import Suspicions
-from ringcast.core.random_source import RandomSource
-from ringcast.core.state.pending import PendingStates
-from ringcast.core.view_numbers import ViewNumbers
-from ringcast.model import Address, Config, Event, Kind, Terms, View, ViewId
+from ringcast.core.membership.suspicions import Exclusion, Suspicions
+from ringcast.core.state.transfers import PendingStates
+from ringcast.core.steps import Adopt, LeftBehind, RaiseSuspicion, Spread, Step, Steps, Suspect
+from ringcast.model import Address, Config, Event, Kind, Terms, View, ViewId, ViewNumbers
 
 
 class Membership:
     """Who is in the group, as this member sees it."""
 
-    def __init__(self, me: Address, config: Config, random: RandomSource, entrance: Entrance = PLAIN) -> None:
+    def __init__(
+        self,
+        me: Address,
+        config: Config,
+        random: RandomSource,
+        entrance: Entrance = PLAIN,
+        deadlines: Deadlines | None = None,
+    ) -> None:
         self.me = me
+        self.deadlines = deadlines or Deadlines()
         self.config = config
         self.suspicions = Suspicions(me)
         self.states = PendingStates(entrance.reunites)
@@ -65,15 +70,15 @@ class Membership:
         self.terms = Terms.of(config, primary=mark is not None, reunites=entrance.reunites, quorum=quorum)
         self._founding: NewView | None = None  # waits for its mark to be kept
         self.standing: Callable[[], Standing] = lambda: NO_STATE  # with the application's state
-        self.joiner: Joiner | None = Joiner(me, config, random, entrance, self.terms)
+        self.joiner: Joiner | None = Joiner(me, config, random, entrance, self.terms, self.deadlines)
         self.follower: Follower | None = None
-        self.leading: Leading | None = None
+        self.as_coordinator: Coordinator | None = None
         self.leaver: Leaver | None = None
         self.is_over = False
-        self.is_leaderless = False  # only observers are left in our view, as far as we know: nobody can change it
+        self.lacks_coordinator = False  # only observers are left in our view, as far as we know: nobody can change it
         self.exclusion = Exclusion(me, self.suspicions, self.primacy)
-        self._raise_ns: int | None = None  # suspicion is level-triggered: raised again until a view
-        self._primary_ns: int | None = None  # when we ask ourselves again for a primary view
+        self._raise = self.deadlines.timer()  # suspicion is level-triggered: raised again until a view
+        self._primary = self.deadlines.timer()  # when we ask ourselves again for a primary view
         self._random = random
         self._routes: dict[type, Callable[..., Steps]] = {
             Hello: self._on_hello,
@@ -96,8 +101,9 @@ class Membership:
         return None if self.follower is None else self.follower.view
 
     @property
-    def leader(self) -> Address | None:
-        return None if self.follower is None else self.suspicions.leader(self.follower.view)
+    def acting(self) -> Address | None:
+        """Who coordinates our view, as far as we know; None if only observers are left."""
+        return None if self.follower is None else self.suspicions.acting(self.follower.view)
 
     @property
     def held_by(self) -> Address | None:
@@ -116,8 +122,8 @@ class Membership:
         if self.is_over:
             return []
         route = self._routes.get(type(message))
-        if route is None and self.leading is not None:
-            route = self.leading.routes.get(type(message))
+        if route is None and self.as_coordinator is not None:
+            route = self.as_coordinator.routes.get(type(message))
         return [] if route is None else route(now_ns, sender, message)
 
     # ---- joining
@@ -131,7 +137,7 @@ class Membership:
     def _on_hello(self, now_ns: int, sender: Address, hello: Hello) -> Steps:
         if self.joiner is not None:
             return self.joiner.on_hello(now_ns, sender, hello) + self._found_if_due(now_ns)
-        return [] if self.view is None else [send_once(sender, Announce(self.view.id, self.leader))]
+        return [] if self.view is None else [send_once(sender, Announce(self.view.id, self.acting))]
 
     def _on_announce(self, now_ns: int, sender: Address, announce: Announce) -> Steps:
         if self.joiner is None:
@@ -157,7 +163,7 @@ class Membership:
         return [SendReliable(self.me, founding)]
 
     def _on_join(self, now_ns: int, sender: Address, join: Join) -> Steps:
-        view, leading = self.view, self.leading
+        view, leading = self.view, self.as_coordinator
         if view is None or leading is None:
             return [SendReliable(sender, Busy())]
         if not leading.is_mine:
@@ -180,7 +186,7 @@ class Membership:
         return [Refused(f"{sender} refuses it: {refused.why}")]
 
     def _elsewhere(self, asker: Address) -> Steps:
-        return [] if self.leader is None else [SendReliable(asker, Elsewhere(self.leader))]
+        return [] if self.acting is None else [SendReliable(asker, Elsewhere(self.acting))]
 
     def _on_busy(self, now_ns: int, sender: Address, busy: Busy) -> Steps:
         if self.leaver is not None:
@@ -197,13 +203,13 @@ class Membership:
         if self.view is None or len(self.view.members) == 1:
             return self.end(clean=True)
         if self.leaver is None:
-            self.leaver = Leaver(now_ns, self.config, self._random)
-        return self.leaver.ask(now_ns, self.leader)
+            self.leaver = Leaver(now_ns, self.config, self._random, self.deadlines)
+        return self.leaver.ask(now_ns, self.acting)
 
     def _on_leave(self, now_ns: int, sender: Address, leave: Leave) -> Steps:
-        if self.leading is None:
+        if self.as_coordinator is None:
             return []
-        return self.leading.on_leave(now_ns, sender) if self.leading.is_mine else self._elsewhere(sender)
+        return self.as_coordinator.on_leave(now_ns, sender) if self.as_coordinator.is_mine else self._elsewhere(sender)
 
     def end(self, clean: bool) -> Steps:
         self.is_over = True
@@ -213,7 +219,7 @@ class Membership:
 
     def suspect(self, now_ns: int, member: Address, why: str, *, final: bool = True) -> Steps:
         """Of a member that did not do what it must; not final: the failure detector says it, and may withdraw it."""
-        view, leading = self.view, self.leading
+        view, leading = self.view, self.as_coordinator
         if view is None or leading is None or member == self.me:
             return []
         if member == leading.handler.merge_leader:  # Whoever leads us: the merge it led is over (seed 004, case #3).
@@ -223,30 +229,34 @@ class Membership:
         return self._suspect_member(now_ns, member, why, final)
 
     def _suspect_member(self, now_ns: int, member: Address, why: str, final: bool) -> Steps:
-        view, leading = self.view, self.leading
+        view, leading = self.view, self.as_coordinator
         if view is None or leading is None or member not in view:
             return []
         out: Steps = []
         is_new = self.suspicions.add(member, why, final=final)
         if is_new and final:
             out.append(Event(Kind.SUSPECT, now_ns, view.id, member, detail={"why": why}))
-        if is_new and self.leader is None:  # Only observers are left: whoever waits is told.
-            self.is_leaderless = True
+        if is_new and self.acting is None:  # Only observers are left: whoever waits is told.
+            self.lacks_coordinator = True
             out.append(Freed())
         out += self.exclusion.if_left_alone(view)
-        self._raise_ns = now_ns + self.config.suspect_repeat_ns
+        self._raise.at_ns = now_ns + self.config.suspect_repeat_ns
         return out + leading.on_suspects(now_ns) if leading.is_mine else out
 
     def _raise_again(self, now_ns: int) -> Steps:
-        if self._raise_ns is None or now_ns < self._raise_ns:
+        if not self._raise.is_due(now_ns):
             return []
-        self._raise_ns = now_ns + self.config.suspect_repeat_ns if self.suspicions.members else None
-        return self.leading.on_suspects(now_ns) if self.leading is not None and self.leading.is_mine else []
+        self._raise.at_ns = now_ns + self.config.suspect_repeat_ns if self.suspicions.members else None
+        return (
+            self.as_coordinator.on_suspects(now_ns)
+            if self.as_coordinator is not None and self.as_coordinator.is_mine
+            else []
+        )
 
     def withdraw(self, member: Address) -> None:
         """It was heard again."""
         self.suspicions.withdraw(member)
-        self.is_leaderless = self.view is not None and self.leader is None
+        self.lacks_coordinator = self.view is not None and self.acting is None
 
     def _on_stranger(self, now_ns: int, sender: Address, stranger: Stranger) -> Steps:
         """It goes on in a later view without us; if it led us, we lead ourselves."""
@@ -257,7 +267,7 @@ class Membership:
             return self.end(clean=True)
         self.exclusion.gone_to = stranger.view
         out: Steps = []
-        if sender == self.leader:
+        if sender == self.acting:
             out += self.exclusion.tell(stranger.view)
         return out + self._suspect_departed(now_ns, sender, stranger.view)
 
@@ -265,8 +275,9 @@ class Membership:
         """It lives, in a later view without us: a merge that it leads goes on, and brings us together again."""
         return self._suspect_member(now_ns, member, f"is in {view}, without this member", final=True)
 
-    def on_left_behind(self, now_ns: int, view: View) -> Steps:
+    def on_left_behind(self, now_ns: int, step: LeftBehind) -> Steps:
         """The others go on without us: we keep our incarnation, lead ourselves, and come back by merge."""
+        view = step.view
         out = self.exclusion.tell(view.id)
         for member in () if self.view is None else self.view.members:
             if member in view and member != self.me:
@@ -328,56 +339,45 @@ class Membership:
     def on_adopted(self, now_ns: int, message: NewView, streams: Streams, suspected: Collection[Address] = ()) -> Steps:
         """The node has installed this view; every part learns of it, in this order. `suspected`: by the detector."""
         view = message.view
-        if self.follower is None or self.leading is None:
+        if self.follower is None or self.as_coordinator is None:
+            if self.joiner is not None:
+                self.joiner.end()
             self.joiner = None
-            self.follower = Follower(self.me, self.config, view, streams, self.may_lead, self.numbers)
-            self.leading = Leading(self.me, self.config, self.follower, self.suspicions, self.states)
+            known = (self.may_coordinate, self.numbers, self.deadlines)
+            self.follower = Follower(self.me, self.config, view, streams, *known)
+            parts = (self.follower, self.suspicions, self.states, self.deadlines)
+            self.as_coordinator = Coordinator(self.me, self.config, *parts)
         self.follower.on_adopted(view, message)
         self.suspicions.on_view(view, suspected)
         self.exclusion.on_view()
-        self.is_leaderless = self.leader is None
-        out = self.primacy.on_view(view) + self.leading.on_view(now_ns, message) + self._want_primary(now_ns)
+        self.lacks_coordinator = self.acting is None
+        out = self.primacy.on_view(view) + self.as_coordinator.on_view(now_ns, message) + self._want_primary(now_ns)
         return out + ([] if self.leaver is None else self.leave(now_ns))
 
     def _want_primary(self, now_ns: int) -> Steps:
         """Whoever leads a view that has the votes asks itself for a primary one, again and again."""
-        self._primary_ns = now_ns + self.config.suspect_repeat_ns if self.primacy.wants_primary else None
-        if self._primary_ns is None or self.leading is None or not self.leading.is_mine:
+        self._primary.at_ns = now_ns + self.config.suspect_repeat_ns if self.primacy.wants_primary else None
+        if self._primary.at_ns is None or self.as_coordinator is None or not self.as_coordinator.is_mine:
             return []
-        return self.leading.on_wanting_primary(now_ns)
+        return self.as_coordinator.on_wanting_primary(now_ns)
 
-    def may_lead(self, member: Address) -> bool:
-        return self.follower is not None and self.suspicions.may_lead(self.follower.view, member)
+    def may_coordinate(self, member: Address) -> bool:
+        return self.follower is not None and self.suspicions.may_coordinate(self.follower.view, member)
 
-    # ---- what the parts say to each other
+    # ---- steps
 
-    def on_step(self, now_ns: int, step: Step) -> Steps:
-        """A step that is for membership itself."""
-        if self.leading is None:
-            return []
-        match step:
-            case Complete():
-                return self._noticing_end(self.leading.on_complete(now_ns, step))
-            case Failed():
-                return self.leading.on_failed(now_ns, step)
-            case Spread():
-                return self._noticing_end(self.leading.on_spread(now_ns)) + self._want_primary(now_ns)
-            case RaiseSuspicion():
-                return self.suspect(now_ns, step.member, step.why)
-            case _:
-                return []
+    def on_spread(self, now_ns: int, step: Spread) -> Steps:
+        """Everybody has shown the view that we made."""
+        spread = [] if self.as_coordinator is None else self.as_coordinator.on_spread(now_ns, step)
+        return spread if self.as_coordinator is None else [*spread, *self._want_primary(now_ns)]
 
-    def _noticing_end(self, steps: Steps) -> Steps:
-        self.is_over = self.is_over or any(isinstance(step, Left) for step in steps)
-        return steps
+    def on_raised(self, now_ns: int, step: RaiseSuspicion) -> Steps:
+        return self.suspect(now_ns, step.member, step.why)
+
+    def on_suspected(self, now_ns: int, step: Suspect) -> Steps:
+        return self.suspect(now_ns, step.peer, str(step.reason), final=False)
 
     # ---- time
-
-    def deadline_ns(self) -> int | None:
-        if self.is_over:
-            return None
-        parts = (self.joiner, self.follower, self.leaver, self.leading)
-        return earliest(self._raise_ns, self._primary_ns, *(part.deadline_ns() for part in parts if part is not None))
 
     def on_time(self, now_ns: int) -> Steps:
         if self.is_over:
@@ -385,12 +385,12 @@ class Membership:
         if self.joiner is not None:
             return self.joiner.on_time(now_ns) + self._found_if_due(now_ns)
         out: Steps = [] if self.follower is None else self.follower.on_time(now_ns)
-        out += [] if self.leading is None else self.leading.on_time(now_ns)
+        out += [] if self.as_coordinator is None else self.as_coordinator.on_time(now_ns)
         out += self._raise_again(now_ns)
-        if self._primary_ns is not None and now_ns >= self._primary_ns:
+        if self._primary.is_due(now_ns):
             out += self._want_primary(now_ns)
         if self.leaver is not None and self.leaver.is_over(now_ns):
             return [*out, *self.end(clean=False)]
         if self.leaver is not None and self.leaver.is_due(now_ns):
-            out += self.leaver.ask(now_ns, self.leader)
+            out += self.leaver.ask(now_ns, self.acting)
         return out

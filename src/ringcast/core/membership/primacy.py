@@ -12,7 +12,7 @@ from collections.abc import Callable
 
 from ringcast.core.control import Ask, Cancel, Fill, PrimaryElsewhere, RollCallId
 from ringcast.core.effects import Excluded, KeepMark
-from ringcast.core.membership.steps import Steps
+from ringcast.core.steps import Steps
 from ringcast.model import Address, Electorate, Mark, View, ViewId, combined
 
 

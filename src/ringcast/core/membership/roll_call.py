@@ -32,11 +32,11 @@ from ringcast.core.control import (
     Settlement,
     Survivor,
 )
+from ringcast.core.deadlines import Deadlines, Timer
 from ringcast.core.effects import Drop, SendReliable
 from ringcast.core.membership.cut import agreed_cut
-from ringcast.core.membership.steps import Complete, Digested, Failed, RaiseSuspicion, Steps
-from ringcast.core.view_numbers import ViewNumbers
-from ringcast.model import Address, Config, Electorate, Entry, Event, Kind, Mark, View, ViewId, combined
+from ringcast.core.steps import Complete, Digested, Failed, RaiseSuspicion, Steps
+from ringcast.model import Address, Config, Electorate, Entry, Event, Kind, Mark, View, ViewId, ViewNumbers, combined
 
 STRIKES = 2  # silent attempts before a member is suspected
 
@@ -56,15 +56,17 @@ class RollCall:
         merge_id: MergeId | None = None,
         known: NewView | None = None,
         numbers: ViewNumbers | None = None,
+        timer: Timer | None = None,
     ) -> None:
         self.me = me
         self.config = config
+        self.timer = timer or Deadlines().timer()  # of this step
         self.base = base
         self.merge_id = merge_id
         self.id = RollCallId(base.id, base.rank(me), attempt)
         self.going: dict[Address, None] = dict.fromkeys(m for m in going if m in base and m != me)
         self.leaving = tuple(m for m in leaving if m in base)
-        self.deadline_ns: int | None = None  # of this step
+        self.timer.at_ns = None
         self.until_ns = 0  # of all attempts together
         self.joiners: Callable[[], Mapping[Address, Join]] = dict  # who joins with the view to come
         self.next_id: ViewId | None = None  # of the view to come
@@ -108,7 +110,7 @@ class RollCall:
         A merge is not repeated here: its leader learns at once who is missing, and whom to blame for it.
         """
         if self.merge_id is not None:
-            self.deadline_ns = None
+            self.timer.at_ns = None
             return [self.digested(self.merge_id, dropped)]
         if now_ns >= self.until_ns:
             return self._fail_late()
@@ -121,7 +123,7 @@ class RollCall:
         self._filled.clear()
         self._is_filling = False
         self.next_id, self.primary = None, None
-        self.deadline_ns = min(self.until_ns, now_ns + self.config.roll_call_ns - self.config.fill_ns)
+        self.timer.at_ns = min(self.until_ns, now_ns + self.config.roll_call_ns - self.config.fill_ns)
         asked = self.asked
         self._asked_ever.update(dict.fromkeys(asked))
         purpose = "view" if self.merge_id is None else "merge"
@@ -160,7 +162,7 @@ class RollCall:
 
     def _fill(self, now_ns: int) -> Steps:
         self._is_filling = True
-        self.deadline_ns = min(self.until_ns, now_ns + self.config.fill_ns)
+        self.timer.at_ns = min(self.until_ns, now_ns + self.config.fill_ns)
         cuts, sources = {}, []
         for member in self.base.members:
             answer = self._answers.get(member)
@@ -204,11 +206,11 @@ class RollCall:
         return [self._complete()] if now_ns < self.until_ns else self._fail_late()
 
     def _fail_late(self) -> Steps:
-        self.deadline_ns = None
+        self.timer.at_ns = None
         return [Failed(f"roll call {self.id} is not complete within {self.config.view_change_ns / 1e9:g} s")]
 
     def _complete(self) -> Complete:
-        self.deadline_ns = None
+        self.timer.at_ns = None
         limits = self.limits(self.staying or self.asked)
         standings = {member: answer.standing for member, answer in self._answers.items()}
         return Complete(self.entries(), self._cuts, self.number, *limits, self._settlement(), standings, self.mark)
@@ -282,12 +284,12 @@ class RollCall:
 
     def on_suspect(self, now_ns: int, member: Address) -> Steps:
         """Stop waiting for it, at once. A leaver that crashed is going-away like anybody."""
-        if member in self.going or member not in self.base or self.deadline_ns is None:
+        if member in self.going or member not in self.base or self.timer.at_ns is None:
             return []
         return self.again(now_ns, member)
 
     def on_time(self, now_ns: int) -> Steps:
-        if self.deadline_ns is None or now_ns < self.deadline_ns:
+        if not self.timer.is_due(now_ns):
             return []
         out: Steps = []
         for member in self.awaited:

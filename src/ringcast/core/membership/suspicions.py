@@ -8,7 +8,10 @@ from __future__ import annotations
 
 from collections.abc import Collection
 
-from ringcast.model import Address, View
+from ringcast.core.effects import Excluded
+from ringcast.core.membership.primacy import Primacy
+from ringcast.core.steps import Steps
+from ringcast.model import Address, View, ViewId
 
 
 class Suspicions:
@@ -46,15 +49,44 @@ class Suspicions:
         self._final.clear()
         self.members = {m: why for m, why in self.members.items() if m in view and m in suspected}
 
-    def may_lead(self, view: View, member: Address) -> bool:
+    def may_coordinate(self, view: View, member: Address) -> bool:
         """Is this our coordinator, or do we suspect everybody before it?"""
         if member not in view or member in view.observers:
             return False
-        return not any(self._could_lead(view, before) for before in view.members[: view.rank(member)])
+        return not any(self._could_coordinate(view, before) for before in view.members[: view.rank(member)])
 
-    def leader(self, view: View) -> Address | None:
+    def acting(self, view: View) -> Address | None:
         """Who leads, as far as we know; None if only observers are left."""
-        return next((member for member in view.members if self._could_lead(view, member)), None)
+        return next((member for member in view.members if self._could_coordinate(view, member)), None)
 
-    def _could_lead(self, view: View, member: Address) -> bool:
+    def _could_coordinate(self, view: View, member: Address) -> bool:
         return member not in view.observers and member not in self.members
+
+
+class Exclusion:
+    """The others go on in a later view without this member: its driver is told once, and decides by its policy."""
+
+    def __init__(self, me: Address, suspicions: Suspicions, primacy: Primacy) -> None:
+        self.me = me
+        self.gone_to: ViewId | None = None  # a later view without us that a member of ours is in
+        self._is_told = False
+        self._suspicions = suspicions
+        self._primacy = primacy
+
+    def on_view(self) -> None:
+        self.gone_to, self._is_told = None, False
+
+    def if_left_alone(self, view: View) -> Steps:
+        """Nobody leads a coordinator: it is excluded when nobody is left to it, and somebody is known to go on."""
+        if self.gone_to is None or self._is_told:
+            return []
+        if any(member != self.me and member not in self._suspicions for member in view.members):
+            return []
+        return self.tell(self.gone_to)
+
+    def tell(self, view: ViewId) -> Steps:
+        """With the primary policy only a later primary view ends our place (primacy)."""
+        if self._is_told or self._primacy.is_on:
+            return []
+        self._is_told = True
+        return [Excluded(view)]

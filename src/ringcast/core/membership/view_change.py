@@ -9,14 +9,60 @@ leader. Not the handler: it says what to process and is told how it ended.
 
 from __future__ import annotations
 
-from ringcast.core.control import Join, MergeId, NewView
+from collections.abc import Iterable
+
+from ringcast.core.control import Join, MergeId, NewView, ViewRefusal
+from ringcast.core.deadlines import Timer
+from ringcast.core.effects import SendReliable
 from ringcast.core.membership.requests import Request
 from ringcast.core.membership.roll_call import RollCall
-from ringcast.core.membership.spreading import Spreading
-from ringcast.core.membership.steps import Complete, Steps
 from ringcast.core.state.merge_roles import reunion_of
-from ringcast.core.state.pending import PendingStates
+from ringcast.core.state.transfers import PendingStates
+from ringcast.core.steps import Complete, RaiseSuspicion, Spread, Steps
 from ringcast.model import Address, Config, Digest, Entry, Mark, View
+
+
+class Spreading:
+    """One view, told to everybody who has to ack it, and to those who only shall know. It is installed here already.
+
+    Who refuses it or stays silent until the limit is suspected.
+    """
+
+    def __init__(self, message: NewView, to: Iterable[Address], timer: Timer, also: Iterable[Address] = ()) -> None:
+        self.view = message.view
+        self._timer = timer  # it runs already
+        self._message = message
+        self._unacked = dict.fromkeys(to)
+        self._also = tuple(also)
+
+    def begin(self) -> Steps:
+        told: Steps = [SendReliable(member, self._message) for member in (*self._unacked, *self._also)]
+        return told + self._end_if_shown()
+
+    def on_shown(self, member: Address) -> Steps:
+        """This member has shown the view, or nobody waits for it any more."""
+        if member not in self._unacked:
+            return []
+        del self._unacked[member]
+        return self._end_if_shown()
+
+    def on_refusal(self, sender: Address, refusal: ViewRefusal) -> Steps:
+        if refusal.view != self.view.id or sender not in self._unacked:
+            return []
+        return [RaiseSuspicion(sender, f"refused view {refusal.view}: {refusal.why}"), *self.on_shown(sender)]
+
+    def on_time(self, now_ns: int) -> Steps:
+        if not self._timer.is_due(now_ns):
+            return []
+        silent, self._unacked = list(self._unacked), {}
+        out: Steps = [RaiseSuspicion(member, f"did not show view {self.view.id}") for member in silent]
+        return out + self._end_if_shown()
+
+    def _end_if_shown(self) -> Steps:
+        if self._unacked:
+            return []
+        self._timer.at_ns = None
+        return [Spread()]
 
 
 class ViewChange:
@@ -110,7 +156,8 @@ class ViewChange:
         """Tell our members and joiners; those who leave learn it too, and need not answer."""
         ours = [m for m in message.members if m != self.me and (m in self.roll_call.asked or m in self.joiners)]
         leaving = [m for m in self.roll_call.leaving if m != self.me and m in self.roll_call.asked]
-        self.spreading = Spreading(message, ours, now_ns + self.config.view_limit_ns, also=leaving)
+        self.roll_call.timer.at_ns = now_ns + self.config.view_limit_ns
+        self.spreading = Spreading(message, ours, self.roll_call.timer, also=leaving)
         return self.spreading.begin()
 
     # ---- what happens on the way
@@ -120,9 +167,6 @@ class ViewChange:
         if self.spreading is not None:
             return self.spreading.on_shown(member)
         return self.roll_call.on_suspect(now_ns, member)
-
-    def deadline_ns(self) -> int | None:
-        return self.roll_call.deadline_ns if self.spreading is None else self.spreading.deadline_ns
 
     def on_time(self, now_ns: int) -> Steps:
         return self.roll_call.on_time(now_ns) if self.spreading is None else self.spreading.on_time(now_ns)

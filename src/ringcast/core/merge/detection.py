@@ -18,30 +18,24 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable
 
 from ringcast.core.control import AskView, Sighted
-from ringcast.core.deadlines import earliest
+from ringcast.core.deadlines import Deadlines
 from ringcast.core.effects import SendReliable, send_once
-from ringcast.core.merge.decisions import (
+from ringcast.core.entrance import RandomSource
+from ringcast.core.merge.election import Party, choose_leader, parties_of
+from ringcast.core.merge.sightings import Dissent, Lag, Outsiders, Rereading, Sighting, Sightings
+from ringcast.core.steps import (
     AnnounceTo,
-    BringUp,
-    Detection,
+    GiveView,
     GoToPrimary,
     LeftBehind,
     RaiseMerge,
-    SuspectDissenter,
+    RaiseSuspicion,
+    Steps,
 )
-from ringcast.core.merge.election import choose_leader
-from ringcast.core.merge.outsiders import Outsiders
-from ringcast.core.merge.parties import Party, parties_of
-from ringcast.core.merge.primary import primary_elsewhere
-from ringcast.core.merge.rereading import Rereading
-from ringcast.core.merge.sightings import Dissent, Lag, Sighting, Sightings
-from ringcast.core.random_source import RandomSource
-from ringcast.model import Address, Config, View, ViewId
+from ringcast.model import Address, Config, Electorate, Mark, View, ViewId
 
 ASKED_PER_VIEW = 2
 CALLED_TOGETHER = 64
-
-Decisions = list[Detection]
 
 
 class MergeDetector:
@@ -50,6 +44,7 @@ class MergeDetector:
         me: Address,
         config: Config,
         random: RandomSource,
+        deadlines: Deadlines | None = None,
         *,
         is_suspected: Callable[[Address], bool] = lambda member: False,
         is_held: Callable[[int, Address], bool] = lambda now_ns, member: False,
@@ -68,8 +63,10 @@ class MergeDetector:
         self._dissent = Dissent(config.view_limit_ns, config.suspect_repeat_ns)
         self._passed_on: dict[ViewId, int] = {}
         self._rereading: Rereading | None = None
-        self._check_ns: int | None = None
-        self._announce_ns: int | None = None
+        self.deadlines = deadlines or Deadlines()
+        self._check = self.deadlines.timer()  # when real views are read; not while they are
+        self._answers = self.deadlines.timer()  # until when they are awaited
+        self._announce = self.deadlines.timer()
         self._nudged: tuple[Address, int] | None = None  # a leader that does not act, and since when
 
     # ---- what we know of others
@@ -86,12 +83,12 @@ class MergeDetector:
             self.sightings.drop(member)
         for member in view.members:
             self.sightings.drop(member)
-        self._agreed, self._nudged, self._rereading = {}, None, None
+        self._agreed, self._nudged, self._rereading, self._answers.at_ns = {}, None, None, None
         self._dissent.clear()
         self._passed_on.clear()
-        self._check_ns = now_ns + self.config.merge_gather_ns if len(self.sightings) else None
-        if self._announce_ns is None:
-            self._announce_ns = now_ns + int(self.config.announce_ns * self._random.random())
+        self._check.at_ns = now_ns + self.config.merge_gather_ns if len(self.sightings) else None
+        if self._announce.at_ns is None:
+            self._announce.at_ns = now_ns + int(self.config.announce_ns * self._random.random())
 
     def on_found(self, endpoints: Iterable[str]) -> None:
         """Discovery knows of these places."""
@@ -99,9 +96,7 @@ class MergeDetector:
             if endpoint != self.me.endpoint:
                 self.outsiders.find(endpoint)
 
-    def on_announcement(
-        self, now_ns: int, peer: Address, view_id: ViewId, coordinator: Address | None = None
-    ) -> Decisions:
+    def on_announcement(self, now_ns: int, peer: Address, view_id: ViewId, coordinator: Address | None = None) -> Steps:
         """A peer told its view id: in an announcement, a heartbeat or an ack."""
         mine = self._view
         if mine is None or peer == self.me:
@@ -117,15 +112,15 @@ class MergeDetector:
                 return self._on_lag(peer, lag)
         return self._sight(now_ns, peer, Sighting(view_id, coordinator))
 
-    def _on_lag(self, peer: Address, lag: Lag) -> Decisions:
+    def _on_lag(self, peer: Address, lag: Lag) -> Steps:
         if (
             lag is Lag.BRING_UP
         ):  # Who comes from another side is told by its own coordinator, with the cut of that side.
             is_ours = self._view is not None and not self._view.joins(self.me, peer)
-            return [BringUp(peer)] if is_ours and self.acting == self.me else []
-        return [SuspectDissenter(peer)] if lag is Lag.OVERDUE else []
+            return [GiveView(peer)] if is_ours and self.acting == self.me else []
+        return [RaiseSuspicion(peer, "has another view")] if lag is Lag.OVERDUE else []
 
-    def on_sighted(self, now_ns: int, by: Address, sighted: Sighted) -> Decisions:
+    def on_sighted(self, now_ns: int, by: Address, sighted: Sighted) -> Steps:
         """A member of ours heard an outsider, and holds us for the one who acts."""
         if self._view is None or by not in self._view or self.acting != self.me:
             return []
@@ -136,29 +131,29 @@ class MergeDetector:
         self._dissent.drop(peer)
         self.sightings.drop(peer)
 
-    def _sight(self, now_ns: int, peer: Address, sighting: Sighting) -> Decisions:
+    def _sight(self, now_ns: int, peer: Address, sighting: Sighting) -> Steps:
         assert self._view is not None
         is_news = not self.sightings.has_view(sighting.view)
         if not self.sightings.note(peer, sighting):
             return []
         self.outsiders.remember(peer.endpoint)
         acting = self.acting
-        if acting != self.me and peer != self._view.coordinator:
+        if acting != self.me and peer != self._coordinator:
             return self._pass_on(now_ns, acting, peer, sighting)
         return self._gather(now_ns, sighting.coordinator or peer) if is_news else self._check_soon(now_ns)
 
-    def _gather(self, now_ns: int, coordinator: Address) -> Decisions:
+    def _gather(self, now_ns: int, coordinator: Address) -> Steps:
         """A lower coordinator will lead: tell it of us. Else call others, so that one merge finds all partitions."""
-        out: Decisions = []
+        out: Steps = []
         if coordinator < self.me:
             out = [AnnounceTo((coordinator.endpoint,))]
-        elif self._check_ns is None and self._rereading is None:
+        elif self._check.at_ns is None and self._rereading is None:
             out = [AnnounceTo(self.outsiders.next_in_turn(CALLED_TOGETHER, self._inside))]
         return out + self._check_soon(now_ns)
 
-    def _check_soon(self, now_ns: int) -> Decisions:
-        if self._check_ns is None:
-            self._check_ns = now_ns + self.config.merge_gather_ns
+    def _check_soon(self, now_ns: int) -> Steps:
+        if self._check.at_ns is None and self._rereading is None:
+            self._check.at_ns = now_ns + self.config.merge_gather_ns
         return []
 
     @property
@@ -169,12 +164,18 @@ class MergeDetector:
         return next((m for m in able if not self._is_suspected(m)), self.me)
 
     @property
+    def _coordinator(self) -> Address:
+        """The first member that may coordinate and is not suspected, also if it has gone to another view."""
+        assert self._view is not None
+        return next((member for member in self._view.voters if not self._is_suspected(member)), self.me)
+
+    @property
     def coordinator_with_us(self) -> Address:
         """Who speaks for us in a merge: whoever acts, if it has shown our view; else we speak for ourselves."""
         acting = self.acting
         return acting if acting in self._agreed else self.me
 
-    def _pass_on(self, now_ns: int, acting: Address, peer: Address, sighting: Sighting) -> Decisions:
+    def _pass_on(self, now_ns: int, acting: Address, peer: Address, sighting: Sighting) -> Steps:
         """Once per view and interval: many of us may hear the same outsiders."""
         if now_ns < self._passed_on.get(sighting.view, now_ns):
             return []
@@ -185,12 +186,13 @@ class MergeDetector:
 
     # ---- reading the real views
 
-    def _reread(self, now_ns: int) -> Decisions:
-        self._check_ns = None
+    def _reread(self, now_ns: int) -> Steps:
+        self._check.at_ns = None
         asked = self._whom_to_ask(now_ns)
         if not asked:
             return []
-        self._rereading = Rereading(now_ns + self.config.reread_ns)
+        self._rereading = Rereading()
+        self._answers.at_ns = now_ns + self.config.reread_ns
         return [send_once(peer, AskView()) for peer in asked if self._rereading.ask(peer)]
 
     def _whom_to_ask(self, now_ns: int) -> list[Address]:
@@ -205,11 +207,11 @@ class MergeDetector:
             asked = [lowest, *(peer for peer in asked if peer in self._view)]
         return [peer for peer in asked if peer != self.me]
 
-    def on_view_answer(self, now_ns: int, peer: Address, view: View, acting: Address | None = None) -> Decisions:
+    def on_view_answer(self, now_ns: int, peer: Address, view: View, acting: Address | None = None) -> Steps:
         rereading, mine = self._rereading, self._view
         if rereading is None or mine is None or not rereading.on_answer(peer, view, acting):
             return []
-        out: Decisions = []
+        out: Steps = []
         coordinator = view.coordinator
         if view.id != mine.id and coordinator is not None and coordinator != self.me and rereading.ask(coordinator):
             out.append(send_once(coordinator, AskView()))  # It must be alive to speak for its members.
@@ -223,15 +225,15 @@ class MergeDetector:
     def _is_on_its_way(self, mine: View, view: View) -> bool:
         return self.me in view and view.id > mine.id
 
-    def _conclude(self, now_ns: int) -> Decisions:
+    def _conclude(self, now_ns: int) -> Steps:
         """All have answered, or time is up: what is really different?"""
         rereading, mine = self._rereading, self._view
         assert rereading is not None and mine is not None
-        self._rereading = None
+        self._rereading, self._answers.at_ns = None, None
         split = {peer: view for peer, view in rereading.answers.items() if self._is_split(mine, peer, view)}
         for peer in [*rereading.silent, *(peer for peer in rereading.answers if peer not in split)]:
             self.sightings.drop(peer)
-        self._check_ns = now_ns + self.config.announce_ns if len(self.sightings) else None
+        self._check.at_ns = now_ns + self.config.announce_ns if len(self.sightings) else None
         for view in split.values():
             for member in view.members:
                 if member != self.me:
@@ -240,23 +242,24 @@ class MergeDetector:
             return []
         elsewhere = primary_elsewhere(self.me, mine, split.values())
         if elsewhere is not None:
-            return [GoToPrimary(*elsewhere)] if self.acting == self.me else []
+            return [GoToPrimary(*elsewhere)] if self.coordinator_with_us == self.me else []
         # Who is primary waits for the others to come; sides that are not merge, also with one that is out of date.
         mergeable = split if mine.mark is None or not mine.is_primary else {}
         return self._exclusion(mine, split) + self._raise(now_ns, mine, mergeable, rereading)
 
-    def _exclusion(self, mine: View, split: dict[Address, View]) -> Decisions:
-        """Our coordinator in a later view without us; or, if we coordinate, everybody else in such views."""
+    def _exclusion(self, mine: View, split: dict[Address, View]) -> Steps:
+        """Who coordinates us, others being dead, in a later view without us; or, if we do, everybody else in such."""
         without_us = [view for peer, view in split.items() if peer in mine and view.id > mine.id]
-        others = [mine.coordinator] if mine.coordinator != self.me else [m for m in mine.members if m != self.me]
+        coordinator = self._coordinator
+        others = [coordinator] if coordinator != self.me else [m for m in mine.members if m != self.me]
         gone = all(any(member in view for view in without_us) for member in others)
         return [LeftBehind(max(without_us, key=lambda view: view.id))] if without_us and gone else []
 
-    def _raise(self, now_ns: int, mine: View, split: dict[Address, View], rereading: Rereading) -> Decisions:
+    def _raise(self, now_ns: int, mine: View, split: dict[Address, View], rereading: Rereading) -> Steps:
         if self.acting != self.me or not split:
             return []
         if self._is_counted_in(mine, rereading):
-            self._check_ns = now_ns + self.config.merge_gather_ns
+            self._check.at_ns = now_ns + self.config.merge_gather_ns
             return []
         silent = rereading.silent
         views = self._views(mine, split, silent)
@@ -306,25 +309,55 @@ class MergeDetector:
             return False
         return now_ns - self._nudged[1] > 2 * (self.config.merge_ask_ns + self.config.merge_ns)
 
-    def _nudge(self, now_ns: int, leader: Address) -> Decisions:
+    def _nudge(self, now_ns: int, leader: Address) -> Steps:
         if self._nudged is None or self._nudged[0] != leader:
             self._nudged = (leader, now_ns)
         return [AnnounceTo((leader.endpoint,))]
 
     # ---- time
 
-    def deadline_ns(self) -> int | None:
-        rereading = None if self._rereading is None else self._rereading.deadline_ns
-        return earliest(self._announce_ns, self._check_ns if self._rereading is None else None, rereading)
-
-    def on_time(self, now_ns: int) -> Decisions:
-        out: Decisions = []
-        if self._announce_ns is not None and now_ns >= self._announce_ns:
+    def on_time(self, now_ns: int) -> Steps:
+        out: Steps = []
+        if self._announce.is_due(now_ns):
             # Random steps, so that members do not keep in step and meet the same gap for ever.
-            self._announce_ns = now_ns + int(self.config.announce_ns * (0.75 + 0.5 * self._random.random()))
+            self._announce.at_ns = now_ns + int(self.config.announce_ns * (0.75 + 0.5 * self._random.random()))
             out.append(AnnounceTo(self.outsiders.next_in_turn(self.config.announce_peers, self._inside)))
-        if self._rereading is not None and now_ns >= self._rereading.deadline_ns:
+        if self._answers.is_due(now_ns):
             out += self._conclude(now_ns)
-        if self._rereading is None and self._check_ns is not None and now_ns >= self._check_ns:
+        if self._check.is_due(now_ns):
             out += self._reread(now_ns)
         return out
+
+
+def primary_elsewhere(me: Address, mine: View, others: Iterable[View]) -> tuple[View, Electorate] | None:
+    """The other side's view that proves that the primary side went on without us, and the primary view it proves.
+
+    None: we keep our place. It is given up only on proof of a later primary view without us: the other side is in it,
+    or some of it were and know that it came about. A primary view that we were in ourselves, or an older one, is no
+    such proof: who still is in it was cut off or paused, and did not notice yet.
+    """
+    if mine.mark is None:
+        return None
+    proofs = [
+        (view, view.mark.last)
+        for view in others
+        if view.mark is not None and me not in view and _is_proof(me, mine, mine.mark, view, view.mark)
+    ]
+    return max(proofs, key=lambda proof: (proof[0].is_primary, proof[1].view), default=None)
+
+
+def _is_proof(me: Address, mine: View, known: Mark, view: View, theirs: Mark) -> bool:
+    last = theirs.last
+    if last.expect or known.votes_of([me])[0] in last.voters:
+        return False  # Nothing came about yet; or it was to be ours too, and never reached us.
+    if view.is_primary and _is_other_chain(mine, known, theirs):
+        return True
+    if last.view < known.last.view:
+        return False
+    is_spoken_for = view.is_primary or any(vote in last.voters for vote in theirs.votes_of(view.voters))
+    return is_spoken_for and (view.is_primary or not mine.is_primary)
+
+
+def _is_other_chain(mine: View, known: Mark, theirs: Mark) -> bool:
+    """With a fixed quorum processes that forgot everything may begin a chain anew; then its numbers say nothing."""
+    return bool(known.quorum) and not mine.is_primary and theirs.root != known.root

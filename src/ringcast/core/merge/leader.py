@@ -4,7 +4,7 @@
 
 A refusal, a limit, a missing digest or the death of a coordinator ends the attempt at once: CANCEL_MERGE to all who
 were asked (whole or cancelled, G9), then a pause. While ASKING nothing is held, and we yield to a lower leader.
-Not here: whether a merge may start at all (the view handler), who is a party (parties.py), the sums (consolidate.py).
+Not here: whether a merge may start at all (the view handler), who is a party (election.py), the sums (consolidate.py).
 """
 
 from __future__ import annotations
@@ -14,19 +14,17 @@ from dataclasses import dataclass, field
 from enum import StrEnum
 
 from ringcast.core.control import CancelMerge, MergeCall, MergeDigest, MergeId, MergeReq, MergeRsp, MergeView
-from ringcast.core.effects import SendReliable
+from ringcast.core.deadlines import Deadlines
+from ringcast.core.effects import SendReliable, Warn
+from ringcast.core.entrance import RandomSource
 from ringcast.core.merge.consolidate import Aggregate, Told, consolidate, digest_event, merge_view
-from ringcast.core.merge.decisions import Leading, MergeEnded, Overlap, Propose
-from ringcast.core.merge.parties import Party
+from ringcast.core.merge.election import Party
 from ringcast.core.merge.patience import Patience, Pause
-from ringcast.core.random_source import RandomSource
-from ringcast.core.view_numbers import ViewNumbers
-from ringcast.model import Address, Config, Digest, Event, Kind, Terms, View, ViewId
-
-Decisions = list[Leading]
+from ringcast.core.steps import MergeEnded, Propose, Steps
+from ringcast.model import Address, Config, Digest, Event, Kind, Terms, View, ViewId, ViewNumbers
 
 
-class Step(StrEnum):
+class Stage(StrEnum):
     ASKING = "asking"
     CALLING = "calling"
     SPREADING = "spreading"
@@ -38,8 +36,7 @@ class Attempt:
 
     merge_id: MergeId
     parties: dict[Address, Party]  # by coordinator, our own first
-    step: Step
-    deadline_ns: int
+    step: Stage
     awaited: dict[Address, None]
     aggregates: dict[Address, Aggregate] = field(default_factory=dict)
     outcome: ViewId | None = None
@@ -53,10 +50,13 @@ class MergeLeader:
         random: RandomSource,
         terms: Terms | None = None,
         numbers: ViewNumbers | None = None,
+        deadlines: Deadlines | None = None,
     ) -> None:
         self.me = me
         self.config = config
         self.attempt: Attempt | None = None
+        self.deadlines = deadlines or Deadlines()
+        self._timer = self.deadlines.timer()  # of the attempt's step
         self.pause = Pause(config.merge_pause_ns, config.merge_pause_max_ns, random)
         self.patience = Patience(config.merge_patience)
         self._proposed: tuple[MergeId, list[Party]] | None = None
@@ -66,7 +66,7 @@ class MergeLeader:
 
     # ---- starting
 
-    def on_raised(self, now_ns: int, parties: Sequence[Party]) -> Decisions:
+    def on_raised(self, now_ns: int, parties: Sequence[Party]) -> Steps:
         """Detection raised MERGE. During an attempt or a pause nothing comes of it: it will be raised again."""
         if self.attempt is not None or now_ns < self.pause.until_ns:
             return []
@@ -78,15 +78,15 @@ class MergeLeader:
         self._proposed = (merge_id, admitted)
         return [Propose(merge_id)]
 
-    def begin(self, now_ns: int, merge_id: MergeId) -> Decisions:
+    def begin(self, now_ns: int, merge_id: MergeId) -> Steps:
         """The view handler has started this merge."""
         if self._proposed is None or self._proposed[0] != merge_id:
             return [MergeEnded(merge_id, False, "it was not proposed")]
         parties = sorted(self._proposed[1], key=lambda party: (party.coordinator != self.me, party.coordinator))
         self._proposed = None
         by_coordinator = {party.coordinator: party for party in parties}
-        deadline = now_ns + self.config.merge_ask_ns
-        self.attempt = Attempt(merge_id, by_coordinator, Step.ASKING, deadline, dict.fromkeys(by_coordinator))
+        self._timer.at_ns = now_ns + self.config.merge_ask_ns
+        self.attempt = Attempt(merge_id, by_coordinator, Stage.ASKING, dict.fromkeys(by_coordinator))
         asked = [
             SendReliable(party.coordinator, MergeReq(merge_id, party.view.id, party.members, self._terms))
             for party in _self_last(self.me, parties)
@@ -95,8 +95,8 @@ class MergeLeader:
 
     # ---- answers
 
-    def on_merge_rsp(self, now_ns: int, sender: Address, answer: MergeRsp) -> Decisions:
-        attempt = self._awaiting(Step.ASKING, sender, answer.merge_id)
+    def on_merge_rsp(self, now_ns: int, sender: Address, answer: MergeRsp) -> Steps:
+        attempt = self._awaiting(Stage.ASKING, sender, answer.merge_id)
         if attempt is None:
             return []
         if not answer.accepted:
@@ -106,14 +106,14 @@ class MergeLeader:
         del attempt.awaited[sender]
         return [] if attempt.awaited else self._call(now_ns, attempt)
 
-    def _call(self, now_ns: int, attempt: Attempt) -> Decisions:
-        attempt.step, attempt.deadline_ns = Step.CALLING, now_ns + self.config.merge_ns
+    def _call(self, now_ns: int, attempt: Attempt) -> Steps:
+        attempt.step, self._timer.at_ns = Stage.CALLING, now_ns + self.config.merge_ns
         attempt.awaited = dict.fromkeys(attempt.parties)
         calls = [SendReliable(to, MergeCall(attempt.merge_id)) for to in self._addressees(attempt)]
         return [self._traced(now_ns, "call"), *calls]
 
-    def on_merge_digest(self, now_ns: int, sender: Address, answer: MergeDigest) -> Decisions:
-        attempt = self._awaiting(Step.CALLING, sender, answer.merge_id)
+    def on_merge_digest(self, now_ns: int, sender: Address, answer: MergeDigest) -> Steps:
+        attempt = self._awaiting(Stage.CALLING, sender, answer.merge_id)
         if attempt is None:
             return []
         if answer.missing:
@@ -124,12 +124,12 @@ class MergeLeader:
         attempt.aggregates[sender] = _aggregate(attempt.parties[sender], answer)
         del attempt.awaited[sender]
         told = zip(answer.members, answer.origins, answer.entries, strict=True)
-        events: Decisions = [
+        events: Steps = [
             digest_event(now_ns, answer.merge_id, member, Told(origin, entry)) for member, origin, entry in told
         ]
         return events if attempt.awaited else events + self._consolidate(now_ns, attempt)
 
-    def _consolidate(self, now_ns: int, attempt: Attempt) -> Decisions:
+    def _consolidate(self, now_ns: int, attempt: Attempt) -> Steps:
         aggregates = [attempt.aggregates[coordinator] for coordinator in attempt.parties]
         digest, overlap = consolidate(aggregate.digest for aggregate in aggregates)
         highest = max(aggregate.number for aggregate in aggregates)
@@ -137,18 +137,19 @@ class MergeLeader:
         missing = digest.missing(view.members)
         if missing:
             return self._fail(now_ns, f"no digest for {', '.join(map(str, missing))}", missing)
-        attempt.step, attempt.deadline_ns = Step.SPREADING, now_ns + self.config.merge_ask_ns
+        attempt.step, self._timer.at_ns = Stage.SPREADING, now_ns + self.config.merge_ask_ns
         attempt.outcome = view.id
         spread = [SendReliable(to, _merge_view(attempt.merge_id, view, digest)) for to in self._addressees(attempt)]
-        warning = [Overlap(overlap)] if overlap else []
+        who = ", ".join(map(str, overlap))  # seed 000 asks for a warning
+        warning = [Warn(f"merge: more than one side sent a digest of {who}; the highest entries count")] if who else []
         return [self._traced(now_ns, "view", {"view": view.id, "overlap": list(overlap)}), *warning, *spread]
 
-    def on_view(self, now_ns: int, view: View) -> Decisions:
+    def on_view(self, now_ns: int, view: View) -> Steps:
         """A view was installed here; if it is ours, the merge is complete."""
         attempt = self.attempt
         if attempt is None or view.id != attempt.outcome:
             return []
-        self.attempt = None
+        self.attempt, self._timer.at_ns = None, None
         self.pause.on_success()
         self.patience.on_attempt(())
         done = self._event(now_ns, attempt.merge_id, "end", {"outcome": "installed", "view": view.id})
@@ -156,58 +157,55 @@ class MergeLeader:
 
     # ---- failing
 
-    def on_gone(self, now_ns: int, peer: Address) -> Decisions:
+    def on_gone(self, now_ns: int, peer: Address) -> Steps:
         """A coordinator that we asked is suspected; even if it has answered, it could not spread the view."""
         attempt = self.attempt
-        if attempt is None or attempt.step is Step.SPREADING or peer not in attempt.parties:
+        if attempt is None or attempt.step is Stage.SPREADING or peer not in attempt.parties:
             return []
         return self._fail(now_ns, f"{peer} is suspected", [peer])
 
-    def on_other_merge(self, now_ns: int, other: MergeId) -> Decisions:
+    def on_other_merge(self, now_ns: int, other: MergeId) -> Steps:
         """Another leader asks us, without objection. Before the view handler decides: we may yield, then it accepts."""
         attempt = self.attempt
-        if attempt is None or attempt.step is not Step.ASKING or other.leader >= self.me:
+        if attempt is None or attempt.step is not Stage.ASKING or other.leader >= self.me:
             return []
         return self._end(now_ns, f"yielded to {other}")
 
-    def on_cancelled(self, now_ns: int, merge_id: MergeId, why: str) -> Decisions:
+    def on_cancelled(self, now_ns: int, merge_id: MergeId, why: str) -> Steps:
         """The view handler ended the suspension first (the Resumer, case #4)."""
         if self.attempt is None or self.attempt.merge_id != merge_id:
             return []
         return self._fail(now_ns, why, self.attempt.awaited)
 
-    def _fail(self, now_ns: int, why: str, missing: Iterable[Address]) -> Decisions:
+    def _fail(self, now_ns: int, why: str, missing: Iterable[Address]) -> Steps:
         self.patience.on_attempt([member for member in missing if member != self.me])
         self.pause.on_failure(now_ns)
         return self._end(now_ns, why)
 
-    def _end(self, now_ns: int, why: str) -> Decisions:
+    def _end(self, now_ns: int, why: str) -> Steps:
         attempt = self.attempt
         assert attempt is not None
         cancels = [
             SendReliable(to, CancelMerge(attempt.merge_id, why)) for to in self._addressees(attempt) if to != self.me
         ]
         ended = self._traced(now_ns, "end", {"outcome": "cancelled", "why": why})
-        self.attempt = None
+        self.attempt, self._timer.at_ns = None, None
         return [ended, *cancels, MergeEnded(attempt.merge_id, False, why)]
 
     # ---- time
 
-    def deadline_ns(self) -> int | None:
-        return None if self.attempt is None else self.attempt.deadline_ns
-
-    def on_time(self, now_ns: int) -> Decisions:
+    def on_time(self, now_ns: int) -> Steps:
         attempt = self.attempt
-        if attempt is None or now_ns < attempt.deadline_ns:
+        if attempt is None or not self._timer.is_due(now_ns):
             return []
-        if attempt.step is Step.SPREADING:
+        if attempt.step is Stage.SPREADING:
             return self._fail(now_ns, "our own subgroup did not install the view", ())
         late = list(attempt.awaited)
         return self._fail(now_ns, f"no answer from {', '.join(map(str, late))} while {attempt.step}", late)
 
     # ---- small things
 
-    def _awaiting(self, step: Step, sender: Address, merge_id: MergeId) -> Attempt | None:
+    def _awaiting(self, step: Stage, sender: Address, merge_id: MergeId) -> Attempt | None:
         """The attempt, if this answer belongs to it, to this step, and is still owed."""
         attempt = self.attempt
         if attempt is None or attempt.merge_id != merge_id or attempt.step is not step:

@@ -12,14 +12,13 @@ from dataclasses import dataclass
 from enum import StrEnum
 
 from ringcast.core.control import MergeCall, MergeDigest, MergeId, MergeReq, MergeRsp, MergeView
+from ringcast.core.deadlines import Deadlines
 from ringcast.core.effects import SendReliable
 from ringcast.core.merge.consolidate import Told, digest_event
-from ringcast.core.merge.decisions import HoldRollCall, MergeOver, SpreadView, Taking
+from ringcast.core.steps import HoldRollCall, MergeEnded, SpreadView, Steps
 from ringcast.model import Address, Config, Digest, Event, Kind, Mark, Terms, View
 
 MAX_LEADERS = 1024
-
-Decisions = list[Taking]
 
 
 class Part(StrEnum):
@@ -36,7 +35,6 @@ class Merge:
     merge_id: MergeId
     part: Part
     members: tuple[Address, ...]
-    deadline_ns: int
 
 
 class ArmedOnce:
@@ -56,8 +54,10 @@ class ArmedOnce:
 
 
 class MergeParticipant:
-    def __init__(self, me: Address, config: Config) -> None:
+    def __init__(self, me: Address, config: Config, deadlines: Deadlines | None = None) -> None:
         self.me = me
+        self.deadlines = deadlines or Deadlines()
+        self._timer = self.deadlines.timer()
         self.limit_ns = config.resumer_ns
         self.merge: Merge | None = None
         self._armed = ArmedOnce()
@@ -86,7 +86,7 @@ class MergeParticipant:
         """Our own merge, while nothing is held yet, gives way to a lower leader's; the view handler knows if it has."""
         return merge.part is Part.ACCEPTED and merge.merge_id.leader == self.me and other.leader < self.me
 
-    def on_accepted(self, now_ns: int, request: MergeReq) -> Decisions:
+    def on_accepted(self, now_ns: int, request: MergeReq) -> Steps:
         """The view handler accepted it: first or again, the answer is the same."""
         answer = SendReliable(request.merge_id.leader, MergeRsp(request.merge_id, True))
         if self.merge is not None and self.merge.merge_id == request.merge_id:
@@ -103,12 +103,12 @@ class MergeParticipant:
         why: str,
         terms: Terms | None = None,
         coordinator: Address | None = None,
-    ) -> Decisions:
+    ) -> Steps:
         """The view handler rejected it, or there was an objection: the leader learns it at once (X5)."""
         refusal = MergeRsp(merge_id, False, why, terms, coordinator)
         return [self._event(now_ns, merge_id, "refuse", why=why), SendReliable(sender, refusal)]
 
-    def on_merge_call(self, now_ns: int, sender: Address, call: MergeCall) -> Decisions:
+    def on_merge_call(self, now_ns: int, sender: Address, call: MergeCall) -> Steps:
         merge = self._in(call.merge_id, Part.ACCEPTED)
         if merge is None or call.merge_id.leader != sender:
             return []
@@ -124,7 +124,7 @@ class MergeParticipant:
         limits: tuple[int, int],
         mark: Mark | None = None,
         blamed: tuple[Address, ...] = (),
-    ) -> Decisions:
+    ) -> Steps:
         """What our roll call gave, complete or not; the leader learns who is missing. `limits` = capacity, bytes.
 
         An entry that somebody else said counts as missing (G8). Those `blamed` ended the roll call before the others
@@ -142,7 +142,7 @@ class MergeParticipant:
         events = [digest_event(now_ns, merge_id, member, entry) for member, entry in said.items()]
         return [*events, self._event(now_ns, merge_id, "answer"), SendReliable(merge_id.leader, digest)]
 
-    def on_merge_view(self, now_ns: int, sender: Address, outcome: MergeView) -> Decisions:
+    def on_merge_view(self, now_ns: int, sender: Address, outcome: MergeView) -> Steps:
         merge = self._in(outcome.merge_id, Part.ANSWERED)
         if merge is None or outcome.merge_id.leader != sender or self.me not in outcome.members:
             return []
@@ -151,12 +151,12 @@ class MergeParticipant:
         digest = Digest(dict(zip(outcome.members, outcome.entries, strict=True)))
         return [self._event(now_ns, merge.merge_id, "view"), SpreadView(merge.merge_id, outcome.view, digest)]
 
-    def on_cancel(self, now_ns: int, sender: Address, merge_id: MergeId, why: str) -> Decisions:
+    def on_cancel(self, now_ns: int, sender: Address, merge_id: MergeId, why: str) -> Steps:
         """The leader gave up; a cancel that overtakes its request uses the id up."""
         if merge_id.leader != sender:
             return []
         self._armed.use(merge_id)
-        return self._over(now_ns, merge_id, why) or [MergeOver(merge_id, why)]
+        return self._over(now_ns, merge_id, why) or [MergeEnded(merge_id, False, why)]
 
     # ---- a member and its coordinator
 
@@ -169,7 +169,7 @@ class MergeParticipant:
 
     # ---- the end
 
-    def on_view(self, now_ns: int, view: View) -> Decisions:
+    def on_view(self, now_ns: int, view: View) -> Steps:
         """Whatever view was installed here, the merge before it is over; if it is no MergeView, without a view."""
         if self.merge is None:
             return []
@@ -177,17 +177,14 @@ class MergeParticipant:
             return self._over(now_ns, self.merge.merge_id, f"view {view.id} came")
         return self._end(now_ns, "installed", "")
 
-    def on_released(self, now_ns: int, merge_id: MergeId) -> Decisions:
+    def on_released(self, now_ns: int, merge_id: MergeId) -> Steps:
         """The view handler resumed, or our coordinator cancelled its roll call."""
         if self.merge is None or self.merge.merge_id != merge_id:
             return []
         return self._end(now_ns, "cancelled", "released")
 
-    def deadline_ns(self) -> int | None:
-        return None if self.merge is None else self.merge.deadline_ns
-
-    def on_time(self, now_ns: int) -> Decisions:
-        if self.merge is None or now_ns < self.merge.deadline_ns:
+    def on_time(self, now_ns: int) -> Steps:
+        if self.merge is None or not self._timer.is_due(now_ns):
             return []
         return self._over(now_ns, self.merge.merge_id, "it took too long")
 
@@ -195,20 +192,21 @@ class MergeParticipant:
 
     def _enter(self, now_ns: int, merge_id: MergeId, part: Part, members: tuple[Address, ...]) -> None:
         self._armed.use(merge_id)
-        self.merge = Merge(merge_id, part, members, now_ns + self.limit_ns)
+        self.merge = Merge(merge_id, part, members)
+        self._timer.at_ns = now_ns + self.limit_ns
 
     def _in(self, merge_id: MergeId, part: Part) -> Merge | None:
         merge = self.merge
         return merge if merge is not None and merge.merge_id == merge_id and merge.part is part else None
 
-    def _over(self, now_ns: int, merge_id: MergeId, why: str) -> Decisions:
+    def _over(self, now_ns: int, merge_id: MergeId, why: str) -> Steps:
         if self.merge is None or self.merge.merge_id != merge_id:
             return []
-        return [*self._end(now_ns, "cancelled", why), MergeOver(merge_id, why)]
+        return [*self._end(now_ns, "cancelled", why), MergeEnded(merge_id, False, why)]
 
-    def _end(self, now_ns: int, outcome: str, why: str) -> Decisions:
+    def _end(self, now_ns: int, outcome: str, why: str) -> Steps:
         """The trace tells of merges at coordinators."""
-        ended, self.merge = self.merge, None
+        ended, self.merge, self._timer.at_ns = self.merge, None, None
         assert ended is not None
         if ended.part is Part.MEMBER:
             return []

@@ -10,8 +10,8 @@ from __future__ import annotations
 from collections.abc import Collection
 from dataclasses import replace
 
-from ringcast.core.merge.parties import Party
-from ringcast.core.random_source import RandomSource
+from ringcast.core.entrance import RandomSource
+from ringcast.core.merge.election import Party
 from ringcast.model import Address
 
 

@@ -1,8 +1,7 @@
 """Reliable multicast and reliable streams on fixed ring windows (seed 003)."""
 
 from ringcast.core.multicast.giving_up import GivingUp
-from ringcast.core.multicast.group_stream import GroupStream
-from ringcast.core.multicast.multicast import NO_NOTES
+from ringcast.core.multicast.multicast import NO_NOTES, Multicast
 from ringcast.core.multicast.outside import OutsideBudget
 from ringcast.core.multicast.packing import FIXED_BYTES, ITEM_BYTES, largest_item, largest_whole, pieces_of, run_budget
 from ringcast.core.multicast.peer_streams import PeerStreams
@@ -12,7 +11,7 @@ __all__ = [
     "ITEM_BYTES",
     "NO_NOTES",
     "GivingUp",
-    "GroupStream",
+    "Multicast",
     "OutsideBudget",
     "PeerStreams",
     "largest_item",

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from ringcast.core.multicast.incoming import Incoming
+from ringcast.core.multicast.stream import Incoming
 from ringcast.model import Address, View
 
 MAX_REMEMBERED = 1024

@@ -14,9 +14,8 @@ from __future__ import annotations
 from typing import NamedTuple
 
 from ringcast.core.effects import Drop, Effect, Freed
-from ringcast.core.multicast.incoming import Incoming
-from ringcast.core.multicast.outgoing import Outgoing
 from ringcast.core.multicast.peer_streams import PeerStreams
+from ringcast.core.multicast.stream import Incoming, Outgoing
 from ringcast.core.packets import Channel
 from ringcast.model import Address, Event, Kind, Undelivered, View
 

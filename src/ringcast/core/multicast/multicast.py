@@ -1,25 +1,27 @@
-"""The multicast within a view: one outgoing stream to its members, one incoming stream from each of them (seed 003).
+"""The group's multicast: one outgoing stream to the members of the view, one incoming stream from each (seed 003).
 
 Runs of a later view wait here, undelivered and unacked, until that view comes; runs of an earlier view are not taken.
 While a roll call runs (`standstill`) nothing new is sent, and from members that are going away only repairs are taken.
-Invariant: own messages that the application has not read are bounded by the capacity too (`own_unread`); while it is
-their reader that sends, by a capacity for each member.
-Not the change of views: that is `GroupStream`.
+On a view: windows of departed members go (when everybody has shown the view), windows of new members start at the
+offset of the digest, the ack map is the view's (seed 003 "On reception of view V", "digest D"). In a merge a member of
+another subgroup is like a new one, except that nothing is set back (G10).
+Not membership: which view comes, with which offsets, is decided elsewhere.
 """
 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 
+from ringcast.core.control import Holding, Source
 from ringcast.core.effects import Cast, Deliver, Drop, Effect, Freed, Install, Lost, Sealed, Unicast
 from ringcast.core.multicast.departed import Departed
-from ringcast.core.multicast.incoming import Incoming
-from ringcast.core.multicast.outgoing import Outgoing
-from ringcast.core.multicast.packing import content_of_items, fair_window_bytes, ranges_budget
+from ringcast.core.multicast.gap_requests import asked
+from ringcast.core.multicast.packing import content_of_items, fair_window_bytes
 from ringcast.core.multicast.repairs import Repairs
 from ringcast.core.multicast.standstill import Standstill
+from ringcast.core.multicast.stream import Incoming, Outgoing, OwnMessages
 from ringcast.core.packets import Ack, Channel, Highest, Request, Run, Unrepairable
-from ringcast.model import INCOMPLETE, Address, Config, Event, Kind, View, content_of
+from ringcast.model import INCOMPLETE, Address, Config, Entry, Event, Kind, View, content_of, is_reset, view_events
 from ringcast.window import total
 
 GROUP = Channel.GROUP
@@ -27,7 +29,7 @@ NO_NOTES: Mapping[str, object] = {}
 
 
 class Multicast:
-    """What this member multicasts and what it receives by multicast, in one view."""
+    """What this member multicasts and what it receives by multicast, as its views come and go."""
 
     def __init__(
         self, me: Address, config: Config, view: View, offsets: Mapping[Address, int], *, multicasts: bool
@@ -35,7 +37,6 @@ class Multicast:
         self.me = me
         self.config = config
         self.view = view
-        self.multicasts = multicasts  # the transport reaches everybody with one packet, so repairs do too
         self.capacity = view.capacity or config.capacity
         self.window_bytes = fair_window_bytes(config, view)
         start = offsets.get(me, 0)
@@ -49,15 +50,13 @@ class Multicast:
             frame_bytes=config.frame_bytes,
             offset=start,
         )
-        self.own_unread = 0
-        self._own_bound = 0  # beyond the capacity, while the reader itself sends
-        self._awaited_room = 1  # what somebody waits for; with less than this, reading on is news
+        self._own = OwnMessages()
         self.ordinal = 0
-        self.repaired = 0  # messages sent again
         self.contents = False  # record what runs carry
+        self.records = True  # somebody reads what the data plane tells of each run
         self.incoming: dict[Address, Incoming] = {}
         self.standstill: Standstill | None = None  # while a roll call runs
-        self._repairs = Repairs(me, config.frame_bytes)
+        self._repairs = Repairs(me, config.frame_bytes, multicasts)
         self._departed = Departed()
         self._early: list[tuple[Address, Run]] = []
         for member in view.members:
@@ -71,28 +70,12 @@ class Multicast:
         return [*events, Install(self.view)]
 
     def _window_for(self, member: Address, offset: int) -> Incoming:
-        return Incoming(
-            GROUP,
-            self.view.id,
-            member,
-            capacity=self.capacity,
-            ack_after=self._ack_after,
-            ack_bytes=self._ack_bytes,
-            max_message_bytes=self.config.max_message_bytes,
-            max_ranges=self.config.request_ranges,
-            ranges_per_packet=ranges_budget(self.config.frame_bytes, self.me, member),
-            max_requested=self.config.request_messages,
-            offset=offset,
-        )
+        return Incoming(GROUP, self.view.id, member, self.me, self.config, self.capacity, self._pace, offset=offset)
 
     @property
-    def _ack_after(self) -> int:
+    def _pace(self) -> tuple[int, int]:
         """Acks keep pace with the agreed window: later than a full one, the sender would wait for the interval."""
-        return min(self.config.ack_after, max(1, self.capacity // 4))
-
-    @property
-    def _ack_bytes(self) -> int:
-        return max(1, self.window_bytes // 4)
+        return min(self.config.ack_after, max(1, self.capacity // 4)), max(1, self.window_bytes // 4)
 
     # ---- sending
 
@@ -100,13 +83,16 @@ class Multicast:
         """Messages that may be sent now (bytes permitting): the window's room, and our own reader's."""
         if self.standstill is not None:
             return 0
-        return min(self.outgoing.window.room(), self.own_room())
+        room = self.outgoing.window.room()
+        return room if not self.config.self_delivery else min(room, self.own_room())
+
+    @property
+    def own_unread(self) -> int:
+        return self._own.unread
 
     def own_room(self) -> int:
         """How many more own messages may wait to be read."""
-        if not self.config.self_delivery:
-            return self.capacity
-        return max(0, max(self.capacity, self._own_bound) - self.own_unread)
+        return self._own.room(self.capacity) if self.config.self_delivery else self.capacity
 
     def widen_own(self) -> None:
         """Whoever reads waits to send: own messages may wait beyond the capacity, until they are read down to it (Y07).
@@ -114,42 +100,39 @@ class Multicast:
         A capacity for each member: whoever sends at most one message for each that it reads never needs more, because
         the others' windows bound what stands unread before its own.
         """
-        self._own_bound = self.capacity * max(2, len(self.view.members))
+        self._own.widen(self.capacity * max(2, len(self.view.members)))
 
     def await_room(self, count: int) -> None:
         """Somebody waits until so many messages may be sent. It counts until the next `Freed`, when all look again."""
-        self._awaited_room = max(self._awaited_room, count)
+        self._own.await_room(count)
 
     def send(
         self, now_ns: int, items: list[bytes], sizes: Sequence[int], payloads: list[bytes] | None = None
     ) -> list[Effect]:
         """Multicast these items; there was room. `payloads` = the whole messages when the items are their pieces."""
-        out: list[Effect] = []
         runs = self.outgoing.send(items, sizes, together=payloads is not None)
-        window = self.outgoing.window
-        count = len(items)
+        window, count, content = self.outgoing.window, len(items), 0
         first = window.high - count + 1
-        sent = Event(Kind.SEND, now_ns, self.view.id, None, 0, first, count, 0, window.occupancy, window.low)
-        if self.contents:
-            sent.content = content_of(first, items) if payloads is None else content_of_items(first, items)
-        out.append(sent)
-        for run in runs:
-            out.append(Cast(run))
+        out: list[Effect] = list(map(Cast, runs))
+        if self.records:
+            sent = Event(Kind.SEND, now_ns, self.view.id, None, 0, first, count, 0, window.occupancy, window.low)
+            if self.contents:
+                content = content_of(first, items) if payloads is None else content_of_items(first, items)
+                sent.content = content
+            out.insert(0, sent)
         # Own messages count as acked when ready (G3); a group of one is empty again at once.
         self._purge(now_ns, out, self.outgoing.on_ack(self.me, window.high))
         if self.config.self_delivery:
-            self.own_unread += count
+            self._own.unread += count
             whole = items if payloads is None else payloads
             own = Deliver(self.me, GROUP, whole, first, count, total(sizes))
-            self._deliver(now_ns, out, own, window.occupancy, sent.content)
+            self._deliver(now_ns, out, own, window.occupancy, content)
         return out
 
     def _deliver(self, now_ns: int, out: list[Effect], delivery: Deliver, held: int, content: int) -> None:
-        event = Event(
-            Kind.DELIVER, now_ns, self.view.id, delivery.origin, 0, delivery.first, delivery.count, self.ordinal, held
-        )
-        event.other, event.content = self.capacity, content
-        out.append(event)
+        if self.records:
+            numbers = delivery.first, delivery.count, self.ordinal, held, self.capacity
+            out.append(Event(Kind.DELIVER, now_ns, self.view.id, delivery.origin, 0, *numbers, content=content))
         self.ordinal += delivery.count
         incoming = self.incoming.get(delivery.origin)
         if delivery.payloads if incoming is None else incoming.is_for_reading(delivery):
@@ -159,8 +142,9 @@ class Multicast:
 
     def _purge(self, now_ns: int, out: list[Effect], purged: int) -> None:
         if purged:
-            low = self.outgoing.window.low
-            out.append(Event(Kind.PURGE, now_ns, self.view.id, None, 0, low - purged + 1, purged, 0, low))
+            if self.records:
+                low = self.outgoing.window.low
+                out.append(Event(Kind.PURGE, now_ns, self.view.id, None, 0, low - purged + 1, purged, 0, low))
             out.append(Freed())
 
     # ---- what others send
@@ -184,7 +168,9 @@ class Multicast:
             if admitted.old and not admitted.new:
                 out.append(Unicast(run.origin, incoming.ack()))  # Our last ack may be what was lost.
         if admitted.beyond:
-            self._beyond(out, incoming, admitted.beyond)
+            if incoming.window.is_orphaned:
+                out.append(Lost(f"{incoming.origin} no longer counts this member: its low is above what was received"))
+            out.append(Drop("beyond the window", incoming.origin, admitted.beyond))
         return out
 
     def _hand_out(self, now_ns: int, out: list[Effect], incoming: Incoming, run: Run | None = None) -> None:
@@ -198,15 +184,10 @@ class Multicast:
             content = 0
             if self.contents:
                 content = INCOMPLETE if too_large else content_of(first, payloads, ends)
-            sealed = incoming.unseal(delivery)
-            self._deliver(now_ns, out, delivery, incoming.window.occupancy, content)
+            sealed = incoming.unseal(delivery) if incoming.has_sealed else None
+            self._deliver(now_ns, out, delivery, incoming.window.occupancy if self.records else 0, content)
             if sealed:
                 out.append(Sealed(incoming.origin, GROUP, sealed))
-
-    def _beyond(self, out: list[Effect], incoming: Incoming, count: int) -> None:
-        if incoming.window.is_orphaned:
-            out.append(Lost(f"{incoming.origin} no longer counts this member: its low is above what was received"))
-        out.append(Drop("beyond the window", incoming.origin, count))
 
     def _may_repair(self, sender: Address) -> bool:
         """Others send a member's messages only to who fills up to a cut."""
@@ -224,17 +205,12 @@ class Multicast:
 
     def on_taken(self, now_ns: int, delivery: Deliver, for_nobody: int = 0) -> list[Effect]:
         """The application has read a delivery; or (1) there was nothing in it to read."""
-        origin, first, count = delivery.origin, delivery.first, delivery.count
-        out: list[Effect] = [Event(Kind.TAKEN, now_ns, self.view.id, origin, 0, first, count, 0, for_nobody)]
+        origin, first, count, out = delivery.origin, delivery.first, delivery.count, list[Effect]()
+        if self.records:
+            out.append(Event(Kind.TAKEN, now_ns, self.view.id, origin, 0, first, count, 0, for_nobody))
         if origin == self.me:
-            is_awaited = self.room() < self._awaited_room
-            self.own_unread -= count
-            if self.own_unread <= self.capacity:
-                self._own_bound = 0
-            if is_awaited:
-                self._awaited_room = 1
-                out.append(Freed())
-            return out
+            is_awaited = self._own.on_taken(count, self.room(), self.capacity)
+            return [*out, Freed()] if is_awaited else out
         incoming = self.incoming.get(origin)
         if incoming is not None:
             ack = incoming.on_taken(delivery)
@@ -244,45 +220,29 @@ class Multicast:
 
     # ---- acks and repair
 
+    @property
+    def repaired(self) -> int:
+        """Messages sent again."""
+        return self._repairs.count
+
     def on_ack(self, now_ns: int, sender: Address, ack: Ack) -> list[Effect]:
         if self.outgoing.acks.get(sender) is None:
             return [Drop("an ack from a stranger", sender)]
         if self._departed and ack.tag == self.view.id:
             self._departed.on_shown(sender)
-        out: list[Effect] = [Event(Kind.ACK, now_ns, self.view.id, sender, value=ack.upto)]
+        out: list[Effect] = [Event(Kind.ACK, now_ns, self.view.id, sender, value=ack.upto)] if self.records else []
         self._purge(now_ns, out, self.outgoing.on_ack(sender, ack.upto))
         return out
 
     def on_request(self, now_ns: int, sender: Address, request: Request) -> list[Effect]:
         if sender not in self.view:
             return [Drop("a request from a stranger", sender)]
-        if request.origin != self.me:
-            return self._repair_for(now_ns, sender, request)
-        low = self.outgoing.window.low
-        if request.ranges and request.ranges[0][0] <= low:
-            return [
-                Drop(f"a request for {request.ranges[0][0]}, at or below low {low}", sender),
-                Unicast(sender, Unrepairable(GROUP, self.view.id, low)),
-            ]
-        out: list[Effect] = []
-        for run in self.outgoing.on_request(None if self.multicasts else sender, request.ranges):
-            self.repaired += len(run.items)
-            out.append(Event(Kind.REPAIR, now_ns, self.view.id, sender, 0, run.first, len(run.items)))
-            out.append(Cast(run) if self.multicasts else Unicast(sender, run))
-        return out
-
-    def _repair_for(self, now_ns: int, asker: Address, request: Request) -> list[Effect]:
-        """Somebody else's messages, from what this member holds of them (G5)."""
+        if request.origin == self.me:
+            return self._repairs.own(now_ns, sender, request, self.outgoing, self.view.id)
         held = self.incoming.get(request.origin) or self._departed.get(request.origin)
         if held is None:
-            return [Drop("a request for a stranger's messages", asker)]
-        out: list[Effect] = []
-        for run in self._repairs.answer(asker, request, held.window, self.view.id):
-            self.repaired += len(run.items)
-            origin = {"origin": list(request.origin)}
-            out.append(Event(Kind.REPAIR, now_ns, self.view.id, asker, 0, run.first, len(run.items), detail=origin))
-            out.append(Unicast(asker, run))
-        return out
+            return [Drop("a request for a stranger's messages", sender)]
+        return self._repairs.of_others(now_ns, sender, request, held.window, self.view.id)
 
     def on_highest(self, now_ns: int, sender: Address, highest: Highest) -> list[Effect]:
         incoming = self.incoming.get(sender)
@@ -291,16 +251,7 @@ class Multicast:
         answer = incoming.on_highest(highest)
         if incoming.window.is_orphaned:
             return [Lost(f"{sender} no longer counts this member: its low {highest.low} is above what was received")]
-        return [] if answer is None else self._answer(now_ns, incoming, answer)
-
-    def _answer(self, now_ns: int, incoming: Incoming, answer: Ack | Request) -> list[Effect]:
-        out: list[Effect] = [Unicast(incoming.origin, answer)]
-        if isinstance(answer, Request):
-            out += [
-                Event(Kind.REQUEST, now_ns, self.view.id, incoming.origin, 0, first, last - first + 1)
-                for first, last in answer.ranges
-            ]
-        return out
+        return [] if answer is None else asked(now_ns, self.view.id, incoming.origin, 0, answer)
 
     def on_unrepairable(self, sender: Address, packet: Unrepairable) -> list[Effect]:
         incoming = self.incoming.get(sender)
@@ -309,26 +260,135 @@ class Multicast:
             return [Drop("a refusal that is out of date", sender)]
         return [Lost(f"{sender} has purged up to {packet.low}, but only {incoming.window.ready} were received from it")]
 
+    # ---- a roll call
+
+    def entry(self) -> Entry:
+        """This member's own digest entry: said by itself, exact while it stands still."""
+        window = self.outgoing.window
+        return Entry(window.low, window.high, window.high)
+
+    def holding(self, origin: Address) -> Holding:
+        window = self.incoming[origin].window
+        return Holding(origin, window.freed, window.ready, window.beyond(self.config.request_ranges))
+
+    def delivered(self, origin: Address) -> int:
+        if origin == self.me:
+            return self.outgoing.window.high
+        stream = self.incoming.get(origin)
+        return self._departed.reached(origin) if stream is None else stream.window.handed
+
+    @property
+    def is_filled(self) -> bool:
+        return self.standstill is not None and self.standstill.is_filled
+
+    def hold(self, going: tuple[Address, ...]) -> None:
+        """Send nothing new and hand out nothing more until `release` or a view."""
+        self.standstill = Standstill(self.incoming, going)
+
+    def fill(self, now_ns: int, cuts: Mapping[Address, int], sources: tuple[Source, ...]) -> list[Effect]:
+        """Hand out what is here up to the cut, and ask for the rest at once."""
+        assert self.standstill is not None
+        self.standstill.fill_to(cuts, sources)
+        out: list[Effect] = []
+        for incoming in self.incoming.values():
+            self._hand_out(now_ns, out, incoming)
+            request = None if incoming.origin in self.standstill.going else incoming.request_now()
+            if request is not None:
+                out += asked(now_ns, self.view.id, incoming.origin, 0, request)
+        return out + self._ask_holders(now_ns)
+
+    def _ask_holders(self, now_ns: int) -> list[Effect]:
+        view = self.view.id
+        requests = [] if self.standstill is None else self.standstill.requests(view)
+        return [effect for holder, request in requests for effect in asked(now_ns, view, holder, 0, request)]
+
+    def release(self, now_ns: int) -> list[Effect]:
+        """The roll call ended without a view: everything goes on as before."""
+        if self.standstill is None:
+            return []
+        self.standstill.end()
+        self.standstill = None
+        out: list[Effect] = []
+        for incoming in self.incoming.values():
+            self._hand_out(now_ns, out, incoming)
+        return [*out, Freed()]
+
+    # ---- views
+
+    def on_view(
+        self, now_ns: int, view: View, offsets: Mapping[Address, int], notes: Mapping[str, object] = NO_NOTES
+    ) -> list[Effect]:
+        """Digest first, then view: `offsets` say where streams begin that are new to us, or were apart from us."""
+        previous, self.view = self.view, view
+        if self.standstill is not None:
+            self.standstill.leave_behind()
+            self.standstill.end()
+            self.standstill = None
+        self._departed.on_view(self.me, self.incoming, view)
+        self.capacity = view.capacity or self.capacity
+        self.window_bytes = fair_window_bytes(self.config, view)
+        starts = self._set_windows(view, offsets)
+        out: list[Effect] = [*view_events(now_ns, view, previous, starts, {"capacity": self.capacity, **notes})]
+        self._purge(now_ns, out, self._set_receivers(view, offsets))
+        out += [Install(view), Freed()]
+        early, self._early = self._early, []
+        for sender, run in early:
+            out += self.on_run(now_ns, sender, run)
+        return out
+
+    def _set_windows(self, view: View, offsets: Mapping[Address, int]) -> dict[Address, int]:
+        """Windows of the view's members; returns where those begin that were created or reset (G1, G10)."""
+        starts: dict[Address, int] = {}
+        before, self.incoming = self.incoming, {}
+        for member in view.members:
+            if member == self.me:
+                continue
+            offset = offsets.get(member, 0)
+            stream = before.get(member)
+            if stream is None or is_reset(stream.window.ready, offset, was_apart=view.joins(self.me, member)):
+                goes_on = stream is None and self._departed.goes_on(member, offset)
+                stream = self._window_for(member, offset)
+                if not goes_on:
+                    starts[member] = offset
+            stream.tag = view.id
+            stream.window.resize(self.capacity)
+            stream.ack_after, stream.ack_bytes = self._pace
+            self.incoming[member] = stream
+        return starts
+
+    def _set_receivers(self, view: View, offsets: Mapping[Address, int]) -> int:
+        """Who stays keeps its ack; who is new, or was apart from us, starts where the view says (G3)."""
+        self.outgoing.retag(view.id)
+        self.outgoing.window.resize(self.capacity)
+        self.outgoing.window.limit_bytes(self.window_bytes)
+        start = offsets.get(self.me, self.outgoing.window.high)
+        together = [member for member in view.members if not view.joins(self.me, member)]
+        purged = self.outgoing.set_receivers(dict.fromkeys(together, start))
+        self.outgoing.on_ack(self.me, self.outgoing.window.high)
+        return purged + self.outgoing.set_receivers(dict.fromkeys(view.members, start))
+
+    def on_shown(self, member: Address) -> None:
+        """This member has shown the view."""
+        if self._departed:
+            self._departed.on_shown(member)
+
     # ---- time
 
     @property
     def is_idle(self) -> bool:
-        return (
-            self.standstill is None
-            and self.outgoing.is_idle
-            and all(incoming.is_idle for incoming in self.incoming.values())
-        )
+        is_calm = self.standstill is None and self.outgoing.is_idle
+        return is_calm and all(incoming.is_idle for incoming in self.incoming.values())
 
     def on_interval(self, now_ns: int) -> list[Effect]:
         out: list[Effect] = []
         self._repairs.on_interval()
         for incoming in self.incoming.values():
             for answer in incoming.on_interval():
-                out += self._answer(now_ns, incoming, answer)
+                out += asked(now_ns, self.view.id, incoming.origin, 0, answer)
         highest = self.outgoing.on_interval()
         if highest is not None:
             out.append(Cast(highest))
-        return out
+        return out + self._ask_holders(now_ns)
 
     def check(self) -> None:
         """Every invariant; the simulator calls this after every input."""
@@ -338,26 +398,3 @@ class Multicast:
         for incoming in self.incoming.values():
             incoming.window.check()
         assert self.own_unread >= 0, self.own_unread
-
-
-def view_events(
-    now_ns: int, view: View, previous: View | None, starts: Mapping[Address, int], notes: Mapping[str, object]
-) -> list[Event]:
-    """What the recording says of a view: an OFFSET for each window that is set, then the VIEW.
-
-    `starts` = where windows were created or reset; `notes` = what else belongs into the VIEW.
-    """
-    cause = "merge" if view.is_merge else "join" if previous is None else "view"
-    offsets = [
-        Event(Kind.OFFSET, now_ns, view.id, member, value=start, detail={"cause": cause})
-        for member, start in starts.items()
-    ]
-    detail: dict[str, object] = {
-        "members": [list(member) for member in view.members],
-        "observers": [list(member) for member in view.observers],
-        "previous": None if previous is None else [previous.id.number, list(previous.id.creator)],
-        "subgroups": [[list(member) for member in subgroup] for subgroup in view.subgroups],
-        "capacity": view.capacity,
-        "window_bytes": view.window_bytes,
-    }
-    return [*offsets, Event(Kind.VIEW, now_ns, view.id, detail=detail | dict(notes))]

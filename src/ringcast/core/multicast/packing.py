@@ -12,7 +12,7 @@ from collections.abc import Sequence
 from itertools import accumulate
 from zlib import crc32
 
-from ringcast.core.packets import Envelope, Piece, Tag
+from ringcast.core.packets import Piece, Tag
 from ringcast.errors import ConfigError
 from ringcast.model import MAX_ENDPOINT, MAX_NAME, Address, Config, View, ViewId
 from ringcast.window import Alike
@@ -100,51 +100,3 @@ def content_of_items(first: int, items: list[bytes]) -> int:
             content += value + 1
             begin = at + 1
     return content
-
-
-class Assembly:
-    """Puts the pieces of one stream together again. Holds at most one message that is not complete."""
-
-    __slots__ = ("_bytes", "_limit", "_parts")
-
-    def __init__(self, max_message_bytes: int) -> None:
-        self._limit = max_message_bytes
-        self._parts: list[bytes] | None = []  # None = the message in progress is too large and is being skipped
-        self._bytes = 0
-
-    @property
-    def is_empty(self) -> bool:
-        return self._parts == []
-
-    @property
-    def held_bytes(self) -> int:
-        return self._bytes if self._parts else 0
-
-    def feed(self, first: int, items: list[bytes]) -> tuple[list[bytes], list[int], int]:
-        """(complete messages, the last seqno of each, how many were too large and dropped), from this seqno on."""
-        whole: list[bytes] = []
-        ends: list[int] = []
-        dropped = 0
-        for seqno, item in enumerate(items, first):
-            if type(item) is Piece:
-                self._keep(item)
-            elif self._parts == []:
-                whole.append(item)
-                ends.append(seqno)
-            else:
-                self._keep(item)
-                if self._parts is None:
-                    dropped += 1
-                else:
-                    message = b"".join(self._parts)
-                    whole.append(Envelope(message) if type(item) is Envelope else message)
-                    ends.append(seqno)
-                self._parts, self._bytes = [], 0
-        return whole, ends, dropped
-
-    def _keep(self, item: bytes) -> None:
-        self._bytes += len(item)
-        if self._bytes > self._limit:
-            self._parts = None
-        elif self._parts is not None and (item or not self._parts):
-            self._parts.append(item)  # of empty pieces the first only: they mark that a message has begun

@@ -13,16 +13,18 @@ Not retaining: nobody repairs a pair stream but its sender.
 from __future__ import annotations
 
 from collections.abc import Sequence
+from operator import attrgetter
 
 from ringcast.core.effects import Deliver, Drop, Effect, Freed, Sealed, Unicast
-from ringcast.core.multicast.incoming import Incoming
-from ringcast.core.multicast.outgoing import Outgoing
+from ringcast.core.multicast.gap_requests import asked
 from ringcast.core.multicast.outside import OutsideBudget
-from ringcast.core.multicast.packing import content_of_items, ranges_budget
+from ringcast.core.multicast.packing import content_of_items
+from ringcast.core.multicast.stream import Incoming, Outgoing
 from ringcast.core.packets import Ack, Channel, Highest, Request, Reset, Run, Unrepairable
 from ringcast.model import INCOMPLETE, STREAMS_PER_EPOCH, Address, Config, Event, Kind, content_of
 
 MAX_PEERS = 1024
+_is_idle = attrgetter("is_idle")
 assert len(Channel) == STREAMS_PER_EPOCH, "stream numbers of recordings would change"
 
 
@@ -180,19 +182,19 @@ class PeerStreams:
         return settled is not None
 
     def _listen(self, sender: Address, epoch: int) -> Incoming:
-        incoming = self.incoming[sender] = Incoming(
+        pace = max(1, self.capacity // 4), max(1, self.config.window_bytes // 4)
+        incoming = Incoming(
             self.channel,
             epoch,
             sender,
-            capacity=self.capacity,
-            ack_after=max(1, self.capacity // 4),
-            ack_bytes=max(1, self.config.window_bytes // 4),
+            self.me,
+            self.config,
+            self.capacity,
+            pace,
             max_message_bytes=self._largest_message,
-            max_ranges=self.config.request_ranges,
-            ranges_per_packet=ranges_budget(self.config.frame_bytes, self.me, sender),
-            max_requested=self.config.request_messages,
             retain=False,
         )
+        self.incoming[sender] = incoming
         return incoming
 
     def _hand_out(self, now_ns: int, out: list[Effect], incoming: Incoming) -> None:
@@ -229,7 +231,11 @@ class PeerStreams:
             shed = self._account(self.budget, delivery.origin, incoming.held_bytes)
         stream, first, count = self.stream_id(incoming), delivery.first, delivery.count
         taken = Event(Kind.TAKEN, now_ns, None, delivery.origin, stream, first, count, 0, for_nobody)
-        return [taken, *shed] if ack is None else [taken, Unicast(delivery.origin, ack), *shed]
+        if ack is None:
+            return [taken, *shed]
+        refused = incoming.gaps.claim(incoming.window, incoming.tag)
+        claim = [] if refused is None else asked(now_ns, None, delivery.origin, stream, refused)
+        return [taken, Unicast(delivery.origin, ack), *claim, *shed]
 
     # ---- acks and repair
 
@@ -273,16 +279,7 @@ class PeerStreams:
         answer = incoming.on_highest(highest)
         if incoming.window.is_orphaned:
             return self._broken(incoming)
-        return [] if answer is None else self._answer(now_ns, incoming, answer)
-
-    def _answer(self, now_ns: int, incoming: Incoming, answer: Ack | Request) -> list[Effect]:
-        out: list[Effect] = [Unicast(incoming.origin, answer)]
-        if isinstance(answer, Request):
-            out += [
-                Event(Kind.REQUEST, now_ns, None, incoming.origin, self.stream_id(incoming), first, last - first + 1)
-                for first, last in answer.ranges
-            ]
-        return out
+        return [] if answer is None else asked(now_ns, None, incoming.origin, self.stream_id(incoming), answer)
 
     def on_reset(self, now_ns: int, sender: Address, reset: Reset) -> list[Effect]:
         """The peer cannot go on with this stream: what it has not acked goes again, under a new epoch."""
@@ -313,7 +310,7 @@ class PeerStreams:
         return self._is_quiet or self._owes_nothing()
 
     def _owes_nothing(self) -> bool:
-        return all(s.is_idle for s in self.outgoing.values()) and all(s.is_idle for s in self.incoming.values())
+        return all(map(_is_idle, self.outgoing.values())) and all(map(_is_idle, self.incoming.values()))
 
     def on_interval(self, now_ns: int) -> list[Effect]:
         if self._is_quiet:
@@ -321,7 +318,7 @@ class PeerStreams:
         out: list[Effect] = []
         for incoming in self.incoming.values():
             for answer in incoming.on_interval():
-                out += self._answer(now_ns, incoming, answer)
+                out += asked(now_ns, None, incoming.origin, self.stream_id(incoming), answer)
         for peer, stream in self.outgoing.items():
             highest = stream.on_interval()
             if highest is not None:

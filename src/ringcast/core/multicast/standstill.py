@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 from ringcast.core.control import Source
-from ringcast.core.multicast.incoming import Incoming
+from ringcast.core.multicast.stream import Incoming
 from ringcast.core.packets import Channel, Request
 from ringcast.model import Address, ViewId
 
@@ -47,7 +47,7 @@ class Standstill:
         out = []
         for origin, first, last, holder, _ in self._sources:
             stream = self._incoming.get(origin)
-            missing = () if stream is None else _missing(stream, first, last)
+            missing = () if stream is None else stream.gaps.between(stream.window, first, last)
             if missing:
                 out.append((holder, Request(Channel.GROUP, tag, origin, missing)))
         return out
@@ -63,8 +63,3 @@ class Standstill:
     def end(self) -> None:
         for stream in self._incoming.values():
             stream.ceiling = None
-
-
-def _missing(stream: Incoming, first: int, last: int) -> tuple[tuple[int, int], ...]:
-    gaps = stream.window.missing(stream.ranges_per_packet, stream.max_requested, last)
-    return tuple((max(first, begin), end) for begin, end in gaps if end >= first)

@@ -2,22 +2,114 @@
 
 Batches come on their senders' multicasts, the payloads of a stub as a parcel on another stream, whichever is first.
 `place` gives batches to the application; it is called in counter order only. (G11, G12)
-Not the acks and not the counter: they look at `lines`.
+Not the acks and not the counter: they look at `queues`.
 """
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 
 from ringcast.core.effects import Dequeue, Effect
-from ringcast.core.ordering.backlog import Backlog
-from ringcast.core.ordering.batch import Batch, ranks_of
 from ringcast.core.ordering.envelope import Parcel, Stub, Whole
-from ringcast.core.ordering.parcels import Parcels
-from ringcast.core.ordering.sender_queue import SenderQueue
+from ringcast.core.ordering.sender_queue import Batch, SenderQueue, ranks_of
 from ringcast.core.packets import Channel
 from ringcast.model import Address, Event, Kind, View
 from ringcast.order import Stamp
+
+
+class Backlog:
+    """What was dequeued for the application and not read yet, and how far it has read in the one order.
+
+    While it is at its bound, this member does not ack new messages as staged: they get no place, their senders wait.
+    That is the back-pressure of the order; what is already staged can always be read, so it never waits for itself.
+    """
+
+    def __init__(self) -> None:
+        self.count = 0
+        self.spooled = 0  # in a joiner's spool: no longer counted above, and not read yet
+        self.nbytes = 0
+        self.read = Stamp(0, 0)  # the last that was read
+
+    def add(self, count: int, nbytes: int) -> None:
+        self.count += count
+        self.nbytes += nbytes
+
+    def take(self, count: int, nbytes: int, stamp: Stamp) -> None:
+        self.count -= count
+        self.nbytes -= nbytes
+        self.read = max(self.read, stamp)  # a part of a batch has none
+
+    def spool(self, count: int, nbytes: int) -> None:
+        self.count -= count
+        self.nbytes -= nbytes
+        self.spooled += count
+
+    def take_spooled(self, count: int, stamp: Stamp) -> None:
+        self.spooled -= count
+        self.read = max(self.read, stamp)
+
+    def is_full(self, capacity: int, nbytes: int) -> bool:
+        return self.count >= capacity or self.nbytes >= nbytes
+
+
+MAX_SENDERS = 1024
+
+
+class Parcels:
+    """Payloads that came before their stub: on another stream, perhaps for a view that is not installed yet.
+
+    A number names a message for ever, so a parcel finds its stub whatever view it was sent in; once the sender is known
+    to be past that number, the stub will never come and the parcel goes. Bounded per sender and in senders.
+
+    That a sender is past a number is not always known: on the other side of a split it finished without us. But it has
+    at most `capacity` messages in flight, and finishes them in its order. So of more parcels than that the lowest is
+    over.
+    """
+
+    def __init__(self, capacity: int) -> None:
+        self.capacity = capacity  # parcels kept of one sender
+        self._kept: dict[Address, dict[int, list[bytes]]] = {}
+
+    def keep(self, sender: Address, first: int, payloads: list[bytes]) -> bool:
+        """False if there is no room: too many senders, or this one is past that number."""
+        kept = self._kept.get(sender)
+        if kept is None:
+            if len(self._kept) >= MAX_SENDERS:
+                return False
+            kept = self._kept[sender] = {}
+        kept[first] = payloads
+        if len(kept) > self.capacity:
+            del kept[min(kept)]
+        return first in kept
+
+    def take(self, sender: Address, first: int) -> list[bytes] | None:
+        """The parcel of a stub that came; those of lower numbers have no stub and go."""
+        kept = self._kept.get(sender)
+        if not kept:
+            return None
+        found = kept.pop(first, None)
+        self._forget_below(sender, first)
+        return found
+
+    def held(self, sender: Address) -> list[tuple[int, int]]:
+        """(first, count) of what is kept of this sender, in order."""
+        return [(first, len(payloads)) for first, payloads in sorted(self._kept.get(sender, {}).items())]
+
+    def retain(self, may_stay: Callable[[Address], int | None]) -> None:
+        """A view: what is kept of senders outside it goes (None), and of the others what they are past."""
+        for sender in list(self._kept):
+            past = may_stay(sender)
+            if past is None:
+                del self._kept[sender]
+            else:
+                self._forget_below(sender, past + 1)
+
+    def _forget_below(self, sender: Address, number: int) -> None:
+        kept = self._kept[sender]
+        for first in [first for first in kept if first < number]:
+            del kept[first]
+        if not kept:
+            del self._kept[sender]
 
 
 class Destination:
@@ -25,7 +117,7 @@ class Destination:
         self.me = me
         self.backlog = Backlog()
         self.parcels = Parcels(capacity)
-        self.lines: list[SenderQueue] = []
+        self.queues: list[SenderQueue] = []
         self.rank = 0
         self._view: View | None = None
         self._ordinal = 0
@@ -39,8 +131,8 @@ class Destination:
     def has_view(self) -> bool:
         return self._view is not None
 
-    def line(self, member: Address) -> SenderQueue:
-        return self.lines[self.view.rank(member)]
+    def queue_of(self, member: Address) -> SenderQueue:
+        return self.queues[self.view.rank(member)]
 
     # ---- what comes
 
@@ -54,16 +146,16 @@ class Destination:
         else:
             payloads = self.parcels.take(origin, content.first)
             batch = Batch(content.first, content.count, content.to, payloads, apart=True)
-        return None if batch.first <= self.line(origin).known or batch.to >> members else batch
+        return None if batch.first <= self.queue_of(origin).known or batch.to >> members else batch
 
     def take_parcel(self, sender: Address, parcel: Parcel) -> bool:
         """False if nobody waits for it: a duplicate, or of a view that is over."""
         origin = self._origin_of(sender, parcel)
         if origin is None:
             return False
-        line = self.line(origin) if self._view is not None and origin in self._view else None
-        if line is not None and parcel.first <= line.known:
-            return line.supply(parcel.first, parcel.payloads)
+        queue = self.queue_of(origin) if self._view is not None and origin in self._view else None
+        if queue is not None and parcel.first <= queue.known:
+            return queue.supply(parcel.first, parcel.payloads)
         return self.parcels.keep(origin, parcel.first, parcel.payloads)
 
     def _origin_of(self, sender: Address, parcel: Parcel) -> Address | None:
@@ -101,14 +193,14 @@ class Destination:
 
     def on_view(self, view: View, own_known: int) -> None:
         """Everything before it is settled. Numbers go on: what a sender is past will never come."""
-        known = {member: self.line(member).known for member in (() if self._view is None else self._view.members)}
+        known = {member: self.queue_of(member).known for member in (() if self._view is None else self._view.members)}
         known[self.me] = own_known
         self._view = view
         self.rank = view.rank(self.me)
-        self.lines = [SenderQueue(1 << self.rank, known.get(member, 0)) for member in view.members]
+        self.queues = [SenderQueue(1 << self.rank, known.get(member, 0)) for member in view.members]
         self.parcels.retain(lambda sender: known.get(sender, 0) if sender in view else None)
 
     def check(self) -> None:
-        for line in self.lines:
-            line.check()
+        for queue in self.queues:
+            queue.check()
         assert self.backlog.count >= 0 and self.backlog.nbytes >= 0, (self.backlog.count, self.backlog.nbytes)

@@ -6,18 +6,17 @@
 
 Every batch, stub and announcement is an item of somebody's multicast: reliable, in order, part of the agreed cut. So
 members that go together from view to view know the same ones, and settle the rest alike. (G11, G12, G13)
-Not streams: what is to be sent is returned as decisions. Acks and announcements wait for `flush`, once per wake.
+Not streams: they are asked through `Streams`. Acks and announcements wait for `flush`, once per wake.
 """
 
 from __future__ import annotations
 
 from collections.abc import Sequence
+from operator import attrgetter
+from typing import Protocol
 
 from ringcast.core.control import Carried, Settlement, Staged
 from ringcast.core.effects import Dequeue, Drop, Effect, Finished, Freed, Unicast
-from ringcast.core.ordering.acks import Acks, Upto
-from ringcast.core.ordering.batch import Batch, mask_of, ranks_of
-from ringcast.core.ordering.decisions import Decision, Multicast, Post
 from ringcast.core.ordering.destination import Destination
 from ringcast.core.ordering.envelope import (
     Announcement,
@@ -31,23 +30,35 @@ from ringcast.core.ordering.envelope import (
     pack_whole,
 )
 from ringcast.core.ordering.in_flight import InFlight, Unfinished
+from ringcast.core.ordering.sender_queue import Acks, Batch, Upto, mask_of, ranks_of
 from ringcast.core.ordering.sequencer import Sequencer
-from ringcast.core.ordering.settlement import alone, plan, report
-from ringcast.core.ordering.settling import Settling
-from ringcast.core.packets import Loose
+from ringcast.core.ordering.settlement import Settling, alone, plan, report
+from ringcast.core.packets import Envelope, Loose
 from ringcast.model import Address, Config, Event, Kind, View
 from ringcast.order import Stamp
 
-Decisions = list[Decision]
-
 _TO_THE_VIEW = {"to": "view"}
+_is_empty = attrgetter("is_empty")
+
+
+class Streams(Protocol):
+    """What carries the items of the ordering; there is room for them."""
+
+    def multicast(self, now_ns: int, item: Envelope) -> list[Effect]:
+        """On this member's multicast to the view."""
+        ...
+
+    def post(self, now_ns: int, to: Sequence[Address], item: Envelope) -> list[Effect]:
+        """On the stream to each of these peers."""
+        ...
 
 
 class Ordering:
     """At work from the first view on."""
 
-    def __init__(self, me: Address, config: Config) -> None:
+    def __init__(self, me: Address, config: Config, streams: Streams) -> None:
         self.me = me
+        self._streams = streams
         self.config = config
         self.in_flight = InFlight()
         self.settling: Settling | None = None  # while a roll call runs
@@ -94,7 +105,7 @@ class Ordering:
         """The same for one message of any size."""
         return self.may_queue and self.in_flight.may_add(size, self.capacity, self.window_bytes)
 
-    def queue(self, now_ns: int, payloads: list[bytes], to: Sequence[Address] | None) -> tuple[int, Decisions]:
+    def queue(self, now_ns: int, payloads: list[bytes], to: Sequence[Address] | None) -> tuple[int, list[Effect]]:
         """(number of the first, what to send): one batch to the view (None) or to some of its members; there was room.
 
         A batch to nobody is a barrier: one number, one place in the order, nothing to read.
@@ -111,16 +122,17 @@ class Ordering:
         detail = _TO_THE_VIEW if is_whole else {"to": [list(view.members[rank]) for rank in ranks_of(mask)]}
         start = Event(Kind.QUEUE_START, now_ns, view.id, first=first, count=batch.count, detail=detail)
         if is_whole:
-            return first, [start, Multicast(pack_whole(first, payloads, to_self=bool(mask & own)))]
-        others = tuple(view.members[rank] for rank in ranks_of(mask & ~own))
-        posts = [Post(others, pack_parcel(first, payloads))] if others else []
+            whole = pack_whole(first, payloads, to_self=bool(mask & own))
+            return first, [start, *self._streams.multicast(now_ns, whole)]
         # The stub first: a parcel without its stub is nothing.
-        return first, [start, Multicast(pack_stub(first, batch.count, mask)), *posts]
+        out: list[Effect] = [start, *self._streams.multicast(now_ns, pack_stub(first, batch.count, mask))]
+        others = tuple(view.members[rank] for rank in ranks_of(mask & ~own))
+        return first, out + (self._streams.post(now_ns, others, pack_parcel(first, payloads)) if others else [])
 
     # ---- what comes on the streams
 
-    def on_multicast(self, now_ns: int, origin: Address, items: Sequence[bytes]) -> Decisions:
-        out: Decisions = []
+    def on_multicast(self, now_ns: int, origin: Address, items: Sequence[bytes]) -> list[Effect]:
+        out: list[Effect] = []
         for item in items:
             content = open_envelope(item)
             if isinstance(content, Whole | Stub):
@@ -131,7 +143,7 @@ class Ordering:
                 out.append(Drop("malformed ordered item, or one of another view", origin))
         return out
 
-    def _on_batch(self, origin: Address, content: Whole | Stub) -> Decisions:
+    def _on_batch(self, origin: Address, content: Whole | Stub) -> list[Effect]:
         batch = self._here.batch_of(origin, content)
         if batch is None:
             return [Drop("an ordered batch out of turn", origin)]
@@ -139,14 +151,14 @@ class Ordering:
         return []
 
     def _take_batch(self, origin: Address, batch: Batch) -> None:
-        self._here.line(origin).add(batch)
+        self._here.queue_of(origin).add(batch)
         self.is_due = True
         if self._sequencer is not None:
             rank = self._here.view.rank(origin)
             self._sequencer.on_staged(rank, [(rank, batch.last)])  # A sender has its own copy.
 
-    def on_parcels(self, now_ns: int, sender: Address, items: Sequence[bytes]) -> Decisions:
-        out: Decisions = []
+    def on_parcels(self, now_ns: int, sender: Address, items: Sequence[bytes]) -> list[Effect]:
+        out: list[Effect] = []
         for item in items:
             content = open_envelope(item)
             if not isinstance(content, Parcel):
@@ -156,7 +168,7 @@ class Ordering:
             self.is_due = True
         return out
 
-    def on_staged(self, sender: Address, staged: Staged) -> Decisions:
+    def on_staged(self, sender: Address, staged: Staged) -> list[Effect]:
         """At the coordinator: a destination's ack."""
         if self._sequencer is None or staged.view != self._here.view.id or sender not in self._here.view:
             return [Drop("an ack of ordered messages that is not for us", sender)]
@@ -166,7 +178,7 @@ class Ordering:
 
     # ---- once per wake
 
-    def flush(self, now_ns: int, may_announce: bool) -> Decisions:
+    def flush(self, now_ns: int, may_announce: bool) -> list[Effect]:
         """What came together since the last time: acks, and at the coordinator an announcement. Call until empty."""
         if not self.is_due or not self._here.has_view:
             return []
@@ -175,13 +187,14 @@ class Ordering:
         if self._sequencer is None or self.settling is not None:
             return out
         self.is_due = not may_announce
-        announcement = self._sequencer.next(self._here.lines) if may_announce else None
+        announcement = self._sequencer.next(self._here.queues) if may_announce else None
         if announcement is not None:
             self.is_due = True  # There may be more.
-            out += [Multicast(pack_announcement(announcement)), *self._place(now_ns, announcement)]
+            out += self._streams.multicast(now_ns, pack_announcement(announcement))
+            out += self._place(now_ns, announcement)
         return out
 
-    def _tell(self, upto: Upto) -> Decisions:
+    def _tell(self, upto: Upto) -> list[Effect]:
         """Ack to the coordinator, which may be ourselves."""
         view = self._here.view
         if self._sequencer is not None:
@@ -194,16 +207,16 @@ class Ordering:
 
     # ---- the order
 
-    def _on_announcement(self, now_ns: int, announcement: Announcement) -> Decisions:
-        lines = self._here.lines
-        if announcement.seq != self.seen + 1 or any(run.rank >= len(lines) for run in announcement.runs):
+    def _on_announcement(self, now_ns: int, announcement: Announcement) -> list[Effect]:
+        queues = self._here.queues
+        if announcement.seq != self.seen + 1 or any(run.rank >= len(queues) for run in announcement.runs):
             return [Drop(f"an announcement of {announcement.seq} behind {self.seen}", self._here.view.coordinator)]
         return self._place(now_ns, announcement)
 
-    def _place(self, now_ns: int, announcement: Announcement) -> Decisions:
-        out: Decisions = []
+    def _place(self, now_ns: int, announcement: Announcement) -> list[Effect]:
+        out: list[Effect] = []
         for run in announcement.runs:
-            placed = self._here.lines[run.rank].announce(run.last)
+            placed = self._here.queues[run.rank].announce(run.last)
             out += self._here.place(now_ns, run.rank, placed, self.seen + 1)
             if run.rank == self._here.rank:
                 out += self._finish(now_ns, self.in_flight.finish(run.last), self.seen + 1)
@@ -220,7 +233,7 @@ class Ordering:
 
     # ---- the application reads
 
-    def on_read(self, delivery: Dequeue) -> Decisions:
+    def on_read(self, delivery: Dequeue) -> list[Effect]:
         if delivery.is_spooled:
             self._backlog.take_spooled(delivery.count, delivery.stamp)
             return []
@@ -228,7 +241,7 @@ class Ordering:
         self._backlog.take(delivery.count, delivery.nbytes, delivery.stamp)
         return self._freed_if(was_full)
 
-    def on_spooled(self, delivery: Dequeue) -> Decisions:
+    def on_spooled(self, delivery: Dequeue) -> list[Effect]:
         """It went into a joiner's spool: it holds nobody back any more."""
         was_full = self._is_full
         self._backlog.spool(delivery.count, delivery.nbytes)
@@ -238,7 +251,7 @@ class Ordering:
         """Nothing of the spool will be read: it is part of the state."""
         self._backlog.spooled = 0
 
-    def _freed_if(self, was_full: bool) -> Decisions:
+    def _freed_if(self, was_full: bool) -> list[Effect]:
         if not self._is_full:
             self._widened = 1
         if not was_full:
@@ -265,13 +278,13 @@ class Ordering:
         self.settling = Settling(self._here)
 
     def report(self, going: Sequence[Address]) -> tuple[Carried, ...]:
-        return report(self._here.view, self._here.lines, self._here.parcels, going)
+        return report(self._here.view, self._here.queues, self._here.parcels, going)
 
     def prepare(self, settlement: Settlement) -> None:
         if self.settling is not None:
             self.settling.prepare(settlement)
 
-    def release(self) -> Decisions:
+    def release(self) -> list[Effect]:
         """The roll call ended without a view."""
         self.settling = None
         self.is_due = True
@@ -279,7 +292,7 @@ class Ordering:
 
     # ---- views
 
-    def settle(self, now_ns: int, settlement: Settlement) -> Decisions:
+    def settle(self, now_ns: int, settlement: Settlement) -> list[Effect]:
         """The view ends: what has no place gets one, or is dropped by all who go on.
 
         Computed again from what the view itself says: the plan at hand may be that of a later roll call of our own.
@@ -287,8 +300,8 @@ class Ordering:
         here = self._here
         if not here.has_view:
             return []
-        settled = plan(here.view, here.lines, settlement) if settlement.survivors else alone(here.lines)
-        out: Decisions = []
+        settled = plan(here.view, here.queues, settlement) if settlement.survivors else alone(here.queues)
+        out: list[Effect] = []
         for rank, batch in settled.placed:
             self.seen += 1
             out += here.place(now_ns, rank, [batch], self.seen)
@@ -307,7 +320,7 @@ class Ordering:
         self.window_bytes = window_bytes
         self.settling = None
         self.seen = 0
-        self._acks = Acks(self._here.lines)
+        self._acks = Acks(self._here.queues)
         self._sequencer = Sequencer(len(view.members)) if view.coordinator == self.me else None
         self.is_due = True
 
@@ -316,17 +329,20 @@ class Ordering:
     @property
     def is_idle(self) -> bool:
         is_forwarding = self.settling is not None and bool(self.settling.forwards)
-        return not self.in_flight and not is_forwarding and all(line.is_empty for line in self._here.lines)
+        return not self.in_flight and not is_forwarding and all(map(_is_empty, self._here.queues))
 
-    def on_interval(self, now_ns: int) -> Decisions:
+    def on_interval(self, now_ns: int) -> list[Effect]:
         """An ack may have been lost: what still waits for its place is acked again."""
-        return [] if not self._here.has_view or self._is_full else self._tell(self._acks.again())
+        if not self._here.has_view or self._is_full:
+            return []
+        again = self._acks.again()
+        return self._tell(again) if again else []
 
     def awaited(self) -> list[Address]:
         """At the coordinator: whose acks are missing for what stands first."""
         if self._sequencer is None:
             return []
-        ranks = self._sequencer.awaited(self._here.lines)
+        ranks = self._sequencer.awaited(self._here.queues)
         return [self._here.view.members[rank] for rank in ranks]
 
     def check(self) -> None:

@@ -12,10 +12,47 @@ down to: read in the order of announcement. (A property test holds this against 
 from __future__ import annotations
 
 from collections import deque
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass
 from operator import lt
 
-from ringcast.core.ordering.batch import Batch
 from ringcast.window import Audit
+
+
+@dataclass(slots=True)
+class Batch:
+    """Consecutive ordered messages of one sender that take one tick of the counter together.
+
+    `to` holds its destinations as bits, by rank in the view; a batch with none is a barrier. Numbers count a sender's
+    ordered messages and go on from view to view, so a number names a message for ever.
+    `payloads` is None where this member does not hold them: not a destination, or not arrived yet.
+    """
+
+    first: int
+    count: int
+    to: int
+    payloads: list[bytes] | None = None
+    apart: bool = False  # its payloads travel on the streams to its destinations, not with it
+
+    @property
+    def last(self) -> int:
+        return self.first + self.count - 1
+
+
+def mask_of(ranks: Iterable[int]) -> int:
+    mask = 0
+    for rank in ranks:
+        mask |= 1 << rank
+    return mask
+
+
+def ranks_of(mask: int) -> Iterator[int]:
+    rank = 0
+    while mask:
+        if mask & 1:
+            yield rank
+        mask >>= 1
+        rank += 1
 
 
 class SenderQueue:
@@ -101,3 +138,29 @@ class SenderQueue:
         numbers = [batch.first for batch in self.unannounced()]
         assert all(map(lt, numbers, numbers[1:])), numbers
         assert all(map(self._has_all, self.held)), self.held
+
+
+Upto = list[tuple[int, int]]
+
+
+class Acks:
+    """What the coordinator was told that this member has staged, sender by sender.
+
+    An ack is cumulative and may be lost: what is staged and still waits for its place is said again at every interval.
+    Pairs are (rank of the sender, highest number staged); a sender's own copies need no ack.
+    """
+
+    def __init__(self, queues: Sequence[SenderQueue] = ()) -> None:
+        self._queues = queues
+        self._told = [queue.staged for queue in queues]
+
+    def news(self) -> Upto:
+        """What was staged since the last time; it counts as told."""
+        news = [(rank, queue.staged) for rank, queue in enumerate(self._queues) if queue.staged > self._told[rank]]
+        for rank, number in news:
+            self._told[rank] = number
+        return news
+
+    def again(self) -> Upto:
+        """What waits for its place with our ack, which may have been lost."""
+        return [(rank, queue.staged) for rank, queue in enumerate(self._queues) if queue.held and queue.awaits_place]

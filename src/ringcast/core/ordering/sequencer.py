@@ -2,16 +2,15 @@
 
 One sender's batches get their values in that sender's order, whatever their destinations: a batch waits for all earlier
 ones of its sender. A value exists only once its announcement has been sent, so a view that comes in between finds
-nothing half given. Not a queue: what is known of each sender's batches is kept in the lines.
+nothing half given. What is known of each sender's batches is kept in the queues of the senders.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 
-from ringcast.core.ordering.batch import Batch, ranks_of
 from ringcast.core.ordering.envelope import MOST_RUNS, Announcement, Ticks
-from ringcast.core.ordering.sender_queue import SenderQueue
+from ringcast.core.ordering.sender_queue import Batch, SenderQueue, ranks_of
 
 
 class Sequencer:
@@ -36,13 +35,13 @@ class Sequencer:
                 news = True
         return news
 
-    def next(self, lines: Sequence[SenderQueue]) -> Announcement | None:
+    def next(self, queues: Sequence[SenderQueue]) -> Announcement | None:
         """What may be announced now; it counts from the moment this returns."""
         runs: list[Ticks] = []
-        count = len(lines)
+        count = len(queues)
         for turn in range(count):
             rank = (self._next + turn) % count
-            run = self._ready(rank, lines[rank])
+            run = self._ready(rank, queues[rank])
             if run is not None:
                 runs.append(run)
                 if len(runs) == MOST_RUNS:
@@ -54,9 +53,9 @@ class Sequencer:
         self.seq += announcement.ticks
         return announcement
 
-    def _ready(self, rank: int, line: SenderQueue) -> Ticks | None:
+    def _ready(self, rank: int, queue: SenderQueue) -> Ticks | None:
         ticks = last = 0
-        for batch in line.held:
+        for batch in queue.held:
             if not self._is_staged(rank, batch):
                 break
             ticks, last = ticks + 1, batch.last
@@ -76,10 +75,10 @@ class Sequencer:
             floor = self._floors[sender] = min(acked[sender] for acked in self._acked)
         return floor
 
-    def awaited(self, lines: Sequence[SenderQueue]) -> list[int]:
+    def awaited(self, queues: Sequence[SenderQueue]) -> list[int]:
         """Whose ack is missing for the first batch of some sender."""
         missing: dict[int, None] = {}
-        for rank, line in enumerate(lines):
-            for head in line.unannounced()[:1]:
+        for rank, queue in enumerate(queues):
+            for head in queue.unannounced()[:1]:
                 missing |= dict.fromkeys(m for m in ranks_of(head.to) if self._acked[m][rank] < head.last)
         return list(missing)

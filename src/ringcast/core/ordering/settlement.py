@@ -15,14 +15,16 @@ same `Plan` from the same facts, per sender in its order:
 
 from __future__ import annotations
 
+from collections import deque
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import NamedTuple
 
 from ringcast.core.control import Carried, Settlement
-from ringcast.core.ordering.batch import Batch, mask_of, ranks_of
-from ringcast.core.ordering.parcels import Parcels
-from ringcast.core.ordering.sender_queue import SenderQueue
+from ringcast.core.ordering.destination import Destination, Parcels
+from ringcast.core.ordering.envelope import pack_parcel
+from ringcast.core.ordering.sender_queue import Batch, SenderQueue, mask_of, ranks_of
+from ringcast.core.packets import Envelope
 from ringcast.model import Address, View
 
 MOST_RANGES = 1_024  # of one sender in one report; what does not fit counts as not held, by everybody alike
@@ -30,19 +32,21 @@ MOST_RANGES = 1_024  # of one sender in one report; what does not fit counts as 
 Ranges = Sequence[tuple[int, int]]
 
 
-def report(view: View, lines: Sequence[SenderQueue], parcels: Parcels, going: Sequence[Address]) -> tuple[Carried, ...]:
+def report(
+    view: View, queues: Sequence[SenderQueue], parcels: Parcels, going: Sequence[Address]
+) -> tuple[Carried, ...]:
     """Whose payloads this member holds, of those that are going away; numbers as inclusive ranges."""
     out = []
     for member in going:
         if member in view:
-            ranges = _held(lines[view.rank(member)]) + [(f, f + n - 1) for f, n in parcels.held(member)]
+            ranges = _held(queues[view.rank(member)]) + [(f, f + n - 1) for f, n in parcels.held(member)]
             if ranges:
                 out.append(Carried(member, _joined(sorted(ranges))[:MOST_RANGES]))
     return tuple(out)
 
 
-def _held(line: SenderQueue) -> list[tuple[int, int]]:
-    return [(b.first, b.last) for b in line.unannounced() if b.apart and b.payloads is not None]
+def _held(queue: SenderQueue) -> list[tuple[int, int]]:
+    return [(b.first, b.last) for b in queue.unannounced() if b.apart and b.payloads is not None]
 
 
 def _joined(ranges: Ranges) -> tuple[tuple[int, int], ...]:
@@ -69,6 +73,13 @@ class Forward(NamedTuple):
     missing: tuple[int, ...]
 
 
+class Post(NamedTuple):
+    """A parcel that this member forwards, on the stream to each of these."""
+
+    to: tuple[Address, ...]
+    item: Envelope
+
+
 @dataclass(slots=True)
 class Plan:
     """What happens to everything that was not announced: placed in this order, behind all that was; or dropped."""
@@ -78,15 +89,15 @@ class Plan:
     forwards: list[Forward] = field(default_factory=list)
 
 
-def plan(view: View, lines: Sequence[SenderQueue], settlement: Settlement) -> Plan:
+def plan(view: View, queues: Sequence[SenderQueue], settlement: Settlement) -> Plan:
     """The same at everybody who filled up to the same cut and was given the same reports."""
     going = settlement.going
     survivors = [survivor for survivor in settlement.survivors if survivor.member in view]
     carried = {view.rank(s.member): {c.origin: c.ranges for c in s.carried} for s in survivors}
     staying = mask_of(carried)
     result = Plan()
-    for rank, line in enumerate(lines):
-        batches = [Placed(rank, batch) for batch in line.unannounced()]
+    for rank, queue in enumerate(queues):
+        batches = [Placed(rank, batch) for batch in queue.unannounced()]
         sender = view.members[rank]
         if sender not in going:
             result.placed += batches
@@ -116,10 +127,52 @@ def _covers(ranges: Ranges, batch: Batch) -> bool:
     return any(first <= batch.first and batch.last <= last for first, last in ranges)
 
 
-def alone(lines: Sequence[SenderQueue]) -> Plan:
+def alone(queues: Sequence[SenderQueue]) -> Plan:
     """Nobody was asked: what this member holds is placed; of each sender everything from the first it lacks on goes."""
     result = Plan()
-    for rank, line in enumerate(lines):
-        result.placed += [Placed(rank, batch) for batch in line.held]
-        result.dropped += [Placed(rank, batch) for batch in line.lacking]
+    for rank, queue in enumerate(queues):
+        result.placed += [Placed(rank, batch) for batch in queue.held]
+        result.dropped += [Placed(rank, batch) for batch in queue.lacking]
     return result
+
+
+class Settling:
+    """The ordering while a roll call runs: from the promise until the view or the cancel.
+
+        hold → report → (all reports come back) prepare → the multicast is at the cut → make_plan → is_settled → view
+
+    Exists only in between; a roll call that begins again begins this again.
+    """
+
+    def __init__(self, destination: Destination) -> None:
+        self.plan: Plan | None = None
+        self.forwards: deque[Post] = deque()  # parcels of a going member that others need from us
+        self._destination = destination
+        self._settlement: Settlement | None = None
+
+    def prepare(self, settlement: Settlement) -> None:
+        """The reports of all who go on."""
+        self._settlement = settlement
+        self.plan = None
+
+    def make_plan(self) -> None:
+        """The multicast stands at the cut: now everybody knows what becomes of each batch."""
+        if self.plan is not None or self._settlement is None:
+            return
+        here = self._destination
+        self.plan = plan(here.view, here.queues, self._settlement)
+        self.forwards.extend(self._post(forward) for forward in self.plan.forwards if forward.holder == here.rank)
+
+    def _post(self, forward: Forward) -> Post:
+        view, batch = self._destination.view, forward.batch
+        assert batch.payloads is not None, "who holds a batch has its payloads"
+        parcel = pack_parcel(batch.first, batch.payloads, (view.id.number, forward.sender))
+        return Post(tuple(view.members[rank] for rank in forward.missing), parcel)
+
+    @property
+    def is_settled(self) -> bool:
+        """Is everything here that will be placed with the view?"""
+        bit = 1 << self._destination.rank
+        return self.plan is not None and all(
+            batch.payloads is not None or not batch.to & bit for _, batch in self.plan.placed
+        )

@@ -21,6 +21,7 @@ from ringcast.model import Address, Config, View
 
 HEAD_BYTES = 9  # kind, view number
 MAX_ERROR_BYTES = 200
+NOBODY_HAS_IT = "nobody in the view has the state"
 _CHUNK, _END, _FAILED = range(3)
 _SIDE = 3  # added: of the state of one side of a merge, for the merger
 
@@ -31,7 +32,7 @@ class StateChunks:
     def __init__(self, me: Address, config: Config, largest_whole: int, reunion: StateMerging) -> None:
         self.me = me
         self.reunion = reunion
-        self.streams = PeerStreams(Channel.STATE, me, config, config.stream_capacity)
+        self.streams = PeerStreams(Channel.STATE, me, config, config.control_capacity)
         self._giving_up = GivingUp(self.streams, config.resumer_ns)
         self.chunk_bytes = largest_whole - HEAD_BYTES
         self.giving: dict[Address, Transfer] = {}
@@ -94,7 +95,9 @@ class StateChunks:
             return []
         is_first = len(message.members) == 1 and self.getting is None  # Else half a state would pass for a whole one.
         self.wants, self.getting, self.joining = False, None, None
-        return [StateOver(self.me, None if is_first else "nobody in the view has the state")]
+        # Whoever leads a side of a merge names providers of that side: the others may have the state, and another one.
+        why = "a merge came first, and nobody of this side of it has the state" if message.subgroups else NOBODY_HAS_IT
+        return [StateOver(self.me, None if is_first else why)]
 
     # ---- the provider
 

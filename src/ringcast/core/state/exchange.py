@@ -12,13 +12,12 @@ from collections.abc import Callable
 from ringcast.core.control import Control, NewView, Reunion, ReunionFailed, Standing, StateConfirmed, StateProgress
 from ringcast.core.effects import Effect, GiveMerged, MergedOver, SendReliable, StateOver
 from ringcast.core.entrance import Entrance
-from ringcast.core.membership import Membership, Steps
+from ringcast.core.membership import Membership
 from ringcast.core.packets import Run
 from ringcast.core.state.chunks import StateChunks
 from ringcast.core.state.merging import StateMerging
+from ringcast.core.steps import Steps
 from ringcast.model import Address, Config
-
-Told = tuple[list[Effect], Steps]  # for the driver, and for others
 
 
 class StateExchange:
@@ -34,7 +33,7 @@ class StateExchange:
         entrance: Entrance,
     ) -> None:
         self.me = me
-        self.reunion = StateMerging(me, config, entrance.reunites, lambda: membership.is_promised)
+        self.reunion = StateMerging(me, config, entrance.reunites, lambda: membership.is_promised, membership.deadlines)
         self.state = StateChunks(me, config, largest_whole, self.reunion)
         self.state.wants = entrance.with_state
         membership.standing = self._standing
@@ -52,16 +51,16 @@ class StateExchange:
 
     # ---- chunks
 
-    def on_run(self, now_ns: int, sender: Address, run: Run) -> Told:
+    def on_run(self, now_ns: int, sender: Address, run: Run) -> Steps:
         before = self.reunion.reunion
-        out, steps = self._heard(now_ns, before, self.state.on_run(now_ns, sender, run))
+        out = self._with_words(before, self.state.on_run(now_ns, sender, run))
         self.reunion.on_progress(now_ns)
         waits = self.state.getting is not None or self.reunion.is_merger
         if waits and now_ns - self._told_progress_ns > self._patience_ns // 4:
             self._told_progress_ns = now_ns
-            steps += self._to_members(StateProgress())
+            out += self._to_members(StateProgress())
         failed = next((e.error for e in out if isinstance(e, StateOver) and e.joiner == self.me), None)
-        return out, steps if failed is None else steps + self.on_loaded(failed)
+        return out if failed is None else out + self.on_loaded(failed)
 
     def on_loaded(self, error: str | None) -> Steps:
         """The joiner's application holds the state; or it never will."""
@@ -69,7 +68,7 @@ class StateExchange:
         self.state.joining = None
         return self._to_members(StateConfirmed(error or ""))
 
-    def on_confirmed(self, sender: Address, confirmed: StateConfirmed) -> list[Effect]:
+    def on_confirmed(self, sender: Address, confirmed: StateConfirmed) -> Steps:
         """If it gave up, there is nothing more to give."""
         if confirmed.error and self.state.giving.pop(sender, None) is not None:
             return [StateOver(sender, confirmed.error)]
@@ -82,16 +81,16 @@ class StateExchange:
 
     # ---- the reunion of states
 
-    def on_view(self, now_ns: int, message: NewView) -> Told:
+    def on_view(self, now_ns: int, message: NewView) -> Steps:
         before, reunion = self.reunion.reunion, message.reunion
-        out, steps = self._heard(now_ns, before, self.state.on_view(now_ns, message))
+        # What the merger gave early is confirmed to the coordinator from here on, not to the one before.
+        out = self._with_words(before, self.state.on_view(now_ns, message), message.view.coordinator)
         if reunion is not None and reunion.view == message.id and not self.reunion.takes_part:
-            steps += self._stand_aside(reunion)
+            out += self._stand_aside(reunion)
         if self._is_mistaken_for_joiner(message):
-            steps += self._to_members(StateConfirmed())
+            out += self._to_members(StateConfirmed())
         early, self._early = self._early, None
-        failed: Told = ([], []) if early is None else self.on_failed(now_ns, *early)
-        return out + failed[0], steps + failed[1]
+        return out if early is None else out + self.on_failed(now_ns, *early, message.view.coordinator)
 
     def _is_mistaken_for_joiner(self, message: NewView) -> bool:
         """Whoever made the view had not heard us yet: without another word all would believe that we lack the state."""
@@ -107,30 +106,33 @@ class StateExchange:
         is_giver = any(side.giver == self.me for side in reunion.sides)
         return [SendReliable(reunion.merger, failed if is_giver else StateConfirmed())]
 
-    def on_states_merged(self, now_ns: int, error: str | None) -> Told:
+    def on_states_merged(self, now_ns: int, error: str | None) -> Steps:
         before = self.reunion.reunion
         merged = self.reunion.on_states_merged(now_ns) if error is None else self.reunion.fail(now_ns, error)
-        return self._heard(now_ns, before, merged)
+        return self._with_words(before, merged)
 
-    def on_failed(self, now_ns: int, sender: Address, failed: ReunionFailed) -> Told:
+    def on_failed(
+        self, now_ns: int, sender: Address, failed: ReunionFailed, coordinator: Address | None = None
+    ) -> Steps:
+        """`coordinator`: of the view that comes with it; otherwise of ours."""
         reunion = self.reunion.reunion
         if reunion is None or reunion.cut != failed.cut:
             self._early = (sender, failed)
-            return [], []
+            return []
         if sender != reunion.merger and not self.reunion.is_merger:
-            return [], []
-        return self._heard(now_ns, reunion, self.reunion.fail(now_ns, failed.why))
+            return []
+        return self._with_words(reunion, self.reunion.fail(now_ns, failed.why), coordinator)
 
-    def on_free(self, now_ns: int) -> Told:
+    def on_free(self, now_ns: int) -> Steps:
         """A roll call ended without a view."""
-        return self._heard(now_ns, self.reunion.reunion, self.reunion.on_free(now_ns))
+        return self._with_words(self.reunion.reunion, self.reunion.on_free(now_ns))
 
-    def on_time(self, now_ns: int) -> Told:
-        return self._heard(now_ns, self.reunion.reunion, self.reunion.on_time(now_ns))
+    def on_time(self, now_ns: int) -> Steps:
+        return self._with_words(self.reunion.reunion, self.reunion.on_time(now_ns))
 
-    def _heard(self, now_ns: int, before: Reunion | None, effects: list[Effect]) -> Told:
-        """What the reunion came to, told to whom it concerns."""
-        steps: Steps = []
+    def _with_words(self, before: Reunion | None, effects: list[Effect], coordinator: Address | None = None) -> Steps:
+        """What the reunion came to; behind it, what others are told, and which coordinator."""
+        steps: Steps = [*effects]
         for effect in effects:
             if isinstance(effect, GiveMerged):
                 self.state.give_merged(effect)
@@ -138,9 +140,9 @@ class StateExchange:
                 error = effect.error if isinstance(effect, MergedOver) else None
                 if error is not None and before is not None and before.merger == self.me:
                     steps += self._to_members(ReunionFailed(before.cut, error))
-                leader = self._membership.leader
-                steps += [] if leader is None else [SendReliable(leader, StateConfirmed(error or ""))]
-        return effects, steps
+                told = coordinator or self._membership.acting
+                steps += [] if told is None else [SendReliable(told, StateConfirmed(error or ""))]
+        return steps
 
     def _to_members(self, message: Control) -> Steps:
         return [SendReliable(member, message) for member in self._members()]

@@ -14,6 +14,7 @@ from __future__ import annotations
 from collections.abc import Callable
 
 from ringcast.core.control import NewView, Reunion, Standing, Transfer
+from ringcast.core.deadlines import Deadlines
 from ringcast.core.effects import AwaitMerged, AwaitState, Effect, GiveMerged, MergedOver, MergeStates, SideOver
 from ringcast.model import Address, Config, Event, Kind, ViewId
 
@@ -24,11 +25,13 @@ MEMBER_PATIENCES = 3
 class StateMerging:
     """`takes_part`: the application merges states. `is_held`: between our answer to a roll call and its view."""
 
-    def __init__(self, me: Address, config: Config, takes_part: bool, is_held: Callable[[], bool]) -> None:
+    def __init__(
+        self, me: Address, config: Config, takes_part: bool, is_held: Callable[[], bool], deadlines: Deadlines
+    ) -> None:
         self.me = me
+        self._timer = deadlines.timer()
         self.takes_part = takes_part
         self.reunion: Reunion | None = None  # whose merged state we lack
-        self.deadline_ns: int | None = None
         self._patience_ns = config.state_patience_ns
         self._is_held = is_held
         self._end_waits = False
@@ -132,7 +135,7 @@ class StateMerging:
         return [apart, MergedOver(why)]
 
     def _forget(self) -> None:
-        self.reunion = self.deadline_ns = None
+        self.reunion = self._timer.at_ns = None
         self._end_waits = False
 
     # ---- time
@@ -143,10 +146,10 @@ class StateMerging:
 
     def _go_on_until(self, now_ns: int) -> None:
         patiences = MERGER_PATIENCES if self.is_merger else MEMBER_PATIENCES
-        self.deadline_ns = now_ns + patiences * self._patience_ns
+        self._timer.at_ns = now_ns + patiences * self._patience_ns
 
     def on_time(self, now_ns: int) -> list[Effect]:
-        if self.deadline_ns is None or now_ns < self.deadline_ns or self.reunion is None:
+        if not self._timer.is_due(now_ns) or self.reunion is None:
             return []
         seconds = MERGER_PATIENCES * self._patience_ns / 1e9
         if not self.is_merger:

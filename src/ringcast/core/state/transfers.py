@@ -1,17 +1,125 @@
-"""State transfers under way after a view: as long as there is one, no merge may begin (seed 004, its open issue).
+"""Which state transfers are under way, and who gives the state to whom (seed 004, its open issue; merges).
 
-A transfer ends when the joiner confirms, when a view excludes it, or when it makes no progress for the limit.
-Not the transfer itself: that only tells its progress here.
+JOIN_WITH_STATE is one event: the view that brings the joiner names its provider, and the state is what that member's
+application holds when it comes to the view, so the cut is exact. A provider that is gone is replaced by the very view
+that removes it, and the state is then cut at that view. Every member knows this, because any of them may have to lead.
+After a MergeView whose states become one (merge_roles.py), all its members lack the merged state; once somebody has
+it, those who lack it when the merger is gone are like joiners. Not the chunks: chunks.py.
 """
 
 from __future__ import annotations
 
-from ringcast.model import Address, View
+from collections.abc import Collection, Mapping
+
+from ringcast.core.control import NO_STATE, NewView, Reunion, Standing, Transfer
+from ringcast.core.deadlines import Timer
+from ringcast.core.state.merge_roles import reunion_after, still_apart
+from ringcast.model import Address, View, ViewId
+
+MAX_EARLY = 1_024  # confirmations kept until their view comes
+
+
+class PendingStates:
+    """Who has not confirmed its state yet, by joiner.
+
+    A joiner without anybody who could provide is in no transfer: its node tells it so.
+    """
+
+    def __init__(self, reunites: bool = False) -> None:
+        self.reunites = reunites  # the application merges states
+        self.transfers: dict[Address, Transfer] = {}
+        self.reunion: Reunion | None = None
+        self._lacking: dict[Address, None] = {}
+        self._early: dict[Address, None] = {}  # who confirmed before we had the view it speaks of
+
+    def on_view(self, message: NewView) -> list[Address]:
+        """Returns those whose wait for a state begins with this view."""
+        transfers = [transfer for transfer in message.transfers if transfer.joiner not in self._early]
+        self.transfers = {transfer.joiner: transfer for transfer in transfers}
+        begun = [transfer.joiner for transfer in transfers if transfer.view == message.id]
+        self.reunion = message.reunion
+        self._lacking = {} if self.reunion is None else dict.fromkeys(self.reunion.lacking)
+        if self.reunion is not None and self.reunion.view == message.id:
+            for member in self._early:
+                self._lacking.pop(member, None)
+            begun += [member for member in self._lacking if member not in begun]
+        self._early.clear()
+        return begun
+
+    def confirm(self, joiner: Address) -> None:
+        if joiner not in self.transfers and joiner not in self._lacking and len(self._early) < MAX_EARLY:
+            self._early[joiner] = None
+        self.transfers.pop(joiner, None)
+        self._lacking.pop(joiner, None)
+        if not self._lacking:
+            self.reunion = None
+
+    def assign(
+        self,
+        view: ViewId,
+        staying: list[Address],
+        observers: Collection[Address],
+        wanting: list[Address],
+        standings: Mapping[Address, Standing] | None = None,
+    ) -> tuple[tuple[Transfer, ...], Reunion | None]:
+        """Who provides in the next view; and how the states of a merge go on becoming one."""
+        standings = standings or {}
+        reunion = None if self.reunion is None else still_apart(self.reunion, staying, standings)
+        if reunion is None:
+            return self._for_joiners(view, staying, observers, wanting, standings), None
+        holders = [m for m in staying if standings.get(m, NO_STATE).reunited == reunion.cut and m not in observers]
+        if not holders:
+            return (), reunion_after(reunion, view, staying, observers)
+        going_on = [t for m in reunion.lacking if (t := self._gift(m, reunion)).provider in holders]
+        kept = [transfer.joiner for transfer in going_on]
+        waiting = [member for member in reunion.lacking if member not in kept] + wanting
+        return (*going_on, *_shared_out(view, waiting, holders)), reunion
+
+    def _gift(self, member: Address, reunion: Reunion) -> Transfer:
+        return self.transfers.get(member) or Transfer(member, reunion.merger, reunion.view)
+
+    def assign_merged(
+        self, view: View, staying: list[Address], standings: Mapping[Address, Standing]
+    ) -> tuple[Transfer, ...]:
+        """Joiners of our side go on loading; if their provider is gone, another one of our side provides."""
+        members = [member for member in staying if member in view]
+        return self._for_joiners(view.id, members, view.observers, [], standings)
+
+    def _for_joiners(
+        self,
+        view: ViewId,
+        staying: list[Address],
+        observers: Collection[Address],
+        wanting: list[Address],
+        standings: Mapping[Address, Standing],
+    ) -> tuple[Transfer, ...]:
+        """Whoever provides already, else one of those who have the state. Each member speaks for itself."""
+        joining = {m: t for m in staying if (t := self._joining(m, standings)) is not None}
+        going_on = [t for m, t in joining.items() if t.provider in staying or standings.get(m, NO_STATE).is_whole]
+        served = [transfer.joiner for transfer in going_on]
+        waiting = [member for member in joining if member not in served]
+        able = [m for m in staying if m not in observers and m not in joining]
+        return (*going_on, *_shared_out(view, waiting + wanting, able)) if able else tuple(going_on)
+
+    def _joining(self, member: Address, standings: Mapping[Address, Standing]) -> Transfer | None:
+        standing = standings.get(member)
+        return self.transfers.get(member) if standing is None else standing.joining
+
+
+def _shared_out(view: ViewId, waiting: list[Address], able: list[Address]) -> list[Transfer]:
+    """From the end of the view: the coordinator has enough to do."""
+    return [Transfer(joiner, able[-1 - number % len(able)], view) for number, joiner in enumerate(waiting)]
 
 
 class Transfers:
-    def __init__(self, patience_ns: int) -> None:
+    """Transfers under way, as the view handler knows them: while there is one, no merge may begin.
+
+    One ends when the joiner confirms, when a view excludes it, or when it makes no progress for the limit.
+    """
+
+    def __init__(self, patience_ns: int, timer: Timer) -> None:
         self.patience_ns = patience_ns
+        self._timer = timer
         self._deadlines: dict[Address, int] = {}
 
     def __len__(self) -> int:
@@ -23,13 +131,14 @@ class Transfers:
 
     def begin(self, now_ns: int, joiner: Address) -> None:
         self._deadlines[joiner] = now_ns + self.patience_ns
+        self._set_timer()
 
     def on_progress(self, now_ns: int, joiner: Address) -> None:
         if joiner in self._deadlines:
-            self._deadlines[joiner] = now_ns + self.patience_ns
+            self.begin(now_ns, joiner)
 
     def end(self, joiner: Address) -> bool:
-        return self._deadlines.pop(joiner, None) is not None
+        return bool(self._end([joiner] if joiner in self._deadlines else []))
 
     def end_outside(self, view: View) -> list[Address]:
         return self._end([joiner for joiner in self._deadlines if joiner not in view])
@@ -40,7 +149,8 @@ class Transfers:
     def _end(self, joiners: list[Address]) -> list[Address]:
         for joiner in joiners:
             del self._deadlines[joiner]
+        self._set_timer()
         return joiners
 
-    def deadline_ns(self) -> int | None:
-        return min(self._deadlines.values()) if self._deadlines else None
+    def _set_timer(self) -> None:
+        self._timer.at_ns = min(self._deadlines.values(), default=None)

@@ -1,4 +1,4 @@
-"""Histories for tests and benchmarks: valid ones of any size, and each kind of violation on demand.
+"""Histories for tests and benchmarks, valid and of any size.
 
 A history is a *period* told event by event (views, a split, a merge, multicast, total order), repeated with every
 number moved on. So a hundred million deliveries cost no more thought than a million, and nothing differs from a
@@ -6,8 +6,7 @@ recording.
 """
 
 from ringcast.pipeline.history.period import make_period
-from ringcast.pipeline.history.planted import ONCE_MISSED, PLANTED, Planted
 from ringcast.pipeline.history.shape import Period, Shape
 from ringcast.pipeline.history.tiling import write_recordings
 
-__all__ = ["ONCE_MISSED", "PLANTED", "Period", "Planted", "Shape", "make_period", "write_recordings"]
+__all__ = ["Period", "Shape", "make_period", "write_recordings"]

@@ -3,9 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import replace
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 from ringcast.model import Event, Kind, ViewId
 from ringcast.pipeline.history.shape import Period
@@ -25,6 +24,15 @@ _VALUE = {
 _OTHER = {Kind.SEND: ("sent", "own"), Kind.DIGEST: ("sent", "peer")}
 
 
+class _Step(NamedTuple):
+    """By how much the numbers of an event move on from turn to turn."""
+
+    first: int
+    ordinal: int
+    value: int
+    other: int
+
+
 class Tile:
     """One member's events of a period and how each of them moves on."""
 
@@ -36,24 +44,18 @@ class Tile:
         self.suspensions = sum(e.kind is Kind.SUSPEND for e in period.events[member])
         self._steps = [self._step(event) for event in self.events]
 
-    def _step(self, event: Event) -> dict[str, int]:
-        ordinal = {Kind.DELIVER: self.period.delivered, Kind.DEQUEUE: self.period.dequeued}.get(event.kind)
-        step = {
-            "first": self._amount(_FIRST, event),
-            "value": self._amount(_VALUE, event),
-            "other": self._amount(_OTHER, event),
-            "ordinal": ordinal[self.member] if ordinal else 0,
-            "t_ns": self.period.duration_ns,
-        }
+    def _step(self, event: Event) -> _Step:
+        ordinals = {Kind.DELIVER: self.period.delivered, Kind.DEQUEUE: self.period.dequeued}.get(event.kind)
+        value, other = self._amount(_VALUE, event), self._amount(_OTHER, event)
         if event.kind in (Kind.SUSPEND, Kind.RESUME):
-            step["value"] = self.suspensions
+            value = self.suspensions
         elif event.kind in (Kind.WAIT_START, Kind.WAIT_END):
-            step["value"] = self.period.waits
+            value = self.period.waits
         if not self.period.shape.views and event.kind in (Kind.QUEUE_FINISH, Kind.DEQUEUE):
-            step["value"] = sum(self.period.queued)  # The numbers of one order go on with its view.
+            value = sum(self.period.queued)  # The numbers of one order go on with its view.
         if event.kind in (Kind.SUSPEND, Kind.WAIT_START):
-            step["other"] = self.period.duration_ns
-        return step
+            other = self.period.duration_ns
+        return _Step(self._amount(_FIRST, event), ordinals[self.member] if ordinals else 0, value, other)
 
     def _amount(self, table: Mapping[Kind, tuple[str, str]], event: Event) -> int:
         if event.kind not in table:
@@ -68,13 +70,25 @@ class Tile:
         """The events of this turn of the period."""
         begins = (Kind.VIEW, Kind.OFFSET, Kind.SUSPEND, Kind.RESUME, Kind.ROLL_CALL)
         is_same_view = turn > 0 and not self.period.shape.views
-        told = zip(self.events, self._steps, strict=True)
-        return [self._moved(e, s, turn) for e, s in told if not (is_same_view and e.kind in begins)]
-
-    def _moved(self, event: Event, step: Mapping[str, int], turn: int) -> Event:
-        numbers = {name: getattr(event, name) + turn * amount for name, amount in step.items()}
-        view = None if event.view is None else self._later(event.view, turn)
-        return replace(event, view=view, detail=self.detail_at(event, turn), **numbers)
+        views: dict[ViewId | None, ViewId | None] = {e.view: e.view and self._later(e.view, turn) for e in self.events}
+        return [
+            Event(
+                e.kind,
+                e.t_ns + turn * self.period.duration_ns,
+                views[e.view],
+                e.peer,
+                e.stream,
+                e.first + turn * step.first,
+                e.count,
+                e.ordinal + turn * step.ordinal,
+                e.value + turn * step.value,
+                e.other + turn * step.other,
+                e.detail and self.detail_at(e, turn),
+                e.content,
+            )
+            for e, step in zip(self.events, self._steps, strict=True)
+            if not (is_same_view and e.kind in begins)
+        ]
 
     def _later(self, view: ViewId, turn: int) -> ViewId:
         return ViewId(view.number + turn * self.period.shape.views, view.creator)

@@ -47,6 +47,7 @@ def segment_fact(piece: Piece, segment: Segment) -> Fact:
         "first_ns": int(piece.t_ns[0]) if len(piece) else 0,
     }
     last_ns = int(piece.t_ns.max()) if len(piece) else 0
+    ran_ns = int(piece.t_ns[piece.kind != Kind.CLOSED].max(initial=0))
     return Fact(
         "",
         "segment",
@@ -57,6 +58,7 @@ def segment_fact(piece: Piece, segment: Segment) -> Fact:
         value=int(segment.closed),
         last=segment.lost,
         other=last_ns,
+        high=ran_ns,
         text=segment.damage or "",
         data=_encode(header),
     )

@@ -24,11 +24,12 @@ _SALTS = (0x9E3779B97F4A7C15, 0xC2B2AE3D27D4EB4F)
 def mixed(values: Array, salt: int) -> Array:
     x: Array = values.astype(np.uint64)
     x += np.uint64(salt)
-    x ^= x >> np.uint64(30)
+    shifted = x >> np.uint64(30)
+    x ^= shifted
     x *= np.uint64(0xBF58476D1CE4E5B9)
-    x ^= x >> np.uint64(27)
+    x ^= np.right_shift(x, np.uint64(27), out=shifted)
     x *= np.uint64(0x94D049BB133111EB)
-    x ^= x >> np.uint64(31)
+    x ^= np.right_shift(x, np.uint64(31), out=shifted)
     return x
 
 
@@ -44,11 +45,20 @@ def salts_of(senders: Iterable[str]) -> Array:
 def values_of(salts: Array, sender: Array, first: Array, last: Array, seq: Array) -> tuple[Array, Array]:
     """The two halves of the digest of each run; `sender` is the place of its sender's in `salts`."""
     low, high = (
-        (mixed(seq.astype(np.uint64) ^ mixed(salts, salt)[sender], salt) | np.uint64(1))
-        * (mixed(last, salt) - mixed(first - 1, salt))
+        (mixed(seq.astype(np.uint64) ^ mixed(salts, salt)[sender], salt) | np.uint64(1)) * _steps(first, last, salt)
         for salt in _SALTS
     )
     return low, high
+
+
+def _steps(first: Array, last: Array, salt: int) -> Array:
+    """F(last) - F(first - 1) of each run; where numbers repeat, as they do of several senders, each F once."""
+    begin, end = int(first.min(initial=1)) - 1, int(last.max(initial=0))
+    if end - begin > len(first):
+        return mixed(last, salt) - mixed(first - 1, salt)
+    known = mixed(np.arange(begin, end + 1), salt)
+    steps: Array = known[last - begin] - known[first - 1 - begin]
+    return steps
 
 
 def total(values: Array) -> int:

@@ -5,7 +5,7 @@ number of the SUSPEND before it, which names the Resumer's moment. What a RESUME
 the two at that member: the view, the end of this merge (or in the moment of the RESUME, behind it), or the Resumer's
 moment (its leader's suspicion may be older). Who holds are the members asked by roll calls in between; without a view
 each of them is sent a cancel. The last suspension may be open if the Resumer need not have come by the end of the
-recording.
+recording; the moment of a crash is not one at which the member went on.
 Holders: a promise that ends in a release was ended by its asker (whose roll call ended without a view, or had the
 holder among those who go), by the holder's suspicion of the asker, or by the holder's limit. The last counts only if
 the two did not go on together, so that the view may not have reached it; an asker of whom the end is not known accuses
@@ -212,4 +212,4 @@ def _happened(now: _Suspension, cause: str, row: Control, suspected: dict[str, N
 
 
 def _is_overdue(member: Member, now: _Suspension) -> bool:
-    return 0 < now.row.other + GRACE_NS < member.last_ns
+    return 0 < now.row.other + GRACE_NS < member.went_on_ns

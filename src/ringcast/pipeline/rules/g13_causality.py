@@ -280,9 +280,11 @@ def _by_time(sides: list[_Side], out: Out) -> list[tuple[int, int]]:
     known = [(side, rows) for side in sides for rows in side.known]
     if not known or not any(side.started for side in sides):
         return []
-    whose = np.concatenate([np.full(rows.shape[1], i) for i, (_, rows) in enumerate(known)])
-    all_known = np.concatenate([rows for _, rows in known], axis=1)
-    soonest, surest = _Marks(all_known[0], all_known[2], whose), _Marks(all_known[1], all_known[2], whose)
+    firsts, lasts, seqs = (np.concatenate([rows[i] for _, rows in known]) for i in range(3))
+    surest = soonest = _Marks(firsts, seqs)
+    if not np.array_equal(firsts, lasts):
+        surest = _Marks(lasts, seqs)
+    begins = np.cumsum([rows.shape[1] for _, rows in known])
     doubts: list[tuple[int, int]] = []
     for side in sides:
         if not side.started:
@@ -292,8 +294,9 @@ def _by_time(sides: list[_Side], out: Out) -> list[tuple[int, int]]:
         is_exact = first == last
         sure = possible & is_exact & (surest.before(first) >= seq)
         for i in np.flatnonzero(sure)[:1].tolist():  # follow-ups appear: the first is told
-            before, who = surest.at(int(first[i]))
-            _blame(side, int(index[i]), int(seq[i]), known[who][0], before, out)
+            before, place = surest.at(int(first[i]))
+            whose = known[int(np.searchsorted(begins, place, side="right"))][0]
+            _blame(side, int(index[i]), int(seq[i]), whose, before, out)
         unsure = np.flatnonzero(possible & ~sure)
         doubts += list(zip(first[unsure].tolist(), last[unsure].tolist(), strict=True))
     return _joined(doubts)
@@ -302,9 +305,9 @@ def _by_time(sides: list[_Side], out: Out) -> list[tuple[int, int]]:
 class _Marks:
     """The highest seq that anybody knew before a moment."""
 
-    def __init__(self, times: Array, seqs: Array, whose: Array) -> None:
-        order = np.argsort(times, kind="stable")
-        self._times, self._whose, self._seqs = times[order], whose[order], seqs[order]
+    def __init__(self, times: Array, seqs: Array) -> None:
+        self._order = np.argsort(times, kind="stable")
+        self._times, self._seqs = times[self._order], seqs[self._order]
         self._highest = np.r_[-1, np.maximum.accumulate(self._seqs)]
 
     def before(self, moments: Array) -> Array:
@@ -312,10 +315,10 @@ class _Marks:
         return found
 
     def at(self, moment: int) -> tuple[int, int]:
-        """That seq, and who knew it."""
+        """That seq, and the place at which it was given."""
         end = int(np.searchsorted(self._times, moment, side="left"))
         i = int(self._seqs[:end].argmax())
-        return int(self._seqs[i]), int(self._whose[i])
+        return int(self._seqs[i]), int(self._order[i])
 
 
 def _joined(windows: list[tuple[int, int]]) -> list[tuple[int, int]]:

@@ -7,7 +7,8 @@ Kernel, per stream: where both only move forward, a few numbers say all (`steady
 and that passed, how far something must have been ready before the segment (`first`), up to where nothing may wait at
 its beginning because it counts as taken (`last`), and up to where it must be in the spool (`value`). Anything else, and
 the time of a joiner's spool, is given step by step (`steps`). Of the one order: digests of both sequences
-(`sequence.py`), their lengths, and by how much what passed ran ahead at most (`sequence`).
+(`sequence.py`), their lengths, and by how much what passed ran ahead at most (`sequence`). A segment that says nothing
+of what was handed over, though messages count as taken, leaves its lines `silent`: read again if it is said elsewhere.
 Comparison: walks each line from segment to segment. Of a stream what passed must be what waited first; every moment
 is right because both only moved forward and nothing passed before it was ready. Of the one order both sequences must be
 equal at the end. Where that does not show a line to be right, all of it is read again, step by step (`handing.py`), and
@@ -42,8 +43,11 @@ IN_THE_STATE = "state"  # what an UNREAD tells of messages that are part of a st
 PRIVATE = 1  # the channel of private messages in a stream's number
 ORDERED = -1  # in the place of a stream's number
 SAYS = (Kind.HANDED, Kind.UNREAD, Kind.SPOOLED)
-AGAIN, STEPS, STEADY, SEQUENCE = "again", "steps", "steady", "sequence"
+AGAIN, STEPS, STEADY, SEQUENCE, SILENT = "again", "steps", "steady", "sequence", "silent"
 Key = tuple[str, str, int]  # member, sender, stream
+_WHAT: Array = np.full(256, READY, dtype=np.int64)
+_WHAT[[Kind.HANDED, Kind.UNREAD, Kind.SPOOLED, Kind.TAKEN]] = HANDED, DROPPED, SPOOLED, TAKEN
+_IS_TOLD: Array = np.isin(np.arange(256), [int(kind) for kind in SAYS])
 
 
 class _Events:
@@ -51,23 +55,24 @@ class _Events:
 
     def __init__(self, piece: Piece) -> None:
         at = piece.where(Kind.DELIVER, Kind.DEQUEUE, Kind.TAKEN, *SAYS)
-        kind, value = piece.kind[at], piece.value[at]
-        is_told = np.isin(kind, [int(k) for k in SAYS])
-        stream = np.where((kind == Kind.DEQUEUE) | (is_told & (value != 0)), ORDERED, piece.stream[at])
-        channel = piece.stream[at] % STREAMS_PER_EPOCH
-        counts = is_told | (stream == 0) | (channel == PRIVATE)
-        counts = np.where(kind == Kind.DEQUEUE, piece.view[at] >= 0, counts)  # on a bus, to dequeue is to be given
-        what = np.full(len(at), READY)
-        what[kind == Kind.HANDED] = HANDED
-        what[kind == Kind.UNREAD] = DROPPED
-        what[kind == Kind.SPOOLED] = SPOOLED
-        what[kind == Kind.TAKEN] = np.where(value[kind == Kind.TAKEN] != 0, DROPPED, TAKEN)
-        is_void = (kind == Kind.UNREAD) & (piece.peer[at] < 0)
+        kind, is_set, stream, peer = piece.kind[at], piece.value[at] != 0, piece.stream[at], piece.peer[at]
+        is_told, what = _IS_TOLD[kind], _WHAT[kind]
+        what[(what == TAKEN) & is_set] = DROPPED
+        counts = is_told | (stream == 0)
+        if not counts.all():
+            counts |= stream % STREAMS_PER_EPOCH == PRIVATE
+        dequeued = kind == Kind.DEQUEUE
+        stream[dequeued | (is_told & is_set)] = ORDERED
+        counts &= ~dequeued | (piece.view[at] >= 0)  # on a bus, to dequeue is to be given
+        named = peer >= 0
+        is_void = (kind == Kind.UNREAD) & ~named
         self.voids = at[is_void]
-        self.nameless = int((counts & ~is_void & (piece.peer[at] < 0)).sum())
-        kept = counts & (piece.peer[at] >= 0)
-        self.at, self.what, self.stream = at[kept], what[kept], stream[kept]
-        self.peer = np.where(self.stream == ORDERED, -1, piece.peer[self.at])
+        self.nameless = int((counts & ~is_void & ~named).sum())
+        kept = counts & named
+        if not kept.all():
+            at, what, stream, peer = at[kept], what[kept], stream[kept], peer[kept]
+        self.at, self.what, self.stream, self.peer = at, what, stream, peer
+        self.peer[stream == ORDERED] = -1
 
     def lines(self) -> Iterator[tuple[int, Array, Array]]:
         """Each line: its stream, the places of its events, what they are."""
@@ -95,7 +100,12 @@ def kernel(piece: Piece, out: Out) -> None:
     if events.nameless:
         out.lacks(f"{events.nameless} events of {name_of(piece.member)} lack a sender")
     says = len(piece.where(*SAYS)) > 0
-    out.fact("member", value=int(says), other=int((events.what == TAKEN).any()))
+    is_taken = bool((events.what == TAKEN).any())
+    out.fact("member", value=int(says), other=int(is_taken))
+    if is_taken and not says:
+        for stream, at, _ in events.lines():
+            out.fact(SILENT, index=piece.index(at[0]), peer=_sender(piece, stream, at), stream=stream)
+        return
     for place in events.voids.tolist():
         out.fact("void", index=piece.index(place))
     for stream, at, what in events.lines():
@@ -199,7 +209,7 @@ def compare(run: Run, out: Out) -> None:
             sentence = f"{name_of(member)} handed messages of {name_of(after.peer)} to its application"
             out.violation(after.index, f"{sentence} after it had dropped others for good", after.peer, member)
     lines: defaultdict[Key, dict[int, Fact]] = defaultdict(dict)
-    for what in (STEPS, STEADY, SEQUENCE):
+    for what in (STEPS, STEADY, SEQUENCE, SILENT):
         for fact in run.of(GUARANTEE, what):
             if fact.member in says:
                 lines[fact.member, fact.peer, fact.stream][fact.segment] = fact
@@ -210,7 +220,7 @@ def compare(run: Run, out: Out) -> None:
             facts.setdefault(void.segment, void)
         parts = [facts[number] for number in sorted(facts)]
         is_right = _order_is_right if stream == ORDERED else _stream_is_right
-        if not is_right(sender, parts, _is_asked(run, member)):
+        if any(part.what == SILENT for part in parts) or not is_right(sender, parts, _is_asked(run, member)):
             out.want([Wanted(GUARANTEE, member, 0, NEVER, stream, stream, sender)])
 
 

@@ -12,7 +12,8 @@ than was sent; so parts are joined exactly. Besides them what was sent and deliv
 each UNDELIVERED.
 Comparison: per member a fold over its parts, views and UNDELIVERED in the order of its recording; and what was
 delivered lies inside what its sender sent to that member on that stream. Sound and complete: the fold is that of single
-events, of which the parts lose nothing. What a sender with a cut recording did last is unknown.
+events, of which the parts lose nothing. What a sender with a cut recording did last is unknown; one
+that crashed in the moment of the view had no time to say anything.
 """
 
 from __future__ import annotations
@@ -189,8 +190,14 @@ def _fold(member: Member, facts: list[Fact], out: Out) -> None:
             sender.move(move)
         else:
             sender.give_up(move)
-    if member.is_whole:
+    if member.is_whole and not _died_with_view(member):
         sender.blame_owed()
+
+
+def _died_with_view(member: Member) -> bool:
+    """It had no time to say anything."""
+    view = member.stays[-1].view
+    return member.how == "crashed" and view is not None and view.t_ns == member.last_ns
 
 
 def _unsent(run: Run, out: Out) -> None:

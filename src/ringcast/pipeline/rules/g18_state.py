@@ -8,8 +8,9 @@ only grow, and nobody asks about what lies below. Thrown away is a row of its ow
 Comparison: per member a fold over marks and rows in the order of its recording; what is asked at a mark needs only the
 maxima and the last values before it, and which of two events between the same marks came first is never asked, so the
 rows lose nothing. Then the bytes of each state at giver and taker, and of the merged ones among those who go on
-together. A run may end with items that are not for the application, so what lies behind a cut is judged by where a run
-begins. What a giver with a cut recording gave is unknown.
+together; and who was to get a state at its first view and was handed something without one. A run may end with items
+that are not for the application, so what lies behind a cut is judged by where a run begins. What a giver with
+a cut recording gave is unknown.
 """
 
 from __future__ import annotations
@@ -69,17 +70,21 @@ def _lines(piece: Piece, at: Array, is_ordered: Array, starts: Array, out: Out) 
     is_handed, is_spooled = kind == Kind.HANDED, kind == Kind.SPOOLED
     is_ready = (kind == Kind.DELIVER) | (kind == Kind.DEQUEUE)
     lengths = np.diff(np.append(starts, len(at)))
-    passed = np.maximum.reduceat(np.where(is_handed, last, 0), starts)
-    lowest = np.minimum.reduceat(np.where(is_handed, first, NEVER), starts)
-    is_lowest = is_handed & (first == np.repeat(lowest, lengths))
-    ends = (
-        np.minimum.reduceat(np.where(is_handed, number, len(at)), starts),  # the first that was handed over,
-        np.minimum.reduceat(np.where(is_lowest, number, len(at)), starts),  # the first of the lowest,
-        np.maximum.reduceat(np.where(is_handed, number, -1), starts),  # the last,
-        np.maximum.reduceat(np.where(is_spooled, number, -1), starts),  # the last that went into the spool
-    )
+    passed = count = np.zeros(len(starts), dtype=np.int64)
+    ends = [np.full(len(starts), -1)] * 4
+    if is_handed.any():
+        passed = np.maximum.reduceat(np.where(is_handed, last, 0), starts)
+        count = np.add.reduceat(is_handed.astype(np.int64), starts)
+        lowest = np.minimum.reduceat(np.where(is_handed, first, NEVER), starts)
+        is_lowest = is_handed & (first == np.repeat(lowest, lengths))
+        ends[:3] = (
+            np.minimum.reduceat(np.where(is_handed, number, len(at)), starts),  # the first that was handed over,
+            np.minimum.reduceat(np.where(is_lowest, number, len(at)), starts),  # the first of the lowest,
+            np.maximum.reduceat(np.where(is_handed, number, -1), starts),  # the last,
+        )
+    if is_spooled.any():
+        ends[3] = np.maximum.reduceat(np.where(is_spooled, number, -1), starts)  # the last that went into the spool
     ready = np.maximum.reduceat(np.where(is_ready, last, 0), starts)
-    count = np.add.reduceat(is_handed.astype(np.int64), starts)
     runs = _unreadable(kind, first, last, starts, passed)
     columns = (starts, ready, count, passed, *ends)
     for line, (start, upto, handed, high, begin, low, end, spool) in enumerate(
@@ -102,11 +107,13 @@ def _lines(piece: Piece, at: Array, is_ordered: Array, starts: Array, out: Out) 
 
 def _unreadable(kind: Array, first: Array, last: Array, starts: Array, passed: Array) -> dict[int, Runs]:
     """By line, the runs that are not for the application and lie above what was handed over."""
-    line = np.repeat(np.arange(len(starts)), np.diff(np.append(starts, len(kind))))
-    at = np.flatnonzero((kind == Kind.TAKEN) & (last > passed[line]))
+    at = np.flatnonzero(kind == Kind.TAKEN)
+    line = np.searchsorted(starts, at, side="right") - 1
+    above = last[at] > passed[line]
+    at, line = at[above], line[above]
     if not len(at):
         return {}
-    line, first, last = line[at], first[at], last[at]
+    first, last = first[at], last[at]
     heads = np.flatnonzero(np.append(True, (line[1:] != line[:-1]) | (first[1:] != last[:-1] + 1)))
     tails = np.append(heads[1:], len(at)) - 1
     found: defaultdict[int, Runs] = defaultdict(list)
@@ -136,6 +143,8 @@ class _States:
 
     given: dict[_Moved, _Bytes] = field(default_factory=dict)
     got: dict[_Moved, _Bytes] = field(default_factory=dict)
+    due: list[_Moved] = field(default_factory=list)  # who was to get a state that it joins with
+    stateless: defaultdict[str, dict[str, int]] = field(default_factory=lambda: defaultdict(dict))
     merged: defaultdict[View, dict[str, _Bytes]] = field(default_factory=lambda: defaultdict(dict))
     views: defaultdict[str, list[View]] = field(default_factory=lambda: defaultdict(list))
 
@@ -159,6 +168,8 @@ class _Member:
     first_handed: Place = field(default_factory=dict)  # where, before any state was loaded
     thrown: dict[Line, tuple[int, int]] = field(default_factory=dict)  # where the last run begins, and its index
     loaded: View | None = None
+    stateless: dict[str, int] = field(default_factory=dict)  # by sender: where, before anything was loaded
+    has_state: bool = False  # one that it joined with, or a merged one
 
     # ---- marks
 
@@ -193,11 +204,14 @@ class _Member:
         if step == "cut":
             if purpose != "merge":  # the merged state is no longer that of any view
                 self._judge_cut(row.view, row.index)
+            if purpose == "join":
+                self.states.due.append(_Moved(self.key, row.peer, row.view, purpose))
             return
         content = _Bytes(row.detail["digest"], row.value, row.index)
         if step == "given":
             self.states.given[_Moved(self.key, row.peer, row.view, purpose)] = content
             return
+        self.has_state = self.has_state or step == "loaded"
         if step == "loaded" and purpose == "merge":
             self.states.merged[row.view][self.key] = content
         if row.peer != self.key:
@@ -221,6 +235,8 @@ class _Member:
         _raise(self.passed, line, fact.value)
         self.unreadable[line] = [run for run in self.unreadable[line] if run[1] > self.passed[line]]
         self.begun[line] = fact.first
+        if not self.has_state:
+            self.stateless[line[0]] = min(first_handed, self.stateless.get(line[0], first_handed))
         if self.loaded is None:
             self.first_handed.setdefault(line, first_handed)
         elif lowest <= self.at_view.get(self.loaded, {}).get(line, 0):
@@ -279,9 +295,14 @@ def compare(run: Run, out: Out) -> None:
     for member in run:
         key = member.key
         steps: list[Control | Fact] = [*marks.get(key, []), *lines.get(key, []), *thrown.get(key, [])]
-        _fold(_Member(key, out, states), sorted(steps, key=lambda step: step.index))
+        judged = _Member(key, out, states)
+        _fold(judged, sorted(steps, key=lambda step: step.index))
+        if not judged.has_state:
+            states.stateless[key] = judged.stateless
     for moved, got in states.got.items():
         _same_bytes(run, moved, got, states.given.get(moved), out)
+    for moved in states.due:
+        _was_given(states, moved, out)
     for view, loaded in states.merged.items():
         _one_state(run, states, view, loaded, out)
 
@@ -315,6 +336,16 @@ def _same_bytes(run: Run, moved: _Moved, got: _Bytes, given: _Bytes | None, out:
         out.violation(got.place, sentence, moved.giver, moved.taker)
     else:
         out.lacks(f"what {giver} gave to {taker} at {view}")
+
+
+def _was_given(states: _States, moved: _Moved, out: Out) -> None:
+    """Its first view brought it a state: without one it is handed nothing."""
+    if states.views[moved.taker][:1] != [moved.view]:
+        return
+    for sender, index in states.stateless.get(moved.taker, {}).items():
+        without = f"without the state that {name_of(moved.giver)} was to give it at {_name(moved.view)}"
+        sentence = f"{name_of(moved.taker)} was handed messages of {name_of(sender)} {without}"
+        out.violation(index, sentence, moved.giver, moved.taker)
 
 
 def _one_state(run: Run, states: _States, view: View, loaded: dict[str, _Bytes], out: Out) -> None:

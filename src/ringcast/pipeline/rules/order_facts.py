@@ -10,6 +10,7 @@ grow. A batch is queued with two events; where a segment's border lies between t
 from __future__ import annotations
 
 from collections.abc import Sequence
+from functools import lru_cache
 from typing import Any
 
 import numpy as np
@@ -143,4 +144,10 @@ def destinations(piece: Piece, place: int) -> str:
         return "?"
     if isinstance(to, str):
         return to
-    return "\n".join(item if isinstance(item, str) else key_of(as_address(item)) for item in to)
+    return "\n".join(item if isinstance(item, str) else _key(*item) for item in to)
+
+
+@lru_cache(maxsize=4096)
+def _key(name: Any, incarnation: Any, endpoint: Any) -> str:
+    """Of an address as it stands in a detail; few addresses, and many details that name them."""
+    return key_of(as_address((name, incarnation, endpoint)))

@@ -4,7 +4,7 @@ the one order, and what was queued to it. G12 and G16 compare them."""
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Iterator
+from collections.abc import Iterable
 from dataclasses import dataclass, field
 
 import numpy as np
@@ -50,6 +50,11 @@ class InBlock:
     last: int = -1
 
 
+def _where(stay: Stay) -> object:
+    """The view, or the bus, of a stay; None for a time before the first view."""
+    return stay.company if stay.view is None else stay.view.id
+
+
 class Ordered:
     def __init__(self, run: Run) -> None:
         self.run = run
@@ -61,6 +66,11 @@ class Ordered:
         for fact in run.of(RULE, "queued"):
             self.queued[self._place(fact)].setdefault((fact.peer, fact.value), Sum()).add(fact)
         self._join_open()
+        self._at: defaultdict[object, list[tuple[str, Place]]] = defaultdict(list)
+        for member in run:
+            for stay in member.stays:
+                self._at[_where(stay)].append((member.key, (member.key, stay.start)))
+        self._blocks: dict[object, list[InBlock]] = {}
 
     def _place(self, fact: Fact) -> Place:
         return fact.member, self.run.members_by_key[fact.member].stay_at(fact.index).start
@@ -79,8 +89,14 @@ class Ordered:
         for fact in begun.values():
             self.unfinished[self._place(fact)].append(fact)
 
-    def blocks(self, stays: list[Stay]) -> Iterator[InBlock]:
-        """Everything that these stays, of one company, got, by sender and block."""
+    def blocks(self, stays: list[Stay]) -> list[InBlock]:
+        """Everything that these stays, all of one company, got, by sender and block."""
+        company = stays[0].company
+        if company not in self._blocks:
+            self._blocks[company] = self._put_together(stays)
+        return self._blocks[company]
+
+    def _put_together(self, stays: list[Stay]) -> list[InBlock]:
         found: dict[tuple[str, int], InBlock] = {}
         for stay in stays:
             for (sender, block), part in self.got.get((stay.member, stay.start), {}).items():
@@ -94,18 +110,11 @@ class Ordered:
                 here.is_known = to != "?"
                 for receiver in self.receivers(sender, to, stays):
                     here.queued.setdefault(receiver, Sum()).add(part)
-        yield from found.values()
+        return list(found.values())
 
-    def _senders(self, stays: list[Stay]) -> Iterator[tuple[str, Place]]:
+    def _senders(self, stays: list[Stay]) -> Iterable[tuple[str, Place]]:
         """Whoever recorded a stay in the same view (or on the same bus), in this company or not."""
-        view = stays[0].view
-        bus = None if stays[0].company is None or view is not None else stays[0].company
-        for member in self.run:
-            for stay in member.stays:
-                if (view is None and bus is not None and stay.company == bus) or (
-                    view is not None and stay.view is not None and stay.view.id == view.id
-                ):
-                    yield member.key, (member.key, stay.start)
+        return self._at[_where(stays[0])]
 
     def receivers(self, sender: str, to: str, stays: list[Stay]) -> list[str]:
         """Which of these members a batch was queued to."""

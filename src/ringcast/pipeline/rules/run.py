@@ -90,6 +90,7 @@ class Member:
     closed: bool = False
     first_ns: int = 0
     last_ns: int = 0
+    ran_ns: int = 0  # of the last event but the end
     how: str = ""
     damage: str = ""
     stays: list[Stay] = field(default_factory=list)
@@ -98,6 +99,11 @@ class Member:
     @property
     def is_whole(self) -> bool:
         return self.closed and not self.dropped
+
+    @property
+    def went_on_ns(self) -> int:
+        """The last moment at which it ran. That of a crash is not one: it may have been stopped since long before."""
+        return self.ran_ns if self.how == "crashed" else self.last_ns
 
     @property
     def has_views(self) -> bool:
@@ -267,6 +273,7 @@ def _members(segments: Sequence[Fact]) -> dict[str, tuple[Member, list[int]]]:
             kept.append(number)
             member.events = part.first + part.count
             member.last_ns = max(member.last_ns, part.other)
+            member.ran_ns = max(member.ran_ns, part.high)
             member.closed = bool(part.value)
             if part.last or part.text:  # events were lost inside it, or it was cut
                 member.damage, member.closed = part.text or f"{part.last} events were lost", False
@@ -315,7 +322,10 @@ def installed(row: Control) -> Installed:
     digest = {key_of(as_address(who)): tuple(map(int, figures)) for who, *figures in detail.get("digest") or ()}
     previous = as_view_id(detail.get("previous"))
     observers = keys_of(detail.get("observers"))
-    content = repr((members, observers, subgroups, capacity, detail.get("primary")))
+    votes = {pair[0]: pair[1] for pair in map(keys_of, detail.get("votes") or ())}
+    voters = tuple(dict.fromkeys(votes.get(member, member) for member in members if member not in observers))
+    limits = capacity, int(detail.get("window_bytes") or 0)
+    content = repr((members, observers, subgroups, limits, detail.get("primary"), voters))
     merge_id = detail.get("merge_id")
     return Installed(
         row.view,

@@ -60,7 +60,7 @@ CANDIDATES = (
         "liveness",
         f"{_MEMBERSHIP}.membership:Membership._suspect_member",
         """
-        self._raise_ns = now_ns + self.config.suspect_repeat_ns
+        self._raise.at_ns = now_ns + self.config.suspect_repeat_ns
         return out + leading.on_suspects(now_ns) if leading.is_mine else out
         """,
         """
@@ -74,7 +74,7 @@ CANDIDATES = (
         "a leaver goes before anybody has confirmed it",
         "G14",
         f"{_MEMBERSHIP}.leaving:Leaver.is_over",
-        "now_ns >= self.limit_ns",
+        "self._limit.is_due(now_ns)",
         "True",
         seeds=6,
         kinds=("leave",),

@@ -57,7 +57,7 @@ def options_for(bug: Planted, seed: int, members: tuple[int, int] = (2, 5)) -> O
     options = draw(seed, members, fixed=bug.fixed, workload=bug.workload)
     policy = (bug.policy or Policy()).of(options.members)
     options = replace(options, policy=policy, faults=survivable(options.faults, options.members, policy))
-    return narrowed(options, bug.kinds) if bug.kinds else options
+    return narrowed(options, bug.kinds, bug.lengths_ms) if bug.kinds else options
 
 
 def hunt_all(bugs: Sequence[Planted], processes: int | None = None) -> Iterator[Caught]:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from ringcast.sim.planted.planting import Planted
-from ringcast.sim.policies import Policy
 
 _MULTICAST = "ringcast.core.multicast"
 _MEMBERSHIP = "ringcast.core.membership"
@@ -13,8 +12,8 @@ MEMBERSHIP = (
         "the Resumer is not armed",
         "G7",
         f"{_MEMBERSHIP}.resumer:Resumer.arm",
-        "self.deadline_ns = now_ns + self.limit_ns",
-        "self.deadline_ns = None",
+        "self.timer.at_ns = now_ns + self.limit_ns",
+        "self.timer.at_ns = None",
         seeds=2,
     ),
     Planted(
@@ -28,7 +27,7 @@ MEMBERSHIP = (
     Planted(
         "who is gone still counts for the window",
         "check",
-        f"{_MULTICAST}.outgoing:Outgoing.set_receivers",
+        f"{_MULTICAST}.stream:Outgoing.set_receivers",
         "self.acks.set_members(receivers)",
         "self.acks.set_members({**dict.fromkeys(self.acks._acks, 0), **receivers})",
         seeds=5,
@@ -36,7 +35,7 @@ MEMBERSHIP = (
     Planted(
         "a joiner begins at zero",
         "G1",
-        f"{_MULTICAST}.group_stream:GroupStream._set_windows",
+        f"{_MULTICAST}.multicast:Multicast._set_windows",
         "offset = offsets.get(member, 0)",
         "offset = 0",
         seeds=5,
@@ -56,7 +55,7 @@ MEMBERSHIP = (
     Planted(
         "a sender takes one message more than was agreed with the view",
         "G2",
-        f"{_MULTICAST}.group_stream:GroupStream._set_receivers",
+        f"{_MULTICAST}.multicast:Multicast._set_receivers",
         "self.outgoing.window.resize(self.capacity)",
         "self.outgoing.window.resize(self.capacity + 1)",
         seeds=20,
@@ -67,13 +66,14 @@ MEMBERSHIP = (
         "ringcast.wire.header:read_head",
         "if to not in (EVERYBODY, me):",
         "if False:",
-        seeds=40,
+        seeds=10,
         kinds=("crash", "leave"),
+        lengths_ms=(50, 300),
     ),
     Planted(
         "the view handler goes on before the view has reached anybody",
         "G6",
-        f"{_MEMBERSHIP}.spreading:Spreading._end_if_shown",
+        f"{_MEMBERSHIP}.view_change:Spreading._end_if_shown",
         "if self._unacked:",
         "if False:",
         seeds=5,
@@ -81,19 +81,19 @@ MEMBERSHIP = (
     Planted(
         "who leaves is kept in the view",
         "views",
-        f"{_MEMBERSHIP}.leading:Leading._start",
+        f"{_MEMBERSHIP}.coordinator:Coordinator.start",
         "leaving=tuple(leaving)",
         "leaving=()",
         seeds=10,
         kinds=("leave",),
     ),
     Planted(
-        "the window of a joiner is not agreed on",
-        "check",
-        f"{_MEMBERSHIP}.view_change:ViewChange.compose",
-        "min([complete.capacity, *(join.capacity for join in self.joiners.values())])",
-        "complete.capacity",
-        seeds=10,
-        policy=Policy(own_configs=True),
+        "a joiner asks once",
+        "liveness",
+        f"{_MEMBERSHIP}.joining:Joiner._ask",
+        "self._again.at_ns = now_ns + self._pause(self.config.join_retry_ns)",
+        "self._again.at_ns = None",
+        seeds=30,
+        kinds=("crash", "leave", "loss"),
     ),
 )

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from ringcast.sim.planted.planting import Planted
+from ringcast.sim.policies import Policy
 
 _MULTICAST = "ringcast.core.multicast"
 _MEMBERSHIP = "ringcast.core.membership"
@@ -20,7 +21,7 @@ MERGE = (
     Planted(
         "the own entry is overwritten in a merge",
         "G10",
-        f"{_MULTICAST}.group_stream:GroupStream._set_windows",
+        f"{_MULTICAST}.multicast:Multicast._set_windows",
         "if member == self.me:",
         "if member == self.me and not view.is_merge:",
         seeds=5,
@@ -28,7 +29,7 @@ MERGE = (
     Planted(
         "a merge repeats the last message",
         "G10",
-        f"{_MULTICAST}.group_stream:GroupStream._set_windows",
+        f"{_MULTICAST}.multicast:Multicast._set_windows",
         "offset = offsets.get(member, 0)",
         "offset = max(0, offsets.get(member, 0) - view.is_merge)",
         seeds=5,
@@ -53,5 +54,44 @@ MERGE = (
         """,
         seeds=30,
         kinds=("mute", "deaf", "no-control"),
+        lengths_ms=(300, 1000),
+    ),
+    Planted(
+        "each side of a merge keeps its own window bytes",
+        "G4",
+        f"{_MEMBERSHIP}.view_change:ViewChange.compose_merged",
+        "view.window_bytes,",
+        "complete.window_bytes,",
+        seeds=5,
+        kinds=("split", "isolate"),
+        policy=Policy(own_configs=True),
+    ),
+    Planted(
+        "a party's entries are one too high, under their members' names",
+        "G8",
+        f"{_MERGE}.participant:MergeParticipant.on_roll_call_ended",
+        "tuple(t.entry for t in said.values())",
+        "tuple(t.entry._replace(delivered=t.entry.delivered + 1) for t in said.values())",
+        seeds=5,
+        kinds=("split", "isolate"),
+    ),
+    Planted(
+        "a member answers a merge in its coordinator's place",
+        "G6",
+        "ringcast.core.merging:Merging._on_merge_req",
+        "if why is None and coordinator != self.me:",
+        "if False:",
+        seeds=20,
+        kinds=("one-way", "one-way", "isolate"),
+    ),
+    Planted(
+        "who is suspected keeps the others from merging",
+        "liveness",
+        f"{_MEMBERSHIP}.coordinator:Coordinator.call_for_merge",
+        "if member not in step.members or member in suspects",
+        "if member not in step.members",
+        seeds=30,
+        kinds=("crash", "isolate", "death"),
+        policy=Policy(observers=2),
     ),
 )

@@ -10,7 +10,7 @@ MULTICAST = (
     Planted(
         "purge without the silent member",
         "G3",
-        f"{_CORE}.outgoing:Outgoing.on_ack",
+        f"{_CORE}.stream:Outgoing.on_ack",
         """
         if not self.acks.on_ack(who, min(upto, self.window.high)):
             return 0
@@ -26,7 +26,7 @@ MULTICAST = (
     Planted(
         "a repair holds its neighbour's content",
         "G1",
-        f"{_CORE}.outgoing:Outgoing.on_request",
+        f"{_CORE}.stream:Outgoing.on_request",
         "self.window.get_run(begin, end)",
         "self.window.get_run(begin, end)[::-1]",
         seeds=10,
@@ -35,7 +35,7 @@ MULTICAST = (
     Planted(
         "the tail is never announced",
         "liveness",
-        f"{_CORE}.outgoing:Outgoing.on_interval",
+        f"{_CORE}.stream:Outgoing.on_interval",
         "(idle and not empty)",
         "(idle and empty)",
         seeds=10,
@@ -44,7 +44,7 @@ MULTICAST = (
     Planted(
         "a lost last ack is not repeated",
         "liveness",
-        f"{_CORE}.incoming:Incoming.on_highest",
+        f"{_CORE}.stream:Incoming.on_highest",
         "return self.ack() if highest.high > highest.low else None",
         "return None",
         seeds=20,
@@ -63,11 +63,12 @@ MULTICAST = (
         "the seqno is taken before there is room",
         "check",
         "ringcast.core.node:Node.fit",
-        "room = self.room()",
+        "return self.group.outgoing.window.fit(sizes, room) if (room := self.room()) else 0",
         """
         room = self.room()
         if not room and self.has_group and not self.group.standstill:
             self.group.outgoing.window.high += 1
+        return self.group.outgoing.window.fit(sizes, room) if room else 0
         """,
         seeds=10,
         fixed=True,
@@ -84,7 +85,7 @@ MULTICAST = (
     Planted(
         "every request is answered, however often",
         "storm",
-        f"{_CORE}.outgoing:Outgoing.on_request",
+        f"{_CORE}.stream:Outgoing.on_request",
         "done = self._answered.setdefault(who, Ranges())",
         "done = Ranges()",
         seeds=20,
@@ -97,5 +98,14 @@ MULTICAST = (
         "self._streams.outgoing.pop(peer, None)",
         "self._streams.outgoing.get(peer)",
         seeds=30,
+    ),
+    Planted(
+        "what a member that is gone had not acked is not named to its sender",
+        "G16",
+        f"{_CORE}.giving_up:GivingUp._end",
+        "return [event, Undelivered(peer, sent - count + 1, count), Freed()] if count else [event, Freed()]",
+        "return [Freed()]",
+        seeds=5,
+        kinds=("leave", "death", "isolate"),
     ),
 )

@@ -29,7 +29,10 @@ ORDERING = (
         f"{_ORDERING}.sender_queue:SenderQueue.announce",
         "placed.append(self.held.popleft())",
         "placed.insert(0, self.held.popleft())",
-        seeds=20,
+        seeds=10,
+        workload="total",
+        kinds=("loss", "jitter"),
+        lengths_ms=(1000,),
     ),
     Planted(
         "a staged message of a dead sender is kept",
@@ -40,5 +43,14 @@ ORDERING = (
         seeds=30,
         workload="total",
         kinds=("death", "crash", "one-way"),
+    ),
+    Planted(
+        "an ordered message is forgotten at its second destination",
+        "G16",
+        f"{_ORDERING}.destination:Destination.place",
+        "if batch.to & bit and payloads is not None:",
+        "if batch.to & bit and payloads is not None and (self.rank != 1 or batch.first % 8):",
+        seeds=5,
+        workload="total",
     ),
 )

@@ -23,9 +23,9 @@ class Planted:
     """`target` is "module:Class.method" or "module:function"; in its source `right` becomes `wrong`.
 
     `guarantee` is what must be seen to fail; `seeds` is how many seeds, from 0 on, are enough to see it.
-    `fixed`: the mistake shows in a group with a fixed view, where runs are shorter. `workload`, `kinds` and `policy`
-    narrow what is drawn to what the mistake needs: a workload, kinds of faults, observers or primaries, which ordinary
-    seeds draw among others.
+    `fixed`: the mistake shows in a group with a fixed view, where runs are shorter. `workload`, `kinds`, `lengths_ms`
+    and `policy` narrow what is drawn to what the mistake needs: a workload, kinds of faults and how long they last,
+    observers or primaries, which ordinary seeds draw among others.
     """
 
     name: str
@@ -37,6 +37,7 @@ class Planted:
     fixed: bool = False
     workload: str = "mixed"
     kinds: tuple[str, ...] = ()
+    lengths_ms: tuple[int, ...] = ()
     policy: Policy | None = None
 
 

@@ -76,7 +76,7 @@ RUNTIME = (
     Planted(
         "room that came free is not told",
         "liveness",
-        f"{_RUNTIME}.driver:Driver._finish_batch",
+        f"{_RUNTIME}.driver:Driver._after",
         "if self._freed:",
         "if False:",
         seeds=5,
@@ -94,7 +94,7 @@ RUNTIME = (
     Planted(
         "the reader goes on while its state is cut",
         "state",
-        f"{_RUNTIME}.state:StateDesk.provide",
+        f"{_RUNTIME}.state:StateExchange.provide",
         "self.is_busy = True",
         "pass",
         seeds=20,
@@ -138,9 +138,9 @@ RUNTIME = (
     ),
     Planted(
         "who comes back does not ask for the state",
-        "G1",
+        "G18",
         f"{_RUNTIME}.group:Group._come_back",
-        'self._desk.begin(on_failed=lambda error: self._end(error, "no state"))',
+        'self._state.begin(on_failed=lambda error: self._end(error, "no state"))',
         "pass",
         seeds=20,
         workload="rejoin",

@@ -7,12 +7,8 @@ import pytest
 
 from ringcast.core import Beat, Heartbeat, Loose, Unicast
 from ringcast.core.control import AreYouThere
-from ringcast.core.failure import (
-    Decision,
-    FailureDetector,
-    Suspect,
-    watched,
-)
+from ringcast.core.failure import FailureDetector, watched
+from ringcast.core.steps import Step, Suspect
 from ringcast.model import MS, SECOND, Address, View, ViewId, profile
 
 LATENCY_NS = 1 * MS
@@ -53,10 +49,10 @@ class Group:
         detector = self.detectors[member]
         if member in self.dead:
             return
-        deadline = detector.deadline_ns()
+        deadline = detector.timer.at_ns
         if deadline is not None and deadline <= self.now_ns:
             self.obey(member, detector.on_time(self.now_ns))
-        deadline = detector.deadline_ns()
+        deadline = detector.timer.at_ns
         later = self.now_ns + self.config.heartbeat_ns if deadline is None else deadline
         self.at(max(self.now_ns + 1 * MS, later), lambda: self.turn(member))
 
@@ -65,7 +61,7 @@ class Group:
             self.send(member, peer, lambda at, p=peer: self.detectors[p].on_heartbeat(at, member, at))  # type: ignore[misc]
         self.at(self.now_ns + self.config.heartbeat_ns, lambda: self.beat(member))
 
-    def send(self, sender: Address, to: Address, arrive: Callable[[int], list[Decision]]) -> None:
+    def send(self, sender: Address, to: Address, arrive: Callable[[int], list[Step]]) -> None:
         if sender in self.dead or sender in self.deaf:
             return
         self.packets[sender] += 1
@@ -76,7 +72,7 @@ class Group:
 
         self.at(self.now_ns + LATENCY_NS, arrival)
 
-    def obey(self, member: Address, decisions: list[Decision]) -> None:
+    def obey(self, member: Address, decisions: list[Step]) -> None:
         for decision in decisions:
             match decision:
                 case Beat(peers):
@@ -93,7 +89,7 @@ class Group:
                             lambda at, o=other, p=peer: self.detectors[o].on_told(at, member, [p]),  # type: ignore[misc]
                         )
 
-    def answer(self, member: Address, asker: Address) -> list[Decision]:
+    def answer(self, member: Address, asker: Address) -> list[Step]:
         self.send(member, asker, lambda at: self.detectors[asker].on_heartbeat(at, member, at))
         return []
 

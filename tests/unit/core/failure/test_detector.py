@@ -2,13 +2,8 @@
 
 from ringcast.core.control import AreYouThere, AskAbout, Heard, Heartbeat, Suspicion
 from ringcast.core.effects import Beat, send_once
-from ringcast.core.failure import (
-    Decision,
-    FailureDetector,
-    Reason,
-    Suspect,
-    Unsuspect,
-)
+from ringcast.core.failure import FailureDetector, Reason
+from ringcast.core.steps import Step, Suspect, Unsuspect
 from ringcast.model import MS, SECOND, Address, Config, Event, Kind, View, ViewId
 
 A, B, C, D, E, X = (Address(name, 0, f"{name}:1") for name in "ABCDEX")
@@ -27,14 +22,14 @@ class Clock:
         self.now_ns = 0
         self.detector.on_view(0, view_of(*members))
 
-    def run(self, length_ns: int, *keep: Address, stalled: tuple[Address, ...] = ()) -> list[tuple[int, Decision]]:
-        out: list[tuple[int, Decision]] = []
+    def run(self, length_ns: int, *keep: Address, stalled: tuple[Address, ...] = ()) -> list[tuple[int, Step]]:
+        out: list[tuple[int, Step]] = []
         until = self.now_ns + length_ns
         while self.now_ns < until:
-            deadline = self.detector.deadline_ns()
+            deadline = self.detector.timer.at_ns
             beat = (self.now_ns // (100 * MS) + 1) * 100 * MS
             self.now_ns = min(until, beat, until if deadline is None else deadline)
-            found: list[Decision] = []
+            found: list[Step] = []
             if self.now_ns == beat:
                 for peer in keep:
                     found += self.detector.on_heartbeat(self.now_ns, peer, self.now_ns)
@@ -181,7 +176,7 @@ def test_strangers_and_talk_about_strangers_are_ignored() -> None:
 
 def test_of_two_that_do_not_hear_each_other_the_later_goes_if_it_lasts_y13() -> None:
     clock = Clock(A, A, B, C)
-    suspected: list[tuple[int, Decision]] = []
+    suspected: list[tuple[int, Step]] = []
     for _ in range(4):
         clock.detector.on_told(clock.now_ns, B, [C])
         suspected += clock.run(1 * SECOND, B, C)
@@ -198,7 +193,7 @@ def test_a_complaint_that_is_not_repeated_leads_to_nothing() -> None:
 
 def test_a_member_that_hears_nobody_goes_itself() -> None:
     clock = Clock(A, A, B, C, D)
-    suspected: list[Decision] = []
+    suspected: list[Step] = []
     for _ in range(4):
         clock.detector.on_told(clock.now_ns, B, [C, D])
         suspected += [d for _, d in clock.run(1 * SECOND, B, C, D)]
@@ -208,7 +203,7 @@ def test_a_member_that_hears_nobody_goes_itself() -> None:
 def test_a_coordinator_counts_complaints_about_itself_y13() -> None:
     """B and C do not hear A, D hears it: A knows that it is the one to go, and blames nobody."""
     clock = Clock(A, A, B, C, D)
-    suspected: list[Decision] = []
+    suspected: list[Step] = []
     for _ in range(4):
         clock.detector.on_told(clock.now_ns, B, [A])
         clock.detector.on_told(clock.now_ns, C, [A])
@@ -220,7 +215,7 @@ def test_a_coordinator_counts_complaints_about_itself_y13() -> None:
 def test_b_that_does_not_hear_its_coordinator_is_the_one_to_go_of_two_y13() -> None:
     """The cut A→B alone: B complains, A hears it, and A is earlier in the view."""
     clock = Clock(A, A, B, C)
-    suspected: list[Decision] = []
+    suspected: list[Step] = []
     for _ in range(4):
         assert clock.detector.on_told(clock.now_ns, B, [A]) == [send_once(B, Heartbeat(ViewId(1, A), 0))]
         suspected += [d for _, d in clock.run(1 * SECOND, B, C)]
@@ -345,7 +340,7 @@ def test_an_unreachable_peer_is_asked_first() -> None:
 def test_a_member_alone_has_nothing_to_wait_for() -> None:
     detector = FailureDetector(A, CONFIG, beats=False)
     assert detector.on_view(0, view_of(A)) == [Beat(())]
-    assert detector.deadline_ns() is None
+    assert detector.timer.at_ns is None
 
 
 def test_a_view_names_who_expects_our_heartbeats() -> None:

@@ -20,9 +20,9 @@ from ringcast.core.control import (
     ViewRefusal,
 )
 from ringcast.core.effects import SendReliable
-from ringcast.core.membership import Adopt, FillTo, Hold, Release, Steps
 from ringcast.core.membership.follower import Follower
 from ringcast.core.membership.suspicions import Suspicions
+from ringcast.core.steps import Adopt, FillTo, Hold, Release, Steps
 from ringcast.model import Address, Entry, Event, View, ViewId, profile
 
 A, B, C, D = (Address(name, 1, f"mem:{name}") for name in "ABCD")
@@ -56,7 +56,7 @@ class Member:
     def __init__(self) -> None:
         self.streams = FakeStreams()
         self.suspicions = Suspicions(C)
-        self.follower = Follower(C, CONFIG, V, self.streams, lambda x: self.suspicions.may_lead(V, x))
+        self.follower = Follower(C, CONFIG, V, self.streams, lambda x: self.suspicions.may_coordinate(V, x))
 
     def ask(self, asker: Address, attempt: int = 1, going: tuple[Address, ...] = ()) -> Steps:
         return orders(self.follower.on_ask(0, asker, Ask(RollCallId(V.id, V.rank(asker), attempt), going, ())))
@@ -193,7 +193,7 @@ def test_a_cancel_releases_and_ends_the_promise_for_good() -> None:
 def test_a_promise_that_nobody_ends_ends_itself() -> None:
     member = Member()
     member.ask(A)
-    due = member.follower.deadline_ns()
+    due = member.follower.deadlines.first_ns
     assert due == CONFIG.resumer_ns
     assert orders(member.follower.on_time(due - 1)) == []
     assert orders(member.follower.on_time(due)) == [Release()]

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from ringcast.core.control import Join, MergeId
-from ringcast.core.membership.decisions import AcceptMerge, RejectMerge, StartMerge, TellBusy
-from ringcast.core.membership.handler import Decisions, ViewHandler
+from ringcast.core.effects import SendReliable
+from ringcast.core.membership.handler import ViewHandler
 from ringcast.core.membership.requests import Request, RequestKind
+from ringcast.core.steps import AcceptMerge, RejectMerge, StartMerge, Steps
 from ringcast.model import MS, Address, View, ViewId, profile
 
 CONFIG = profile("test")
@@ -41,8 +42,8 @@ class Stream:
             self.loading.remove((due, member))
             self.handler.on_state_confirmed(self.now, member)
 
-    def _do(self, decisions: Decisions) -> None:
-        self.busy += sum(isinstance(decision, TellBusy) for decision in decisions)
+    def _do(self, decisions: Steps) -> None:
+        self.busy += sum(isinstance(decision, SendReliable) for decision in decisions)
         if self.handler.suspension is not None:
             joined = [request.member for request in self.handler.suspension.requests]
             self.members += joined

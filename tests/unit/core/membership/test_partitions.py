@@ -70,7 +70,7 @@ def test_a_roll_call_that_is_cancelled_before_its_view_comes_is_not_answered(is_
     world, late = joining_behind_a_merge(100)
     coordination, leader = late.node.coordination, world["A"]
     assert coordination is not None and leader.node.coordination is not None
-    leading = leader.node.coordination.membership.leading
+    leading = leader.node.coordination.membership.as_coordinator
     assert leading is not None
     world.run_for(60 * MS)
     assert leading.change is not None and not late.node.view.is_merge

@@ -5,8 +5,7 @@ import pytest
 from ringcast.core.control import Answer, Holding, MergeDigest, MergeId, MergeRsp
 from ringcast.core.membership.roll_call import RollCall
 from ringcast.core.merge import MergeLeader, Party
-from ringcast.core.view_numbers import ViewNumbers
-from ringcast.model import Address, Entry, Kind, View, ViewId, profile
+from ringcast.model import Address, Entry, Kind, View, ViewId, ViewNumbers, profile
 from unit.core.membership.world import Proc, World
 
 A, B, C = (Address(name, 1, f"mem:{name}") for name in "ABC")
@@ -23,7 +22,7 @@ def freeze_when_spreading(world: World, name: str) -> None:
     """This process stops when it has put out a view that not everybody has shown yet."""
 
     def stop(proc: Proc, packet: object) -> None:
-        leading = None if proc.node.coordination is None else proc.node.coordination.membership.leading
+        leading = None if proc.node.coordination is None else proc.node.coordination.membership.as_coordinator
         if proc.name == name and leading is not None and leading.change is not None:
             proc.frozen = proc.frozen or leading.change.spreading is not None
 

@@ -17,9 +17,8 @@ from ringcast.core.control import (
     RollCallId,
 )
 from ringcast.core.effects import SendReliable
-from ringcast.core.membership import Digested, Steps
 from ringcast.core.membership.roll_call import RollCall
-from ringcast.core.membership.steps import Complete, Failed, RaiseSuspicion
+from ringcast.core.steps import Complete, Digested, Failed, RaiseSuspicion, Steps
 from ringcast.model import Address, Entry, Event, View, ViewId, profile
 
 A, B, C, D = (Address(name, 1, f"mem:{name}") for name in "ABCD")
@@ -106,11 +105,11 @@ def test_who_is_silent_twice_is_suspected() -> None:
     asked(roll_call)
     roll_call.on_answer(0, A, answer(FIRST, 1))
     roll_call.on_answer(0, B, answer(FIRST, 1))
-    again = orders(roll_call.on_time(roll_call.deadline_ns or 0))
+    again = orders(roll_call.on_time(roll_call.timer.at_ns or 0))
     assert all(isinstance(step, SendReliable) and step.message == Ask(SECOND, (), ()) for step in again)
     roll_call.on_answer(0, A, answer(SECOND, 1))
     roll_call.on_answer(0, B, answer(SECOND, 1))
-    suspect, *rest = orders(roll_call.on_time(roll_call.deadline_ns or 0))
+    suspect, *rest = orders(roll_call.on_time(roll_call.timer.at_ns or 0))
     assert isinstance(suspect, RaiseSuspicion) and suspect.member == C
     assert all(
         isinstance(step, SendReliable) and step.message == Ask(SECOND._replace(attempt=3), (C,), ()) for step in rest
@@ -125,12 +124,12 @@ def test_however_often_it_begins_again_it_ends_before_the_view_would_meet_the_re
     for now_ns in range(0, CONFIG.resumer_ns, CONFIG.fill_ns // 2):
         for member in (A, B, C):
             roll_call.on_answer(now_ns, member, answer(roll_call.id, 1))
-        assert roll_call.deadline_ns is not None and roll_call.deadline_ns <= CONFIG.view_change_ns
+        assert roll_call.timer.at_ns is not None and roll_call.timer.at_ns <= CONFIG.view_change_ns
         steps = orders(roll_call.on_refusal(now_ns, B, Refusal(roll_call.id, "already beyond the cut")))
         if not any(isinstance(step, SendReliable) for step in steps):
             break
     assert steps == [Failed(f"roll call {roll_call.id} is not complete within 1.5 s")]
-    assert now_ns == CONFIG.view_change_ns and roll_call.deadline_ns is None
+    assert now_ns == CONFIG.view_change_ns and roll_call.timer.at_ns is None
     assert now_ns + CONFIG.view_limit_ns <= CONFIG.resumer_ns
 
 
@@ -211,6 +210,6 @@ def test_who_is_silent_until_the_limit_of_a_merge_is_to_blame_y15() -> None:
     roll_call = RollCall(A, CONFIG, V, 1, merge_id=MergeId(A, 1))
     asked(roll_call)
     roll_call.on_answer(0, A, answer(FIRST, 1))
-    (digested,) = orders(roll_call.on_time(roll_call.deadline_ns or 0))
+    (digested,) = orders(roll_call.on_time(roll_call.timer.at_ns or 0))
     assert isinstance(digested, Digested)
     assert (digested.blamed, list(digested.entries)) == ((), [A])

@@ -5,17 +5,11 @@ The stories (tests/scenario/testdata/view_handler) tell the same rules in sequen
 
 import pytest
 
-from ringcast.core.control import MergeId
-from ringcast.core.membership import Decision, Phase, Request, RequestKind, ViewHandler
-from ringcast.core.membership.decisions import (
-    AcceptMerge,
-    RejectMerge,
-    StartMerge,
-    StartViewChange,
-    TellBusy,
-    TellRollCall,
-)
+from ringcast.core.control import Busy, MergeId
+from ringcast.core.effects import SendReliable
+from ringcast.core.membership import Phase, Request, RequestKind, ViewHandler
 from ringcast.core.membership.handler_table import RULES, MergeEvent
+from ringcast.core.steps import AcceptMerge, RejectMerge, StartMerge, StartViewChange, Step, TellRollCall
 from ringcast.model import MS, Address, Config, Event, Kind, View, ViewId, first_mark
 
 
@@ -49,7 +43,7 @@ def handler_in(phase: Phase) -> ViewHandler:
     return handler
 
 
-def orders(decisions: list[Decision]) -> list[Decision]:
+def orders(decisions: list[Step]) -> list[Step]:
     return [d for d in decisions if not isinstance(d, Event)]
 
 
@@ -76,7 +70,7 @@ def test_not_suspended_the_event_is_added(kind: RequestKind, phase: Phase) -> No
 def test_suspended_the_event_is_discarded_and_its_asker_told_busy(kind: RequestKind, phase: Phase) -> None:
     handler = handler_in(phase)
     request = request_for(kind)
-    assert orders(handler.on_request(0, request)) == [TellBusy(request)]
+    assert orders(handler.on_request(0, request)) == [SendReliable(request.member, Busy())]
     assert (request in handler.queue, handler.phase) == (False, phase)
 
 

@@ -8,7 +8,7 @@ from ringcast.core import Channel
 from ringcast.core.control import Busy, NewView, RollCallId, Transfer
 from ringcast.core.effects import SendReliable
 from ringcast.core.multicast import PeerStreams
-from ringcast.core.state.pending import PendingStates
+from ringcast.core.state.transfers import PendingStates
 from ringcast.model import MS, SECOND, Address, Entry, ViewId
 from unit.core.membership.world import Proc, World
 
@@ -111,7 +111,7 @@ def test_a_long_transfer_blocks_no_view_and_lets_no_merge_begin() -> None:
     assert world.run_until(lambda: bool(world["B"].giving))
     world.start("K")
     assert world.is_soon_one("ABJK")
-    handler = world["A"].node.coordination.membership.leading.handler  # type: ignore[union-attr]
+    handler = world["A"].node.coordination.membership.as_coordinator.handler  # type: ignore[union-attr]
     assert world.run_until(lambda: handler.phase == "transferring state", 100 * MS)
     assert len(world["J"].got) < 400
     assert world.run_until(lambda: len(world["J"].got) == 400)
@@ -276,6 +276,26 @@ def test_a_coordinator_from_the_other_side_of_a_merge_knows_who_still_loads_its_
     assert world.run_until(lambda: world["J"].messages("C") == [b"x" * 1_500] * 200)
     assert world["J"].state_over == [("J", None)]
     assert world.verdict() == ""
+
+
+def test_an_observer_cut_off_alone_is_told_that_a_merge_came_before_its_state() -> None:
+    """Simulated seed 240 (any): it was told that nobody in the view has the state, where all others had it.
+
+    An observer makes no view of its own while it is cut off.
+    """
+    world = World(7)
+    world.group("AB")
+    world.send("A", *[b"x" * 1_500 for _ in range(400)])
+    assert world.run_until(lambda: len(world["B"].messages("A")) == 400)
+    joiner = world.start("J", with_state=True, observer=True)
+    assert world.run_until(lambda: bool(joiner.loading))
+    joiner.is_slow = True
+    world.run_for(2 * joiner.node.config.state_patience_ns)
+    world.blocked = lambda sender, receiver: "J" in (sender, receiver)
+    assert world.run_until(lambda: world.is_one("AB"))
+    world.blocked = lambda sender, receiver: False
+    assert world.is_soon_one("ABJ")
+    assert joiner.state_over == [("J", "a merge came first, and nobody of this side of it has the state")]
 
 
 def test_a_provider_that_dies_after_a_merge_is_replaced_by_whoever_leads() -> None:

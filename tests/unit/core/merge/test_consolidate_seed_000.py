@@ -4,7 +4,7 @@ import pytest
 
 from ringcast.core import Channel, Run
 from ringcast.core.merge import Aggregate, consolidate, merge_view
-from ringcast.core.multicast import GroupStream
+from ringcast.core.multicast import Multicast
 from ringcast.model import Address, Digest, Entry, View, ViewId, profile
 
 
@@ -41,7 +41,7 @@ def test_without_overlap_there_is_nothing_to_warn_of() -> None:
 def merged(local: dict[Address, int], digest: dict[Address, int], *sides: tuple[Address, ...]) -> dict[Address, int]:
     """How far A has delivered of each member (of its own: sent) behind a MergeView with this digest."""
     before = View(ViewId(1, A), tuple(local))
-    stream = GroupStream(A, profile("test"), before, local, multicasts=False)
+    stream = Multicast(A, profile("test"), before, local, multicasts=False)
     stream.on_view(1, View(ViewId(2, A), tuple(digest), subgroups=sides), digest)
     return {member: stream.delivered(member) for member in digest}
 
@@ -58,7 +58,7 @@ def test_seed_000_bs_eight_to_ten_are_not_delivered_again_even_if_b_was_apart_p2
 def test_equality_keeps_what_is_buffered_beyond_p20() -> None:
     """Taken literally the seed resets on equality; buffered B12 would be thrown away."""
     before, after = View(ViewId(1, A), (A, B)), View(ViewId(2, A), (A, B), subgroups=((A,), (B,)))
-    stream = GroupStream(A, profile("test"), before, {A: 0, B: 10}, multicasts=False)
+    stream = Multicast(A, profile("test"), before, {A: 0, B: 10}, multicasts=False)
     stream.on_run(1, B, Run(Channel.GROUP, before.id, B, 12, 0, [b"B12"], 3))
     stream.on_view(2, after, {A: 0, B: 10})
     assert [*stream.incoming[B].window.beyond(8)] == [(12, 12)]

@@ -1,21 +1,15 @@
 """Merge detection: views in flight are no split, real views are read first, the leader is told."""
 
+from collections.abc import Collection
 from random import Random
 
 import pytest
 
 from ringcast.core.control import AskView, Sighted
 from ringcast.core.effects import SendReliable, Unicast, send_once
-from ringcast.core.merge import (
-    AnnounceTo,
-    BringUp,
-    Detection,
-    LeftBehind,
-    MergeDetector,
-    RaiseMerge,
-    SuspectDissenter,
-)
-from ringcast.core.merge.outsiders import Outsiders
+from ringcast.core.merge import MergeDetector
+from ringcast.core.merge.sightings import Outsiders
+from ringcast.core.steps import AnnounceTo, GiveView, LeftBehind, RaiseMerge, RaiseSuspicion, Step
 from ringcast.model import MS, SECOND, Address, Config, View, ViewId
 
 CONFIG = Config(announce_ns=3600 * SECOND // 8, merge_gather_ns=100 * MS, reread_ns=300 * MS, view_limit_ns=3 * SECOND)
@@ -34,22 +28,22 @@ def view(text: str) -> View:
 A, B, C, D, E = map(member, "ABCDE")
 
 
-def detector(me: Address, held: str) -> MergeDetector:
-    made = MergeDetector(me, CONFIG, Random(1))
+def detector(me: Address, held: str, suspected: Collection[Address] = ()) -> MergeDetector:
+    made = MergeDetector(me, CONFIG, Random(1), is_suspected=suspected.__contains__)
     made.on_view(0, view(held))
     return made
 
 
-def hear(made: MergeDetector, now_ns: int, peer: Address, held: str) -> list[Detection]:
+def hear(made: MergeDetector, now_ns: int, peer: Address, held: str) -> list[Step]:
     seen = view(held)
     return made.on_announcement(now_ns, peer, seen.id, seen.coordinator)
 
 
-def reading(made: MergeDetector) -> list[Detection]:
+def reading(made: MergeDetector) -> list[Step]:
     return [d for d in made.on_time(100 * MS) if isinstance(d, Unicast)]
 
 
-def raised(decisions: list[Detection]) -> list[str]:
+def raised(decisions: list[Step]) -> list[str]:
     found = [d for d in decisions if isinstance(d, RaiseMerge)]
     return ["".join(m.name for m in party.members) for d in found for party in d.parties]
 
@@ -57,7 +51,7 @@ def raised(decisions: list[Detection]) -> list[str]:
 def test_real_views_are_read_before_anything_is_raised() -> None:
     made = detector(A, "AB/5")
     hear(made, 0, C, "CD/5")
-    assert made.deadline_ns() == 100 * MS
+    assert made.deadlines.first_ns == 100 * MS
     assert made.on_time(99 * MS) == []
     assert reading(made) == [send_once(C, AskView())]
     assert raised(made.on_view_answer(101 * MS, C, view("CD/5"))) == ["AB", "CD"]
@@ -126,13 +120,13 @@ def test_a_member_that_stays_behind_is_given_our_view_and_after_the_limit_suspec
     quarter = 750 * MS
     assert hear(made, 0, B, "AB/4") == []
     assert hear(made, quarter - 1, B, "AB/4") == []  # A view on its way needs no help.
-    assert hear(made, quarter, B, "AB/4") == [BringUp(B)]
+    assert hear(made, quarter, B, "AB/4") == [GiveView(B)]
     assert hear(made, quarter + 1, B, "AB/4") == []
-    assert hear(made, 2 * quarter, B, "AB/4") == [BringUp(B)]
-    assert hear(made, 4 * quarter - 1, B, "AB/4") == [BringUp(B)]
-    assert hear(made, 4 * quarter, B, "AB/4") == [SuspectDissenter(B)]
+    assert hear(made, 2 * quarter, B, "AB/4") == [GiveView(B)]
+    assert hear(made, 4 * quarter - 1, B, "AB/4") == [GiveView(B)]
+    assert hear(made, 4 * quarter, B, "AB/4") == [RaiseSuspicion(B, "has another view")]
     assert hear(made, 4 * quarter + 1, B, "AB/4") == []  # Level-triggered, but not with every heartbeat.
-    assert hear(made, 4 * quarter + 1 * SECOND, B, "AB/4") == [SuspectDissenter(B)]
+    assert hear(made, 4 * quarter + 1 * SECOND, B, "AB/4") == [RaiseSuspicion(B, "has another view")]
 
 
 def test_who_came_by_a_merge_is_given_the_merge_view_by_its_own_side_only() -> None:
@@ -140,9 +134,9 @@ def test_who_came_by_a_merge_is_given_the_merge_view_by_its_own_side_only() -> N
     made.on_view(0, View(ViewId(5, A), (A, B, C), subgroups=((A, B), (C,))))
     for peer in (B, C):
         hear(made, 0, peer, f"{peer.name}/4")
-    assert hear(made, 1 * SECOND, B, "B/4") == [BringUp(B)]
+    assert hear(made, 1 * SECOND, B, "B/4") == [GiveView(B)]
     assert hear(made, 1 * SECOND, C, "C/4") == []
-    assert hear(made, 3 * SECOND, C, "C/4") == [SuspectDissenter(C)]
+    assert hear(made, 3 * SECOND, C, "C/4") == [RaiseSuspicion(C, "has another view")]
 
 
 def test_only_who_acts_gives_the_view_again() -> None:
@@ -150,7 +144,7 @@ def test_only_who_acts_gives_the_view_again() -> None:
     hear(made, 0, C, "ABC/4")
     assert hear(made, 1 * SECOND, C, "ABC/4") == []
     hear(made, 1 * SECOND, A, "A/1")  # The coordinator is behind too, so B acts.
-    assert hear(made, 2 * SECOND, C, "ABC/4") == [BringUp(C)]
+    assert hear(made, 2 * SECOND, C, "ABC/4") == [GiveView(C)]
 
 
 def test_a_member_that_caught_up_starts_anew() -> None:
@@ -224,11 +218,11 @@ def test_who_sees_a_lower_coordinator_reads_only_that_one_and_announces_itself()
 def test_a_leader_that_does_nothing_for_two_merges_is_gone_without() -> None:
     made = detector(C, "C/5")
     now = 0
-    out: list[Detection] = []
+    out: list[Step] = []
     while not raised(out):
         hear(made, now, A, "A/5")
         hear(made, now, D, "D/5")
-        due = made.deadline_ns()
+        due = made.deadlines.first_ns
         assert due is not None and due < 3600 * SECOND
         now = due
         out = made.on_time(now)
@@ -246,6 +240,14 @@ def test_a_member_whose_coordinator_goes_on_without_it_learns_it() -> None:
     hear(made, 0, A, "AB/6")
     assert reading(made) == [send_once(A, AskView())]
     assert LeftBehind(view("AB/6")) in made.on_view_answer(101 * MS, A, view("AB/6"))
+
+
+def test_a_member_whose_coordinator_died_learns_that_the_next_one_goes_on_without_it() -> None:
+    """Simulated seed 979: A is dead and in no view. D asked E, who stood next, and refused it because B lived."""
+    made = detector(D, "ABEDC/5", suspected=[A])
+    assert hear(made, 0, B, "BC/6") == [AnnounceTo(("B:1",))]
+    assert reading(made) == [send_once(B, AskView())]
+    assert LeftBehind(view("BC/6")) in made.on_view_answer(101 * MS, B, view("BC/6"))
 
 
 def test_a_coordinator_is_left_behind_only_by_everybody() -> None:
@@ -281,7 +283,7 @@ def test_lost_members_and_found_places_are_told_our_view_in_turn() -> None:
     made.on_found(["E:1", "A:1"])
     told = []
     for _ in range(3):
-        due = made.deadline_ns()
+        due = made.deadlines.first_ns
         assert due is not None
         told += [d.endpoints for d in made.on_time(due) if isinstance(d, AnnounceTo)]
     assert told == [("C:1", "D:1"), ("E:1", "C:1"), ("D:1", "E:1")]
@@ -299,7 +301,7 @@ def test_the_steps_of_announcing_are_random_but_bounded() -> None:
     made.on_view(0, view("A/1"))
     steps, now = [], 0
     for _ in range(20):
-        due = made.deadline_ns()
+        due = made.deadlines.first_ns
         assert due is not None
         steps.append(due - now)
         now = due

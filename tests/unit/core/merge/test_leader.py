@@ -5,9 +5,10 @@ from random import Random
 import pytest
 
 from ringcast.core.control import CancelMerge, MergeCall, MergeDigest, MergeId, MergeReq, MergeRsp, MergeView
-from ringcast.core.effects import SendReliable
-from ringcast.core.merge import Leading, MergeEnded, MergeLeader, Overlap, Party, Propose
-from ringcast.core.merge.leader import Step
+from ringcast.core.effects import SendReliable, Warn
+from ringcast.core.merge import MergeLeader, Party
+from ringcast.core.merge.leader import Stage
+from ringcast.core.steps import MergeEnded, Propose, Step
 from ringcast.model import SECOND, Address, Config, Entry, Event, Kind, View, ViewId
 
 
@@ -29,7 +30,7 @@ def digest(merge_id: MergeId, text: str, number: int = 7, missing: tuple[Address
     return MergeDigest(merge_id, members, members, entries, missing, number, 64, 1000)
 
 
-def orders(decisions: list[Leading]) -> list[Leading]:
+def orders(decisions: list[Step]) -> list[Step]:
     return [d for d in decisions if not isinstance(d, Event)]
 
 
@@ -48,7 +49,7 @@ def calling() -> MergeLeader:
     return leader
 
 
-def cancelled(why: str, *to: Address) -> list[Leading]:
+def cancelled(why: str, *to: Address) -> list[Step]:
     return [*(SendReliable(each, CancelMerge(FIRST, why)) for each in to), MergeEnded(FIRST, False, why)]
 
 
@@ -86,7 +87,7 @@ def test_it_is_complete_when_our_own_view_is_installed() -> None:
     assert isinstance(sent, SendReliable) and isinstance(sent.message, MergeView)
     assert orders(leader.on_view(4, View(ViewId(8, C), (A, C)))) == []
     assert orders(leader.on_view(4, sent.message.view)) == [MergeEnded(FIRST, True, "complete")]
-    assert leader.deadline_ns() is None
+    assert leader.deadlines.first_ns is None
 
 
 def test_the_trace_says_whose_entry_came_from_whom_g8() -> None:
@@ -100,7 +101,7 @@ def test_overlap_is_warned_of_and_takes_the_maximum() -> None:
     leader = calling()
     leader.on_merge_digest(2, C, digest(FIRST, "C10 D9 B5"))
     out = orders(leader.on_merge_digest(3, A, digest(FIRST, "A15 B7")))
-    assert out[0] == Overlap((B,))
+    assert out[0] == Warn("merge: more than one side sent a digest of B#0; the highest entries count")
     assert isinstance(out[1], SendReliable) and isinstance(out[1].message, MergeView)
     assert dict(zip(out[1].message.members, out[1].message.entries, strict=True))[B] == Entry(0, 7, 7)
 
@@ -140,7 +141,7 @@ def test_a_malformed_digest_cancels_and_raises_nothing(wrong: str) -> None:
 def test_no_answer_within_the_limit_cancels() -> None:
     leader, merge_id = asking()
     leader.on_merge_rsp(1, A, MergeRsp(merge_id, True))
-    assert leader.deadline_ns() == CONFIG.merge_ask_ns
+    assert leader.deadlines.first_ns == CONFIG.merge_ask_ns
     assert leader.on_time(CONFIG.merge_ask_ns - 1) == []
     assert orders(leader.on_time(CONFIG.merge_ask_ns)) == cancelled("no answer from C#0 while asking", C)
 
@@ -148,7 +149,7 @@ def test_no_answer_within_the_limit_cancels() -> None:
 def test_no_digest_within_the_limit_cancels() -> None:
     leader = calling()
     leader.on_merge_digest(2, A, digest(FIRST, "A15 B7"))
-    assert leader.deadline_ns() == 1 + CONFIG.merge_ns
+    assert leader.deadlines.first_ns == 1 + CONFIG.merge_ns
     assert orders(leader.on_time(1 + CONFIG.merge_ns)) == cancelled("no answer from C#0 while calling", C)
 
 
@@ -240,7 +241,7 @@ def asked_next(leader: MergeLeader, parties: tuple[Party, ...]) -> list[Address]
     (proposed,) = leader.on_raised(leader.pause.until_ns, parties)
     assert isinstance(proposed, Propose)
     leader.begin(leader.pause.until_ns, proposed.merge_id)
-    assert leader.attempt is not None and leader.attempt.step is Step.ASKING
+    assert leader.attempt is not None and leader.attempt.step is Stage.ASKING
     return list(leader.attempt.parties)
 
 

@@ -4,13 +4,14 @@ from __future__ import annotations
 
 from random import Random
 
-from ringcast.core import Drop, Warn
+from ringcast.core import Drop
 from ringcast.core.control import CancelMerge, MergeId, MergeReq, MergeRsp, NewView, Relayed, RollCallId
 from ringcast.core.effects import SendReliable
 from ringcast.core.failure import Readmission
-from ringcast.core.membership import Membership, StartMerge, Steps
-from ringcast.core.merge import Overlap, Party, RaiseMerge
+from ringcast.core.membership import Membership
+from ringcast.core.merge import Party
 from ringcast.core.merging import Merging
+from ringcast.core.steps import Propose, RaiseMerge, StartMerge, Steps
 from ringcast.model import Address, Config, Entry, Event, View, ViewId
 from ringcast.wire import decode_control, encode_control
 
@@ -34,7 +35,9 @@ def leading() -> Merging:
     merging = Merging(B, config, Random(1), membership, Readmission(config.readmit_ns, config.readmit_max_ns))
     merging.on_view(0, MINE)
     raised = RaiseMerge((Party(B, MINE, (B,)), Party(C, OTHER, (C,))))
-    (start,) = (step for step in merging._carry(0, [raised]) if isinstance(step, StartMerge))
+    (proposed,) = merging.on_raised(0, raised)
+    assert isinstance(proposed, Propose) and membership.as_coordinator is not None
+    (start,) = (step for step in membership.as_coordinator.on_proposed(0, proposed) if isinstance(step, StartMerge))
     merging.on_start(0, start)
     assert merging.leader.attempt is not None
     return merging
@@ -50,6 +53,15 @@ def test_a_leader_does_not_yield_to_a_request_that_it_refuses() -> None:
     old = MergeReq(MergeId(A, 1), ViewId(2, B), (B,))
     (answer,) = said(merging.on_message(1, A, old) or [])
     assert isinstance(answer, SendReliable) and isinstance(answer.message, MergeRsp) and not answer.message.accepted
+    assert merging.leader.attempt is not None
+
+
+def test_a_leader_does_not_yield_while_work_waits_behind_its_merge() -> None:
+    """A joiner still loads its state: without its own merge B would turn away A's, too."""
+    merging = leading()
+    assert merging._membership.as_coordinator is not None
+    merging._membership.as_coordinator.handler.transfers.begin(0, C)
+    merging.on_message(1, A, MergeReq(MergeId(A, 1), MINE.id, (B,)))
     assert merging.leader.attempt is not None
 
 
@@ -78,8 +90,3 @@ def test_a_relayed_message_is_exactly_one() -> None:
     assert decode_control(encode_control(Relayed.of(A, B, request))) == Relayed.of(A, B, request)
     assert isinstance(decode_control(encode_control(Relayed(A, B))), Drop)
     assert isinstance(decode_control(encode_control(Relayed(A, B, request, MergeRsp(MergeId(A, 1), True)))), Drop)
-
-
-def test_digests_from_more_than_one_side_are_logged_as_a_warning() -> None:
-    (warning,) = leading()._carry(0, [Overlap((A, C))])
-    assert warning == Warn("merge: more than one side sent a digest of A#1, C#1; the highest entries count")

@@ -1,10 +1,11 @@
-"""Taking part in a merge: one at a time, each id once, every end."""
+"""Step part in a merge: one at a time, each id once, every end."""
 
 import pytest
 
 from ringcast.core.control import MergeCall, MergeDigest, MergeId, MergeReq, MergeRsp, MergeView
 from ringcast.core.effects import SendReliable
-from ringcast.core.merge import HoldRollCall, MergeOver, MergeParticipant, SpreadView, Taking, Told
+from ringcast.core.merge import MergeParticipant, Told
+from ringcast.core.steps import HoldRollCall, MergeEnded, SpreadView, Step
 from ringcast.model import Address, Config, Digest, Entry, Event, View, ViewId
 
 
@@ -23,7 +24,7 @@ OUTCOME = MergeView(
 )
 
 
-def orders(decisions: list[Taking]) -> list[Taking]:
+def orders(decisions: list[Step]) -> list[Step]:
     return [d for d in decisions if not isinstance(d, Event)]
 
 
@@ -87,22 +88,22 @@ def test_the_merge_view_is_spread_and_the_installed_view_ends_the_merge() -> Non
 
 def test_a_view_that_is_no_merge_view_ends_it_without_one() -> None:
     participant = answered()
-    assert orders(participant.on_view(4, View(ViewId(8, C), (C,)))) == [MergeOver(FIRST, "view C#0|8 came")]
+    assert orders(participant.on_view(4, View(ViewId(8, C), (C,)))) == [MergeEnded(FIRST, False, "view C#0|8 came")]
 
 
 @pytest.mark.parametrize("part", ["accepted", "answered"])
 def test_a_cancel_ends_it(part: str) -> None:
     participant = accepted() if part == "accepted" else answered()
-    assert orders(participant.on_cancel(3, L, FIRST, "D is missing")) == [MergeOver(FIRST, "D is missing")]
+    assert orders(participant.on_cancel(3, L, FIRST, "D is missing")) == [MergeEnded(FIRST, False, "D is missing")]
     assert participant.merge is None
 
 
 def test_it_ends_by_itself_after_the_limit() -> None:
     participant = accepted()
-    assert participant.deadline_ns() == CONFIG.resumer_ns
+    assert participant.deadlines.first_ns == CONFIG.resumer_ns
     assert participant.on_time(CONFIG.resumer_ns - 1) == []
-    assert orders(participant.on_time(CONFIG.resumer_ns)) == [MergeOver(FIRST, "it took too long")]
-    assert participant.deadline_ns() is None
+    assert orders(participant.on_time(CONFIG.resumer_ns)) == [MergeEnded(FIRST, False, "it took too long")]
+    assert participant.deadlines.first_ns is None
 
 
 # ---- objections

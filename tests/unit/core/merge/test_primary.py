@@ -1,7 +1,11 @@
 """When another side proves that the primary side went on without us."""
 
-from ringcast.core.merge.primary import primary_elsewhere
-from ringcast.model import Address, Electorate, Mark, View, ViewId
+from random import Random
+
+from ringcast.core.merge import MergeDetector
+from ringcast.core.merge.detection import primary_elsewhere
+from ringcast.core.steps import GoToPrimary
+from ringcast.model import MS, Address, Config, Electorate, Mark, View, ViewId
 
 A, B, C, D, E = (Address(name, 1, f"mem:{name}") for name in "ABCDE")
 
@@ -17,6 +21,7 @@ def aside(number: int, last: View, *members: Address) -> View:
     return View(ViewId(number, members[0]), members, mark=last.mark._replace(is_primary=False))
 
 
+LATER_NS = 1_000 * MS
 FIRST, SECOND = primary(1, A, B, C, D), primary(5, A, B)
 
 
@@ -60,3 +65,24 @@ def test_with_a_quorum_a_primary_side_of_another_chain_is_proof_whatever_its_num
 
 def test_without_the_policy_nobody_gives_up_its_place() -> None:
     assert primary_elsewhere(A, View(ViewId(1, A), (A,)), [View(ViewId(2, B), (B,))]) is None
+
+
+def test_who_acts_on_our_side_only_if_it_has_shown_our_view_keeps_us_from_going_to_the_primary() -> None:
+    """Simulated seed 9 (any, 10..15 members): C, that stood next and was not watched by us, had died unnoticed."""
+    old, later = FIRST, SECOND
+    made = MergeDetector(D, Config(), Random(1))
+    made.on_view(0, old)
+    made.on_announcement(0, A, later.id, A)
+    made.on_announcement(0, B, later.id, A)
+    made.on_time(LATER_NS)
+    going = GoToPrimary(later, later.mark.last)  # type: ignore[union-attr]
+    made.on_view_answer(LATER_NS, B, later)
+    assert going in made.on_view_answer(LATER_NS, A, later)
+
+    made.on_view(0, old)
+    made.on_announcement(0, C, old.id, A)
+    made.on_announcement(0, A, later.id, A)
+    made.on_announcement(0, B, later.id, A)
+    made.on_time(LATER_NS)
+    made.on_view_answer(LATER_NS, B, later)
+    assert made.on_view_answer(LATER_NS, A, later) == [], "C lives, and speaks for us"

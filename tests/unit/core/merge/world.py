@@ -26,29 +26,22 @@ from ringcast.core.control import (
     Sighted,
 )
 from ringcast.core.effects import SendReliable
-from ringcast.core.membership import (
+from ringcast.core.membership import ViewHandler
+from ringcast.core.merge import MergeDetector, MergeLeader, MergeParticipant, Told
+from ringcast.core.steps import (
     AcceptMerge,
-    CancelHeld,
-    RejectMerge,
-    StartMerge,
-    StartViewChange,
-    ViewHandler,
-)
-from ringcast.core.merge import (
     AnnounceTo,
+    CancelHeld,
     HoldRollCall,
     LeftBehind,
-    MergeDetector,
     MergeEnded,
-    MergeLeader,
-    MergeOver,
-    MergeParticipant,
-    Overlap,
     Propose,
     RaiseMerge,
+    RaiseSuspicion,
+    RejectMerge,
     SpreadView,
-    SuspectDissenter,
-    Told,
+    StartMerge,
+    StartViewChange,
 )
 from ringcast.model import MS, SECOND, Address, Config, Entry, Event, Kind, View, ViewId, profile
 
@@ -101,7 +94,7 @@ class Peer:
 
     def deadline_ns(self) -> int:
         components = (self.handler, self.detector, self.leader, self.participant)
-        return min((d for component in components if (d := component.deadline_ns()) is not None), default=1 << 62)
+        return min((d for component in components if (d := component.deadlines.first_ns) is not None), default=1 << 62)
 
     def on_time(self) -> None:
         for component in (self.handler, self.detector, self.leader, self.participant):
@@ -139,8 +132,6 @@ class Peer:
                 self.obey(self.leader.begin(now, merge_id))
             case MergeEnded(merge_id, installed, _):
                 self.obey(self.handler.on_merge_ended(now, merge_id, installed))
-            case MergeOver(merge_id, _):
-                self.obey(self.handler.on_merge_ended(now, merge_id, False))
             case AcceptMerge():
                 assert self.asked is not None
                 self.obey(self.participant.on_accepted(now, self.asked))
@@ -153,7 +144,7 @@ class Peer:
             case CancelHeld(suspension, cause):
                 if suspension.merge_id is not None:
                     self.cancel(suspension.merge_id, str(cause))
-            case SuspectDissenter(peer):
+            case RaiseSuspicion(peer):
                 if self.view.coordinator in (self.me, peer):
                     self.obey(self.handler.on_suspect(now, peer))
             case StartViewChange(ticket, requests):
@@ -162,8 +153,6 @@ class Peer:
                 self.excluded += 1
                 if self.handler.suspension is None and self.participant.merge is None:
                     self.install(View(ViewId(later.id.number + 1, self.me), (self.me,)))
-            case Overlap():
-                pass
 
     # ---- messages
 

@@ -75,6 +75,32 @@ def test_there_is_room_only_if_every_destination_has_room() -> None:
     assert C not in alice.peers.outgoing, "asking begins no stream"
 
 
+def test_a_receiver_with_a_smaller_window_asks_for_what_it_dropped_as_soon_as_there_is_room() -> None:
+    """Not at the intervals: one message per interval, where the sender's window holds more, is no throughput."""
+    alice, bob = (node(me, config=profile("test", stream_capacity=capacity)) for me, capacity in ((A, 8), (B, 1)))
+    sent = [effect for number in range(8) for effect in alice.send_to(NOW, [B], b"%d" % number)]
+    (first,) = only(Deliver, [e for packet in packets(sent) for e in bob.on_packet(NOW, A, packet)])  # type: ignore[arg-type]
+    assert carry(bob, alice, bob.on_taken(NOW, first)) == [b"%d" % number for number in range(1, 8)]
+    assert alice.peers.outgoing[B].window.occupancy == 0
+
+
+def test_what_was_dropped_for_want_of_room_is_asked_for_once_and_then_at_intervals() -> None:
+    config = profile("test", stream_capacity=2)
+    bob = node(B, config=config)
+    effects = [effect for number in range(1, 5) for effect in bob.on_packet(NOW, A, stream_run(A, 1, number, b"x"))]
+    first, second = only(Deliver, effects)
+    asked = only(Request, packets(bob.on_taken(NOW, first)))  # type: ignore[arg-type]
+    assert [request.ranges for request in asked] == [((3, 3),)]
+    asked = only(Request, packets(bob.on_taken(NOW, second)))  # type: ignore[arg-type]
+    assert [request.ranges for request in asked] == [((4, 4),)], "3 is on its way"
+    late: list[list[object]] = []
+    now_ns = NOW
+    while not late or not late[-1]:
+        now_ns = bob.deadline_ns() or 0
+        late.append([request.ranges for request in only(Request, packets(bob.on_time(now_ns)))])  # type: ignore[arg-type]
+    assert late == [[], [((3, 4),)]], "the answer may take an interval, like any that is on its way"
+
+
 def test_an_unknown_newer_epoch_that_begins_starts_a_new_window() -> None:
     bob = node(B)
     assert payloads(bob.on_packet(NOW, A, stream_run(A, 1, 1, b"old"))) == [b"old"]

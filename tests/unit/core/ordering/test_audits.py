@@ -6,9 +6,8 @@ from typing import Any, Protocol, SupportsIndex
 
 import pytest
 
-from ringcast.core.ordering.batch import Batch
 from ringcast.core.ordering.in_flight import InFlight, Unfinished
-from ringcast.core.ordering.sender_queue import SenderQueue
+from ringcast.core.ordering.sender_queue import Batch, SenderQueue
 from ringcast.window import AckMap, Ranges, SendWindow
 
 

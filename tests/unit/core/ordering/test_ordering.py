@@ -1,10 +1,9 @@
 """The order within one view: staging, acks, announcements, back-pressure, causality."""
 
 from ringcast.core import Drop
-from ringcast.core.ordering import Ordering
 from ringcast.model import Kind, profile
 from ringcast.order import Stamp
-from unit.core.ordering.world import World, address
+from unit.core.ordering.world import Member, World, address
 
 
 def test_everybody_reads_messages_of_all_senders_in_one_order() -> None:
@@ -274,7 +273,7 @@ def test_the_recording_says_start_finish_and_dequeue() -> None:
 
 def test_a_parcel_that_comes_before_the_first_view_is_kept_for_it() -> None:
     """Simulated seed 115: the joiner's own view came later than the first message of it."""
-    early = Ordering(address("B"), profile("test"))
+    early = Member(address("B")).ordering
     world = World("AB")
     world.queue("A", b"x", to="B")
     (parcel,) = world.members["A"].posted[address("B")]

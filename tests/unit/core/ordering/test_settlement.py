@@ -1,10 +1,10 @@
 """Settling at a view change: crashed sender, crashed coordinator, both; joins; what is dropped is dropped by all."""
 
 from ringcast.core.control import Carried, Settlement, Survivor
-from ringcast.core.ordering.batch import Batch
-from ringcast.core.ordering.parcels import Parcels
-from ringcast.core.ordering.sender_queue import SenderQueue
-from ringcast.core.ordering.settlement import MOST_RANGES, plan, report
+from ringcast.core.ordering.destination import Destination, Parcels
+from ringcast.core.ordering.envelope import Parcel, Stub
+from ringcast.core.ordering.sender_queue import Batch, SenderQueue
+from ringcast.core.ordering.settlement import MOST_RANGES, Settling, plan, report
 from ringcast.model import Kind, View, ViewId
 from ringcast.order import Stamp
 from unit.core.ordering.world import World, address
@@ -175,3 +175,21 @@ def test_a_plan_names_who_forwards_to_whom() -> None:
     settled = plan(VIEW, lines, Settlement((D,), survivors))
     assert [(f.holder, f.missing) for f in settled.forwards] == [(1, (0,))]
     assert [(p.sender, p.batch.first) for p in settled.placed] == [(3, 1)] and not settled.dropped
+
+
+def test_a_view_waits_until_what_is_forwarded_has_come() -> None:
+    """D died; B has its parcel and C has not: C is not at the end of the view before B's forward is here (G16)."""
+    destination = Destination(C, 8)
+    destination.on_view(VIEW, 0)
+    stub = destination.batch_of(D, Stub(1, 1, 0b0110))
+    assert stub is not None
+    destination.queue_of(D).add(stub)
+    settling = Settling(destination)
+    carried = Survivor(B, (Carried(D, ((1, 1),)),))
+    settling.prepare(Settlement((D,), (Survivor(A, ()), carried, Survivor(C, ()))))
+    assert not settling.is_settled
+    settling.make_plan()
+    assert settling.plan is not None and [placed.batch.first for placed in settling.plan.placed] == [1]
+    assert not settling.is_settled
+    assert destination.take_parcel(B, Parcel(1, [b"x"], (1, 3)))
+    assert settling.is_settled

@@ -11,7 +11,9 @@ from collections.abc import Iterable
 
 from ringcast.core import Dequeue, Drop, Finished, Unicast
 from ringcast.core.control import Settlement, Staged, Survivor
-from ringcast.core.ordering import Decision, Multicast, Ordering, Post
+from ringcast.core.effects import Effect
+from ringcast.core.ordering import Ordering
+from ringcast.core.packets import Envelope
 from ringcast.model import Address, Event, View, ViewId, profile
 from ringcast.order import Stamp
 
@@ -25,7 +27,7 @@ def address(name: str) -> Address:
 class Member:
     def __init__(self, me: Address, config=CONFIG) -> None:
         self.me = me
-        self.ordering = Ordering(me, config)
+        self.ordering = Ordering(me, config, self)
         self.log: list[bytes] = []  # every multicast item, in order
         self.got: dict[Address, int] = {}  # how far each member's log has arrived here
         self.posted: dict[Address, deque[bytes]] = {}  # parcels on their way from here
@@ -34,6 +36,15 @@ class Member:
         self.finished: dict[int, Stamp] = {}
         self.events: list[Event] = []
         self.drops: list[Drop] = []
+
+    def multicast(self, now_ns: int, item: Envelope) -> list[Effect]:
+        self.log.append(item)
+        return []
+
+    def post(self, now_ns: int, to: Iterable[Address], item: Envelope) -> list[Effect]:
+        for peer in to:
+            self.posted.setdefault(peer, deque()).append(item)
+        return []
 
 
 class World:
@@ -59,15 +70,10 @@ class World:
         self.carry_out(name, decisions)
         return first
 
-    def carry_out(self, name: str, decisions: list[Decision]) -> None:
+    def carry_out(self, name: str, decisions: list[Effect]) -> None:
         member = self.members[name]
         for decision in decisions:
             match decision:
-                case Multicast(item):
-                    member.log.append(item)
-                case Post(to, item):
-                    for peer in to:
-                        member.posted.setdefault(peer, deque()).append(item)
                 case Unicast(to, packet):
                     member.acks.append((to, packet.message))
                 case Dequeue():

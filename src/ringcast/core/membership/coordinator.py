@@ -1,0 +1,304 @@
+"""Coordinating the group: requests go to the view handler, its batches become view changes (seed 004).
+
+Every member has this part; it is idle unless the member coordinates. One view change at a time; the attempts of roll
+calls on one base view are counted here, because a later one must have a greater id than every one before it.
+What the view handler decides about a merge is for the merge's own components.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+from ringcast.core.control import (
+    Answer,
+    Behind,
+    Busy,
+    Filled,
+    Join,
+    MergeId,
+    NewView,
+    Refusal,
+    StateConfirmed,
+    StateProgress,
+    ViewAck,
+    ViewRefusal,
+)
+from ringcast.core.deadlines import Deadlines
+from ringcast.core.effects import Left, SendReliable
+from ringcast.core.membership.follower import Follower
+from ringcast.core.membership.handler import ViewHandler
+from ringcast.core.membership.requests import Request, RequestKind
+from ringcast.core.membership.roll_call import RollCall
+from ringcast.core.membership.suspicions import Suspicions
+from ringcast.core.membership.view_change import ViewChange
+from ringcast.core.state.transfers import PendingStates
+from ringcast.core.steps import (
+    CancelHeld,
+    Complete,
+    Consider,
+    Failed,
+    GiveView,
+    HoldRollCall,
+    MergeEnded,
+    Propose,
+    Spread,
+    SpreadView,
+    StartViewChange,
+    Steps,
+    TellRollCall,
+)
+from ringcast.model import Address, Config, ViewId
+
+
+class Coordinator:
+    """The coordinator's half of a member."""
+
+    def __init__(
+        self,
+        me: Address,
+        config: Config,
+        follower: Follower,
+        suspicions: Suspicions,
+        states: PendingStates,
+        deadlines: Deadlines,
+    ) -> None:
+        self.me = me
+        self.config = config
+        self.handler = ViewHandler(me, config, deadlines)
+        self.handler.notes_of_change = self._notes_of_change
+        self.change: ViewChange | None = None
+        self._timer = deadlines.timer()  # of the view change
+        self._follower = follower
+        self._suspicions = suspicions
+        self._states = states
+        self._attempts: tuple[ViewId | None, int] = (None, 0)  # how often we called the roll, on which view
+        self.routes: dict[type, Callable[..., Steps]] = {
+            Answer: self._on_answer,
+            Behind: self._on_behind,
+            Refusal: self._on_refusal,
+            Filled: self._on_filled,
+            ViewAck: self._on_view_ack,
+            ViewRefusal: self._on_view_refusal,
+            StateConfirmed: self._on_state_confirmed,
+            StateProgress: self._on_state_progress,
+        }
+
+    @property
+    def _roll_call(self) -> RollCall | None:
+        return None if self.change is None or self.change.spreading is not None else self.change.roll_call
+
+    @property
+    def is_mine(self) -> bool:
+        return self._suspicions.acting(self._follower.view) == self.me
+
+    # ---- requests
+
+    def on_join(self, now_ns: int, sender: Address, join: Join) -> Steps:
+        if join.with_state and self._states.reunion is not None:
+            return [SendReliable(sender, Busy())]  # There is no one state yet that it could get.
+        kind = RequestKind.JOIN_WITH_STATE if join.with_state else RequestKind.JOIN
+        return self.handler.on_request(now_ns, Request(kind, sender, join))
+
+    def on_leave(self, now_ns: int, sender: Address) -> Steps:
+        kind = RequestKind.COORD_LEAVE if sender == self.me else RequestKind.LEAVE
+        return self.handler.on_request(now_ns, Request(kind, sender))
+
+    def on_suspects(self, now_ns: int) -> Steps:
+        """Everybody we suspect shall go: said again and again, until a view without them."""
+        out: Steps = []
+        for member in list(self._suspicions.members):
+            out += self.handler.on_suspect(now_ns, member)
+        return out
+
+    def on_wanting_primary(self, now_ns: int) -> Steps:
+        """Our view has the votes: a primary one shall follow it."""
+        return self.handler.on_request(now_ns, Request(RequestKind.PRIMARY, self.me))
+
+    def _on_state_confirmed(self, now_ns: int, joiner: Address, confirmed: StateConfirmed) -> Steps:
+        self._states.confirm(joiner)
+        return self.handler.on_state_confirmed(now_ns, joiner)
+
+    def _on_state_progress(self, now_ns: int, joiner: Address, progress: StateProgress) -> Steps:
+        self.handler.on_state_progress(now_ns, joiner)
+        return []
+
+    def on_merge_leader_gone(self, now_ns: int, leader: Address) -> Steps:
+        return self.handler.on_suspect(now_ns, leader)
+
+    def on_joiner_gone(self, now_ns: int, member: Address) -> Steps:
+        return [] if self.change is None else self.change.on_suspect(now_ns, member)
+
+    # ---- the handler's decisions
+
+    def tell_roll_call(self, now_ns: int, step: TellRollCall) -> Steps:
+        return [] if self.change is None else self.change.on_suspect(now_ns, step.suspect)
+
+    def give_view(self, now_ns: int, step: GiveView) -> Steps:
+        known = self._follower.known
+        return [] if known is None else [SendReliable(step.to, known)]
+
+    def _notes_of_change(self) -> dict[str, object]:
+        """The recording says who is sent a cancel; nobody, if the view is already on its way (G7)."""
+        notes: dict[str, object] = {}
+        if self.change is not None and self.change.spreading is not None:
+            notes["has_view"] = True
+        notes["cancelled"] = [] if self._roll_call is None else self._roll_call.cancelled
+        return notes
+
+    def start(self, now_ns: int, start: StartViewChange) -> Steps:
+        leaving = [r.member for r in start.requests if r.kind in (RequestKind.LEAVE, RequestKind.COORD_LEAVE)]
+        roll_call = self._call(going=tuple(self._suspicions.members), leaving=tuple(leaving))
+        self.change = ViewChange(self.me, self.config, roll_call, ticket=start.ticket, requests=start.requests)
+        return roll_call.begin(now_ns) if self.is_mine else self._fail(now_ns, self.change)
+
+    def call_for_merge(self, now_ns: int, step: HoldRollCall) -> Steps:
+        """The seed's GET_DIGEST: exactly those who share our view; the others of it are parties of their own.
+
+        Whom we suspect is not waited for: observers, who cannot exclude the dead, would wait for them in each merge.
+        """
+        view, suspects = self._follower.view, self._suspicions
+        going = tuple(member for member in view.members if member not in step.members or member in suspects)
+        roll_call = self._call(going=going, merge_id=step.merge_id)
+        self.change = ViewChange(self.me, self.config, roll_call, merge_id=step.merge_id)
+        return roll_call.begin(now_ns)
+
+    def _call(
+        self,
+        *,
+        going: tuple[Address, ...],
+        leaving: tuple[Address, ...] = (),
+        merge_id: MergeId | None = None,
+    ) -> RollCall:
+        view, known = self._follower.view, self._follower.known
+        attempt = self._attempts[1] + 1 if self._attempts[0] == view.id else 1
+        self._attempts = (view.id, attempt)
+        return RollCall(
+            self.me,
+            self.config,
+            view,
+            attempt,
+            going=going,
+            leaving=leaving,
+            merge_id=merge_id,
+            known=known,
+            numbers=self._follower.numbers,
+            timer=self._timer,
+        )
+
+    def give_up(self, now_ns: int, step: CancelHeld) -> Steps:
+        """The end without a view: a cancel to all who were asked (G7). A view that spreads goes on."""
+        change, ended = self.change, step.suspension
+        if change is None or change.spreading is not None:
+            return []
+        if (change.merge_id or change.ticket) != (ended.merge_id or ended.number):
+            return []
+        self.change, self._timer.at_ns = None, None
+        self._attempts = (change.roll_call.base.id, change.roll_call.id.attempt)
+        return change.roll_call.cancel(now_ns, change.why)
+
+    def _fail(self, now_ns: int, change: ViewChange) -> Steps:
+        """It cannot end in a view; the handler then cancels what is held."""
+        if change.merge_id is not None:
+            return self.handler.on_merge_ended(now_ns, change.merge_id, installed=False)
+        return self.handler.on_change_ended(now_ns, change.ticket, installed=False)
+
+    # ---- what the merge asks of the handler
+
+    def on_proposed(self, now_ns: int, step: Propose) -> Steps:
+        return self.handler.on_merge(now_ns, step.merge_id)
+
+    def on_considered(self, now_ns: int, step: Consider) -> Steps:
+        return self.handler.on_merge_req(now_ns, step.leader, step.merge_id)
+
+    def on_merge_ended(self, now_ns: int, step: MergeEnded) -> Steps:
+        return self.handler.on_merge_ended(now_ns, step.merge_id, step.installed)
+
+    # ---- the roll call
+
+    def _on_answer(self, now_ns: int, sender: Address, answer: Answer) -> Steps:
+        return [] if self._roll_call is None else self._roll_call.on_answer(now_ns, sender, answer)
+
+    def _on_behind(self, now_ns: int, sender: Address, behind: Behind) -> Steps:
+        return [] if self._roll_call is None else self._roll_call.on_behind(sender, behind)
+
+    def _on_refusal(self, now_ns: int, sender: Address, refusal: Refusal) -> Steps:
+        return [] if self._roll_call is None else self._roll_call.on_refusal(now_ns, sender, refusal)
+
+    def _on_filled(self, now_ns: int, sender: Address, filled: Filled) -> Steps:
+        return [] if self._roll_call is None else self._roll_call.on_filled(now_ns, sender, filled)
+
+    def on_complete(self, now_ns: int, complete: Complete) -> Steps:
+        """Everybody is at the cut: the view is composed, installed here, then told; or a merge leader is answered."""
+        change = self.change
+        if change is None:
+            return []
+        change.complete = complete
+        if change.merge_id is not None:
+            return [change.roll_call.digested(change.merge_id)]
+        if not change.roll_call.staying and not change.joiners:
+            return [Left(clean=True)]
+        return self._tell(now_ns, change, change.compose(complete, self._states))
+
+    def on_merged(self, now_ns: int, merged: SpreadView) -> Steps:
+        """The merge leader's view: it goes the way of any view, in our subgroup."""
+        change = self.change
+        if (
+            change is None
+            or change.merge_id != merged.merge_id
+            or change.complete is None
+            or change.spreading is not None
+        ):
+            return []
+        message = change.compose_merged(change.complete, merged.view, merged.digest, self._states)
+        return self._tell(now_ns, change, message)
+
+    def _tell(self, now_ns: int, change: ViewChange, message: NewView) -> Steps:
+        here: Steps = [SendReliable(self.me, message)] if self.me in message.members else []
+        return [*here, *change.roll_call.dismiss(now_ns), *change.spread(now_ns, message)]
+
+    def on_failed(self, now_ns: int, failed: Failed) -> Steps:
+        if self.change is None:
+            return []
+        self.change.why = failed.why
+        return self._fail(now_ns, self.change)
+
+    # ---- the view
+
+    def on_view(self, now_ns: int, message: NewView) -> Steps:
+        """A view was installed here. If it is not ours, our own roll call is overtaken."""
+        for joiner in self._states.on_view(message):
+            self.handler.on_state_begun(now_ns, joiner)
+        out: Steps = []
+        if self.change is not None and self.change.roll_call.id != message.roll_call:
+            out += self._fail(now_ns, self.change)
+        out += self.handler.on_view(now_ns, message.view)
+        return out + (self.on_suspects(now_ns) if self.is_mine else [])
+
+    def _on_view_ack(self, now_ns: int, sender: Address, ack: ViewAck) -> Steps:
+        spreading = None if self.change is None else self.change.spreading
+        return spreading.on_shown(sender) if spreading is not None and spreading.view.id == ack.view else []
+
+    def _on_view_refusal(self, now_ns: int, sender: Address, refusal: ViewRefusal) -> Steps:
+        if self.change is None:
+            return []
+        if self.change.spreading is None:  # It would not take the base view from us: it is not with us any more.
+            return self.change.on_suspect(now_ns, sender)
+        return self.change.spreading.on_refusal(sender, refusal)
+
+    def on_spread(self, now_ns: int, step: Spread) -> Steps:
+        change, self.change = self.change, None
+        if change is None or change.spreading is None:
+            return []
+        if self.me not in change.spreading.view:
+            return [Left(clean=True)]
+        if change.merge_id is not None:
+            return self.handler.on_merge_ended(now_ns, change.merge_id, installed=True)
+        return self.handler.on_change_ended(now_ns, change.ticket, installed=True)
+
+    # ---- time
+
+    def on_time(self, now_ns: int) -> Steps:
+        """The inner limit ends first, also at a coordinator that slept past both: the Resumer has the next call."""
+        if self.change is not None and self._timer.is_due(now_ns):
+            return self.change.on_time(now_ns)
+        return self.handler.on_time(now_ns)

@@ -1,0 +1,281 @@
+"""What the components of a node order each other and the driver: one vocabulary, carried out in one place.
+
+A component returns a list of steps; `Coordination.carry_out` carries them out, depth first and in order. An effect is a
+step too: it goes on to the driver as it is. All others end inside the node: a driver never sees them. They exist so
+that components need not know each other.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, NamedTuple
+
+from ringcast.core.control import NOTHING_TO_SETTLE, MergeId, NewView, Settlement, Source, Standing
+from ringcast.core.effects import Effect, SendReliable
+from ringcast.model import Address, Digest, Electorate, Entry, Mark, View
+
+if TYPE_CHECKING:  # values of the rooms that return these steps
+    from ringcast.core.failure.health import Reason
+    from ringcast.core.membership.handler import Suspension
+    from ringcast.core.membership.requests import Request
+    from ringcast.core.membership.resumer import ResumeCause
+    from ringcast.core.merge.election import Party
+
+# ---- the streams, during a roll call
+
+
+class Hold(NamedTuple):
+    """Send nothing new, hand out nothing more, take from these only repairs."""
+
+    going: tuple[Address, ...]
+
+
+class FillTo(NamedTuple):
+    """Get, and hand out, everything up to the cut of each origin, and nothing above it."""
+
+    cuts: dict[Address, int]
+    sources: tuple[Source, ...]
+    settlement: Settlement
+
+
+class Release(NamedTuple):
+    """The promise is over without a view: send and hand out again."""
+
+
+class Adopt(NamedTuple):
+    """Install this view: digest first, then view, then release."""
+
+    message: NewView
+
+
+# ---- failure detection
+
+
+class Suspect(NamedTuple):
+    """Raised again until a view excludes the peer or the suspicion is cleared. `tell` = who shall hear of it."""
+
+    peer: Address
+    reason: Reason
+    tell: tuple[Address, ...]
+
+
+class Unsuspect(NamedTuple):
+    peer: Address
+
+
+class RaiseSuspicion(NamedTuple):
+    """This member did not do what it must; raise a suspicion of it, which lasts until the next view."""
+
+    member: Address
+    why: str
+
+
+# ---- the view handler's decisions
+
+
+class StartViewChange(NamedTuple):
+    """Process these requests in one roll call; give the ticket back with `on_change_ended`."""
+
+    ticket: int
+    requests: tuple[Request, ...]
+
+
+class TellBusy(NamedTuple):
+    """The request was not taken, or its view failed: its asker shall ask again after a random pause."""
+
+    request: Request
+
+
+class GiveView(NamedTuple):
+    """This process needs our view: it asked for what the view has already, or is behind and who sent it may be dead."""
+
+    to: Address
+
+
+class TellRollCall(NamedTuple):
+    """Stop waiting for this member: it is suspected (not a request, the handler is suspended)."""
+
+    suspect: Address
+
+
+class WatchLeader(NamedTuple):
+    leader: Address
+
+
+class UnwatchLeader(NamedTuple):
+    leader: Address
+
+
+class CancelHeld(NamedTuple):
+    """The suspension ended without a view: send a cancel to all who hold for it, end its roll call or merge (G7)."""
+
+    suspension: Suspension
+    cause: ResumeCause
+
+
+# ---- the roll call's outcomes
+
+
+@dataclass(frozen=True, slots=True)
+class Complete:
+    """Everybody who goes on has answered and is filled up: what the next view needs to know."""
+
+    entries: dict[Address, Entry]  # how far the streams of those who answered have come, said by themselves (G8)
+    cuts: tuple[int, ...]  # of every member of the base view, in its order
+    number: int  # the highest view number in any answer
+    capacity: int
+    window_bytes: int
+    settlement: Settlement = NOTHING_TO_SETTLE
+    standings: dict[Address, Standing] = field(default_factory=dict)  # how each stands with the application's state
+    mark: Mark | None = None  # what they know of primary views
+
+
+class Failed(NamedTuple):
+    """The roll call cannot end in a view."""
+
+    why: str
+
+
+class Digested(NamedTuple):
+    """The roll call of a merge is over; not complete: some are missing, and these are to blame (none: all missing)."""
+
+    merge_id: MergeId
+    entries: dict[Address, Entry]
+    number: int
+    capacity: int
+    window_bytes: int
+    mark: Mark | None = None
+    blamed: tuple[Address, ...] = ()
+
+
+class Spread(NamedTuple):
+    """Everybody who must know the view has shown it, or is suspected for not doing so."""
+
+
+# ---- merge: detection
+
+
+class AnnounceTo(NamedTuple):
+    """Tell our view id to whoever is at these endpoints (and by multicast, if the transport has it)."""
+
+    endpoints: tuple[str, ...]
+
+
+class RaiseMerge(NamedTuple):
+    """The seed's MERGE event: there are other partitions, and we are to lead."""
+
+    parties: tuple[Party, ...]
+
+
+class LeftBehind(NamedTuple):
+    """Our coordinator (or everybody, if we coordinate) goes on in this view, without us."""
+
+    view: View
+
+
+class GoToPrimary(NamedTuple):
+    """The side with this view proves that this later primary view came about: our members are to join it."""
+
+    view: View
+    primary: Electorate
+
+
+# ---- merge: the leader and the view handler
+
+
+class Propose(NamedTuple):
+    """Ask the view handler whether this merge of ours may start; `StartMerge` if so."""
+
+    merge_id: MergeId
+
+
+class StartMerge(NamedTuple):
+    """Lead this merge; it ends with `MergeEnded`."""
+
+    merge_id: MergeId
+
+
+class MergeEnded(NamedTuple):
+    """The merge that we lead or take part in is over; tell the view handler (case #2), release what is held."""
+
+    merge_id: MergeId
+    installed: bool
+    why: str
+
+
+# ---- merge: taking part
+
+
+class Consider(NamedTuple):
+    """Ask the view handler whether we take part in this leader's merge: `AcceptMerge` or `RejectMerge`."""
+
+    leader: Address
+    merge_id: MergeId
+
+
+class AcceptMerge(NamedTuple):
+    """Take part in this merge. `again` = it was accepted before (a duplicate, or our own): only answer."""
+
+    leader: Address
+    merge_id: MergeId
+    again: bool = False
+
+
+class RejectMerge(NamedTuple):
+    """Answer MERGE-RSP with merge_rejected, at once."""
+
+    leader: Address
+    merge_id: MergeId
+    why: str
+
+
+class HoldRollCall(NamedTuple):
+    """Hold the roll call of this merge among these members (those whose own view id is ours)."""
+
+    merge_id: MergeId
+    members: tuple[Address, ...]
+
+
+class SpreadView(NamedTuple):
+    """Install the MergeView here and spread it among the members that answered our roll call."""
+
+    merge_id: MergeId
+    view: View
+    digest: Digest
+
+
+Step = (
+    Effect
+    | SendReliable
+    | Hold
+    | FillTo
+    | Release
+    | Adopt
+    | Suspect
+    | Unsuspect
+    | RaiseSuspicion
+    | StartViewChange
+    | TellBusy
+    | GiveView
+    | TellRollCall
+    | WatchLeader
+    | UnwatchLeader
+    | CancelHeld
+    | Complete
+    | Failed
+    | Digested
+    | Spread
+    | AnnounceTo
+    | RaiseMerge
+    | LeftBehind
+    | GoToPrimary
+    | Propose
+    | StartMerge
+    | MergeEnded
+    | Consider
+    | AcceptMerge
+    | RejectMerge
+    | HoldRollCall
+    | SpreadView
+)
+Steps = list[Step]

@@ -1,0 +1,89 @@
+"""The states of the sides of a merge, at the merger and at a member: which parts count, and when the end does."""
+
+from __future__ import annotations
+
+from ringcast.core.control import NewView, Reunion, RollCallId, Side, Transfer
+from ringcast.core.deadlines import Deadlines
+from ringcast.core.effects import AwaitMerged, Effect, GiveMerged, MergedOver, MergeStates, SideOver
+from ringcast.core.state.chunks import StateChunks
+from ringcast.core.state.merging import StateMerging
+from ringcast.model import Address, Entry, Event, ViewId, profile
+
+A, B, C, D = (Address(name, 1, f"mem:{name}") for name in "ABCD")
+V, W = ViewId(7, A), ViewId(8, A)
+SIDES = (Side(A, (A, B)), Side(C, (C, D)))
+REUNION = Reunion(V, V, A, SIDES, (A, B, C, D))
+
+
+def merge_view(reunion: Reunion) -> NewView:
+    members, entries = (A, B, C, D), (Entry(0, 0, 0),) * 4
+    call = RollCallId(ViewId(6, A), 0, 1)
+    return NewView(call, reunion.view, members, (), ((A, B), (C, D)), 64, 1000, entries, (0, 0), reunion=reunion)
+
+
+class Member:
+    """`is_held`: a roll call holds it."""
+
+    def __init__(self, me: Address, reunion: Reunion = REUNION) -> None:
+        self.is_held = False
+        self.merging = StateMerging(me, profile("test"), True, lambda: self.is_held, Deadlines())
+        self.began = said(self.merging.on_view(0, merge_view(reunion))[0])
+
+
+def said(effects: list[Effect]) -> list[Effect]:
+    return [effect for effect in effects if not isinstance(effect, Event)]
+
+
+def test_each_has_its_part() -> None:
+    assert Member(A).began == [MergeStates(V, SIDES)]
+    assert Member(C).began == [AwaitMerged(V, A, True)]
+    assert Member(D).began == [AwaitMerged(V, A, False)]
+
+
+def test_the_merger_takes_the_parts_of_this_merge_from_the_givers_only() -> None:
+    merging = Member(A).merging
+    assert merging.awaits_side(C, V.number)
+    assert not merging.awaits_side(D, V.number)  # It gives no side.
+    assert not merging.awaits_side(C, V.number - 1)  # Of an earlier merge.
+    assert not Member(B).merging.awaits_side(C, V.number)
+
+
+def test_a_side_that_is_whole_takes_no_more_parts() -> None:
+    merging = Member(A).merging
+    assert said(merging.on_side_over(1, C, None)) == [SideOver(C)]
+    assert not merging.awaits_side(C, V.number)
+
+
+def test_a_side_that_begins_anew_is_awaited_again() -> None:
+    merging = Member(A).merging
+    merging.on_side_over(1, C, None)
+    merging.on_view(2, merge_view(REUNION._replace(view=W)))
+    assert merging.awaits_side(C, W.number) and not merging.awaits_side(C, V.number)
+
+
+def test_a_side_that_could_not_be_given_keeps_the_states_apart() -> None:
+    merging = Member(A).merging
+    why = f"{C} could not give the state of its side: no disk"
+    assert said(merging.on_side_over(1, C, "no disk")) == [MergedOver(why)]
+    assert merging.reunion is None and not merging.standing.lacks
+
+
+def test_a_merged_state_counts_when_no_roll_call_holds() -> None:
+    """Else a view would replace the merger although somebody already has the merged state."""
+    for me, effect in ((A, GiveMerged((B, C, D), V)), (C, MergedOver(None))):
+        member = Member(me)
+        member.is_held = True
+        ended = member.merging.on_states_merged(1) if me == A else member.merging.on_end(1, None)
+        assert said(ended) == [] and member.merging.standing.reunited is None
+        member.is_held = False
+        assert said(member.merging.on_free(2)) == [effect] and member.merging.standing.reunited == V
+
+
+def test_a_joiner_takes_parts_of_its_provider_cut_at_its_view_only() -> None:
+    merging = StateMerging(D, profile("test"), False, lambda: False, Deadlines())
+    chunks = StateChunks(D, profile("test"), 1000, merging)
+    chunks.wants, chunks.getting = True, Transfer(D, B, V)
+    assert chunks._is_awaited(False, B, V.number)
+    assert not chunks._is_awaited(False, C, V.number)
+    assert not chunks._is_awaited(False, B, V.number - 1)  # It gave its state before, at an earlier view.
+    assert not chunks._is_awaited(True, B, V.number)  # Of a side: we merge nothing.
