@@ -195,16 +195,22 @@ class PuppetProcess:
         return await self.history(order)
 
     async def until_ends(self, order: Answer) -> Answer:
-        """Wait until the end markers of these senders (name -> how many in all) have come."""
+        """Wait until the end markers of these senders (name -> how many in all) have come; or another view than `view`.
+
+        `complete` says whether all have come.
+        """
         wanted: dict[str, int] = order["ends"]
 
         def all_here() -> bool:
             got = self.tally.by_sender
             return all(name in got and got[name].ends >= count for name, count in wanted.items())
 
+        def is_over() -> bool:
+            return all_here() or str(self._group().view.id) != order.get("view", str(self._group().view.id))
+
         async with self._changed:
-            await self._changed.wait_for(all_here)
-        return await self.report(order)
+            await self._changed.wait_for(is_over)
+        return {**await self.report(order), "complete": all_here()}
 
     async def report(self, order: Answer) -> Answer:
         group, transport = self._group(), self.transport
@@ -215,6 +221,7 @@ class PuppetProcess:
             "interleaving": self.interleaving.digest(),
             "sent": self._sent,
             "view": [str(member) for member in group.members],
+            "view_id": str(group.view.id),
             "cpu_seconds": usage.ru_utime + usage.ru_stime,
             "page_faults": usage.ru_minflt,
             "user_seconds": usage.ru_utime,

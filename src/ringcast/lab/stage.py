@@ -26,7 +26,11 @@ LIMIT = 120.0
 
 
 class PuppetError(RingcastError):
-    """A puppet answered with an error, or did not answer."""
+    """A puppet answered with an error (of this `type`), or did not answer."""
+
+    def __init__(self, words: str, type: str = "") -> None:
+        super().__init__(words)
+        self.type = type
 
 
 class Puppet:
@@ -60,7 +64,7 @@ class Puppet:
         finally:
             self._answers.pop(number, None)
         if "error" in found:
-            raise PuppetError(f"{self.name} could not {do}: {found['error']}")
+            raise PuppetError(f"{self.name} could not {do}: {found['error']}", found.get("type", ""))
         return found
 
     def signal(self, number: signal.Signals) -> None:
