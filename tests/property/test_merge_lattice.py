@@ -3,8 +3,8 @@
 from hypothesis import given
 from hypothesis import strategies as st
 
-from ringcast.core.merge import Aggregate, consolidate, merge_view, parties_of, sanitised
-from ringcast.model import Address, Digest, Entry, View, ViewId, ViewNumbers, is_reset
+from ringcast.core.merge import Aggregate, merge_view, parties_of, sanitised
+from ringcast.model import Address, Digest, Entry, View, ViewId, ViewNumbers, consolidate, is_reset
 
 MEMBERS = [Address(name, 0, f"{name}:1") for name in "ABCDE"]
 

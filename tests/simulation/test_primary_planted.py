@@ -74,7 +74,7 @@ MISTAKES = [
     (
         two_that_are_cut_apart,
         "half of the voters are enough without the first",
-        "ringcast.model.primary:Electorate.is_carried_by",
+        "ringcast.model.majority:Electorate.is_carried_by",
         "(2 * present == len(self.voters) and self.voters[0] in votes)",
         "2 * present == len(self.voters)",
     ),

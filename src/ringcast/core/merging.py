@@ -34,7 +34,7 @@ from ringcast.core.effects import Drop, SendReliable, Warn, probe
 from ringcast.core.entrance import RandomSource
 from ringcast.core.failure import Readmission
 from ringcast.core.membership import Membership
-from ringcast.core.merge.consolidate import Told
+from ringcast.core.merge.aggregates import Told
 from ringcast.core.merge.detection import MergeDetector
 from ringcast.core.merge.leader import MergeLeader
 from ringcast.core.merge.participant import MergeParticipant

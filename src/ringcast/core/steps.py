@@ -18,7 +18,7 @@ if TYPE_CHECKING:  # values of the rooms that return these steps
     from ringcast.core.failure.health import Reason
     from ringcast.core.membership.handler import Suspension
     from ringcast.core.membership.requests import Request
-    from ringcast.core.membership.resumer import ResumeCause
+    from ringcast.core.membership.suspension import ResumeCause
     from ringcast.core.merge.election import Party
 
 # ---- the streams, during a roll call

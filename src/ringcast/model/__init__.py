@@ -2,7 +2,7 @@
 
 from ringcast.model.address import MAX_ENDPOINT, MAX_INCARNATION, MAX_NAME, Address, check_name
 from ringcast.model.config import MIB, MS, SECOND, Config, Profile, profile
-from ringcast.model.digest import Digest, Entry, is_reset
+from ringcast.model.digest import Digest, Entry, consolidate, is_reset
 from ringcast.model.event import (
     INCOMPLETE,
     SCHEMA_VERSION,
@@ -13,6 +13,7 @@ from ringcast.model.event import (
     content_of,
     view_events,
 )
+from ringcast.model.majority import Electorate, Mark, combined, first_mark
 from ringcast.model.message import (
     Batch,
     Delivery,
@@ -25,7 +26,6 @@ from ringcast.model.message import (
     ViewChange,
 )
 from ringcast.model.order import TOTAL, Order
-from ringcast.model.primary import Electorate, Mark, combined, first_mark
 from ringcast.model.terms import Terms
 from ringcast.model.view import View, ViewId
 from ringcast.model.view_id import ViewNumbers
@@ -67,6 +67,7 @@ __all__ = [
     "ViewNumbers",
     "check_name",
     "combined",
+    "consolidate",
     "content_of",
     "first_mark",
     "is_reset",

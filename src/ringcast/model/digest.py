@@ -1,7 +1,8 @@
 """How far each sender's stream has come.
 
 A digest maps members to entries (low, delivered, received). `merge` is a join on a lattice (commutative,
-associative, idempotent), so the order in which a merge leader hears its subgroups cannot matter (G9).
+associative, idempotent), so the order in which a merge leader hears its subgroups cannot matter (G9). After the merge
+`is_reset` says whose window begins again at the merged entry (G10).
 Not a vote: in a merge each entry comes from the member it describes (G8); who may put an entry in is decided above.
 """
 
@@ -78,6 +79,16 @@ class Digest:
         if member not in tuple(members):
             return self
         return Digest({**self.entries, member: entry})
+
+
+def consolidate(digests: Iterable[Digest]) -> tuple[Digest, tuple[Address, ...]]:
+    """The join of all, and the members of which more than one side spoke (seed 000: log a warning)."""
+    whole = Digest()
+    overlap: dict[Address, None] = {}
+    for digest in digests:
+        overlap |= dict.fromkeys(whole.overlap(digest))
+        whole = whole.merge(digest)
+    return whole, tuple(overlap)
 
 
 def is_reset(ready: int, offset: int, *, was_apart: bool) -> bool:

@@ -10,7 +10,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 
 from ringcast.model.address import Address
-from ringcast.model.primary import Mark
+from ringcast.model.majority import Mark
 from ringcast.model.view_id import ViewId
 
 __all__ = ["View", "ViewId"]

@@ -1,7 +1,7 @@
 """Control messages to and from peers: reliable, in order per peer, and never behind data.
 
 Messages are values here and bytes on the streams; the codec is injected. A full ring to a peer never blocks the core:
-it becomes a suspicion of that peer. Streams of processes outside the view are given up (multicast/giving_up.py).
+it becomes a suspicion of that peer. Streams of processes outside the view are given up (multicast/outside_streams.py).
 """
 
 from __future__ import annotations

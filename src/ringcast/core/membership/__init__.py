@@ -4,6 +4,6 @@ from ringcast.core.membership.handler import Suspension, ViewHandler
 from ringcast.core.membership.handler_table import Phase
 from ringcast.core.membership.membership import Membership
 from ringcast.core.membership.requests import Request, RequestKind
-from ringcast.core.membership.resumer import ResumeCause
+from ringcast.core.membership.suspension import ResumeCause
 
 __all__ = ["Membership", "Phase", "Request", "RequestKind", "ResumeCause", "Suspension", "ViewHandler"]

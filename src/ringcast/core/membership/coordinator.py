@@ -31,7 +31,7 @@ from ringcast.core.membership.requests import Request, RequestKind
 from ringcast.core.membership.roll_call import RollCall
 from ringcast.core.membership.suspicions import Suspicions
 from ringcast.core.membership.view_change import ViewChange
-from ringcast.core.state.transfers import PendingStates
+from ringcast.core.state.providers import PendingStates
 from ringcast.core.steps import (
     CancelHeld,
     Complete,

@@ -1,9 +1,8 @@
 """The roll call, at a member: promise, answer, fill up, take the view (DESIGN section 4).
 
-A member has one promise at a time; a greater id replaces it, a smaller one is refused. From its answer until the view
-or the cancel it sends nothing new and delivers nothing above the cut, so the cut is exact (G5). A view that does not
-belong to the promise, or whose cut is not where this member stands, is refused with an answer; a view that is not
-greater, or without this member, is discarded (V18). A promise that ends without a view ends for good.
+From its answer until the view or the cancel it sends nothing new and delivers nothing above the cut, so the cut is
+exact (G5). A view that does not belong to the promise (promise.py), or whose cut is not where this member stands, is
+refused with an answer; a view that is not greater, or without this member, is discarded (V18).
 
 The coordinator follows its own roll call through this very file. Not the streams: they are asked through `Streams`.
 """
@@ -11,7 +10,6 @@ The coordinator follows its own roll call through this very file. Not the stream
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
 from typing import Protocol
 
 from ringcast.core.control import (
@@ -31,6 +29,7 @@ from ringcast.core.control import (
 )
 from ringcast.core.deadlines import Deadlines
 from ringcast.core.effects import SendReliable
+from ringcast.core.membership.promise import Promise, Promises
 from ringcast.core.steps import Adopt, FillTo, Hold, Release, Steps
 from ringcast.model import Address, Config, Entry, Event, Kind, View, ViewNumbers
 
@@ -54,15 +53,6 @@ class Streams(Protocol):
     def is_filled(self) -> bool: ...
 
 
-@dataclass(slots=True)
-class Promise:
-    id: RollCallId
-    asker: Address
-    until_ns: int
-    is_filling: bool = False
-    has_filled: bool = False
-
-
 class Follower:
     """This member's promise, and the view it holds it in."""
 
@@ -80,8 +70,7 @@ class Follower:
         self.config = config
         self.view = view
         self.deadlines = deadlines or Deadlines()
-        self._timer = self.deadlines.timer()
-        self._promise: Promise | None = None
+        self._promises = Promises(config.resumer_ns, self.deadlines.timer())
         self.known: NewView | None = None  # how the current view was told to us
         self.numbers = numbers or ViewNumbers()
         self.numbers.note(view.id.number)
@@ -90,12 +79,7 @@ class Follower:
 
     @property
     def promise(self) -> Promise | None:
-        return self._promise
-
-    @promise.setter
-    def promise(self, promise: Promise | None) -> None:
-        self._promise = promise
-        self._timer.at_ns = None if promise is None else promise.until_ns
+        return self._promises.current
 
     # ---- questions
 
@@ -120,9 +104,7 @@ class Follower:
         """Why we do not answer this roll call on our view; None if we do."""
         if asker not in self.view or self.view.rank(asker) != ask.id.rank or not self._leads(asker, ask):
             return f"{asker} does not lead here"
-        if self.promise is not None and ask.id < self.promise.id:
-            return f"promised to {self.promise.id}"
-        return None
+        return self._promises.objection(ask.id)
 
     def _leads(self, asker: Address, ask: Ask) -> bool:
         """In a merge also the first of those who share the view: all before it are parties of their own."""
@@ -137,7 +119,7 @@ class Follower:
         return self.refuse(now_ns, asker, roll_call, f"already in {self.view.id}", gone=asker not in self.view)
 
     def _answer(self, now_ns: int, asker: Address, ask: Ask) -> Steps:
-        self.promise = Promise(ask.id, asker, now_ns + self.config.resumer_ns)
+        self._promises.give(now_ns, ask.id, asker)
         answer = Answer(
             ask.id,
             self._streams.entry(),
@@ -190,7 +172,7 @@ class Follower:
         return self.release(now_ns)
 
     def release(self, now_ns: int) -> Steps:
-        promise, self.promise = self.promise, None
+        promise = self._promises.end()
         return [] if promise is None else [self._event(now_ns, "release", promise.id), Release()]
 
     def on_view(self, now_ns: int, sender: Address, message: NewView) -> Steps:
@@ -206,7 +188,7 @@ class Follower:
                 self._event(now_ns, "refuse", message.roll_call, wrong),
                 SendReliable(sender, ViewRefusal(message.id, wrong)),
             ]
-        self.promise = None
+        self._promises.end()
         return [Adopt(message), SendReliable(sender, ViewAck(message.id))]
 
     def _mismatch(self, sender: Address, message: NewView) -> str | None:
@@ -234,14 +216,14 @@ class Follower:
     def on_adopted(self, view: View, message: NewView | None) -> None:
         self.view = view
         self.known = message
-        self.promise = None
+        self._promises.end()
         self.numbers.note(view.id.number)
 
     # ---- time
 
     def on_time(self, now_ns: int) -> Steps:
         """The last resort: nobody ended the promise, so it ends here, and a late view will be refused."""
-        return self.release(now_ns) if self._timer.is_due(now_ns) else []
+        return self.release(now_ns) if self._promises.is_due(now_ns) else []
 
     def _event(
         self, now_ns: int, step: str, roll_call: RollCallId, why: str = "", leaving: tuple[Address, ...] = ()

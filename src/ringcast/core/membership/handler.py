@@ -20,8 +20,8 @@ from ringcast.core.deadlines import Deadlines
 from ringcast.core.effects import SendReliable
 from ringcast.core.membership.handler_table import RULES, MergeEvent, Phase, Rule
 from ringcast.core.membership.requests import Request, RequestKind, RequestQueue
-from ringcast.core.membership.resumer import ResumeCause, Resumer
-from ringcast.core.state.transfers import Transfers
+from ringcast.core.membership.suspension import ResumeCause, Resumer
+from ringcast.core.state.providers import Transfers
 from ringcast.core.steps import (
     AcceptMerge,
     CancelHeld,

@@ -42,7 +42,7 @@ from ringcast.core.membership.joining import Joiner, narrows, refuse_join
 from ringcast.core.membership.leaving import Leaver
 from ringcast.core.membership.primacy import Primacy
 from ringcast.core.membership.suspicions import Exclusion, Suspicions
-from ringcast.core.state.transfers import PendingStates
+from ringcast.core.state.providers import PendingStates
 from ringcast.core.steps import Adopt, LeftBehind, RaiseSuspicion, Spread, Step, Steps, Suspect
 from ringcast.model import Address, Config, Event, Kind, Terms, View, ViewId, ViewNumbers
 

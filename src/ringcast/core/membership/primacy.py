@@ -1,7 +1,7 @@
 """This member's part in the chain of primary views (`partition="primary"`): what it knows, recorded, and when it goes.
 
 The order to fill up names the primary view to come. Its voters record it, if there is a mark file durably, before they
-say that they have filled up; so the view exists only when all who go on to it know it (model/primary.py). The record
+say that they have filled up; so the view exists only when all who go on to it know it (model/majority.py). The record
 goes with the view, or when whoever called the roll cancels it or calls again: then that view never comes about.
 A place is given up only on proof of a later primary view without this member. Without the policy there is no mark.
 """

@@ -1,6 +1,6 @@
 """One group again after a partition, without hearsay and without repeating a message (seed 000)."""
 
-from ringcast.core.merge.consolidate import Aggregate, Told, consolidate, merge_view
+from ringcast.core.merge.aggregates import Aggregate, Told, merge_view
 from ringcast.core.merge.detection import MergeDetector
 from ringcast.core.merge.election import Party, choose_leader, parties_of, sanitised
 from ringcast.core.merge.leader import MergeLeader
@@ -14,7 +14,6 @@ __all__ = [
     "Party",
     "Told",
     "choose_leader",
-    "consolidate",
     "merge_view",
     "parties_of",
     "sanitised",

@@ -4,7 +4,7 @@
 
 A refusal, a limit, a missing digest or the death of a coordinator ends the attempt at once: CANCEL_MERGE to all who
 were asked (whole or cancelled, G9), then a pause. While ASKING nothing is held, and we yield to a lower leader.
-Not here: whether a merge may start at all (the view handler), who is a party (election.py), the sums (consolidate.py).
+Not here: whether a merge may start at all (the view handler), who is a party (election.py), the sums (aggregates.py).
 """
 
 from __future__ import annotations
@@ -17,11 +17,11 @@ from ringcast.core.control import CancelMerge, MergeCall, MergeDigest, MergeId, 
 from ringcast.core.deadlines import Deadlines
 from ringcast.core.effects import SendReliable, Warn
 from ringcast.core.entrance import RandomSource
-from ringcast.core.merge.consolidate import Aggregate, Told, consolidate, digest_event, merge_view
+from ringcast.core.merge.aggregates import Aggregate, Told, digest_event, merge_view
 from ringcast.core.merge.election import Party
 from ringcast.core.merge.patience import Patience, Pause
 from ringcast.core.steps import MergeEnded, Propose, Steps
-from ringcast.model import Address, Config, Digest, Event, Kind, Terms, View, ViewId, ViewNumbers
+from ringcast.model import Address, Config, Digest, Event, Kind, Terms, View, ViewId, ViewNumbers, consolidate
 
 
 class Stage(StrEnum):

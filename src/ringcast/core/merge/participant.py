@@ -14,7 +14,7 @@ from enum import StrEnum
 from ringcast.core.control import MergeCall, MergeDigest, MergeId, MergeReq, MergeRsp, MergeView
 from ringcast.core.deadlines import Deadlines
 from ringcast.core.effects import SendReliable
-from ringcast.core.merge.consolidate import Told, digest_event
+from ringcast.core.merge.aggregates import Told, digest_event
 from ringcast.core.steps import HoldRollCall, MergeEnded, SpreadView, Steps
 from ringcast.model import Address, Config, Digest, Event, Kind, Mark, Terms, View
 

@@ -17,7 +17,7 @@ from operator import attrgetter
 
 from ringcast.core.effects import Deliver, Drop, Effect, Freed, Sealed, Unicast
 from ringcast.core.multicast.gap_requests import asked
-from ringcast.core.multicast.outside import OutsideBudget
+from ringcast.core.multicast.outside_budget import OutsideBudget
 from ringcast.core.multicast.packing import content_of_items
 from ringcast.core.multicast.stream import Incoming, Outgoing
 from ringcast.core.packets import Ack, Channel, Highest, Request, Reset, Run, Unrepairable

@@ -17,7 +17,7 @@ from typing import Protocol
 
 from ringcast.core.control import Carried, Settlement, Staged
 from ringcast.core.effects import Dequeue, Drop, Effect, Finished, Freed, Unicast
-from ringcast.core.ordering.destination import Destination
+from ringcast.core.ordering.delivery_queue import Destination
 from ringcast.core.ordering.envelope import (
     Announcement,
     Parcel,

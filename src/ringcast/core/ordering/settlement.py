@@ -21,7 +21,7 @@ from dataclasses import dataclass, field
 from typing import NamedTuple
 
 from ringcast.core.control import Carried, Settlement
-from ringcast.core.ordering.destination import Destination, Parcels
+from ringcast.core.ordering.delivery_queue import Destination, Parcels
 from ringcast.core.ordering.envelope import pack_parcel
 from ringcast.core.ordering.sender_queue import Batch, SenderQueue, mask_of, ranks_of
 from ringcast.core.packets import Envelope

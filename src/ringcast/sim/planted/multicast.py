@@ -94,7 +94,7 @@ MULTICAST = (
     Planted(
         "a stream to a dead process is never given up",
         "liveness",
-        f"{_CORE}.giving_up:GivingUp._end",
+        f"{_CORE}.outside_streams:GivingUp._end",
         "self._streams.outgoing.pop(peer, None)",
         "self._streams.outgoing.get(peer)",
         seeds=30,
@@ -102,7 +102,7 @@ MULTICAST = (
     Planted(
         "what a member that is gone had not acked is not named to its sender",
         "G16",
-        f"{_CORE}.giving_up:GivingUp._end",
+        f"{_CORE}.outside_streams:GivingUp._end",
         "return [event, Undelivered(peer, sent - count + 1, count), Freed()] if count else [event, Freed()]",
         "return [Freed()]",
         seeds=5,

@@ -11,7 +11,7 @@ PRIMARY = (
     Planted(
         "half of the voters go on, whoever they are",
         "G17",
-        "ringcast.model.primary:Electorate.is_carried_by",
+        "ringcast.model.majority:Electorate.is_carried_by",
         "self.voters[0] in votes",
         "True",
         seeds=20,
@@ -41,7 +41,7 @@ PRIMARY = (
     Planted(
         "observers are waited for as voters",
         "liveness",
-        "ringcast.model.primary:Electorate.is_carried_by",
+        "ringcast.model.majority:Electorate.is_carried_by",
         "self.expect - observers",
         "self.expect",
         seeds=10,

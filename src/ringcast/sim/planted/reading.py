@@ -26,7 +26,7 @@ READING = (
     Planted(
         "an ordered message is lost behind its place",
         "G15",
-        "ringcast.core.ordering.destination:Destination.place",
+        "ringcast.core.ordering.delivery_queue:Destination.place",
         "out.append(dequeue)",
         "out += [dequeue] if batch.first % 16 else []",
         seeds=5,

@@ -8,7 +8,7 @@ from ringcast.core import Channel
 from ringcast.core.control import Busy, NewView, RollCallId, Transfer
 from ringcast.core.effects import SendReliable
 from ringcast.core.multicast import PeerStreams
-from ringcast.core.state.transfers import PendingStates
+from ringcast.core.state.providers import PendingStates
 from ringcast.model import MS, SECOND, Address, Entry, ViewId
 from unit.core.membership.world import Proc, World
 

@@ -3,9 +3,9 @@
 import pytest
 
 from ringcast.core import Channel, Run
-from ringcast.core.merge import Aggregate, consolidate, merge_view
+from ringcast.core.merge import Aggregate, merge_view
 from ringcast.core.multicast import Multicast
-from ringcast.model import Address, Digest, Entry, View, ViewId, profile
+from ringcast.model import Address, Digest, Entry, View, ViewId, consolidate, profile
 
 
 def member(name: str) -> Address:

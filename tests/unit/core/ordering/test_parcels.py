@@ -3,7 +3,7 @@
 from dataclasses import replace
 
 from ringcast.core.control import Settlement
-from ringcast.core.ordering.destination import Parcels
+from ringcast.core.ordering.delivery_queue import Parcels
 from unit.core.ordering.world import CONFIG, World, address
 
 SENDER = address("S")

@@ -1,7 +1,7 @@
 """Settling at a view change: crashed sender, crashed coordinator, both; joins; what is dropped is dropped by all."""
 
 from ringcast.core.control import Carried, Settlement, Survivor
-from ringcast.core.ordering.destination import Destination, Parcels
+from ringcast.core.ordering.delivery_queue import Destination, Parcels
 from ringcast.core.ordering.envelope import Parcel, Stub
 from ringcast.core.ordering.sender_queue import Batch, SenderQueue
 from ringcast.core.ordering.settlement import MOST_RANGES, Settling, plan, report

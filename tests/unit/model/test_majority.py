@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from ringcast.model import Address, Electorate, Mark, View, ViewId, combined, first_mark
-from ringcast.model.primary import MAX_ATTEMPTS
+from ringcast.model.majority import MAX_ATTEMPTS
 
 A, B, C, D, E = MEMBERS = tuple(Address(name, 1, f"mem:{name}") for name in "ABCDE")
 

@@ -1,14 +1,13 @@
-"""The arithmetic of a merge: one digest and one view out of what the roll calls gave (seed 000).
+"""What the roll calls of the subgroups gave, and the one view made of it (seed 000).
 
-Consolidation is a join on a lattice, so the order in which subgroups are heard cannot matter (G9). A MergeView has the
-leader's subgroup first, then the others in the order given. It is never primary: with the primary policy its
-coordinator then makes the primary view, if there may be one (model/primary.py).
-Not a decision: whether a merge is complete enough to be consolidated is the leader's (leader.py).
+A MergeView has the leader's subgroup first, then the others in the order given. It is never primary: with the primary
+policy its coordinator then makes the primary view, if there may be one (model/majority.py).
+Not the digests (model/digest.py). Not a decision: whether a merge is complete is the leader's (leader.py).
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import NamedTuple
 
@@ -48,16 +47,6 @@ def digest_event(now_ns: int, merge_id: MergeId, member: Address, told: Told) ->
         other=told.entry.received,
         detail=detail,
     )
-
-
-def consolidate(digests: Iterable[Digest]) -> tuple[Digest, tuple[Address, ...]]:
-    """The join of all, and the members of which more than one side spoke (seed 000: log a warning)."""
-    whole = Digest()
-    overlap: dict[Address, None] = {}
-    for digest in digests:
-        overlap |= dict.fromkeys(whole.overlap(digest))
-        whole = whole.merge(digest)
-    return whole, tuple(overlap)
 
 
 def merge_view(view_id: ViewId, aggregates: Sequence[Aggregate]) -> View:

@@ -1,7 +1,8 @@
-"""The Resumer of seed 004: ends a suspension of the view handler that nobody else ends.
+"""How a suspension of the view handler ends: the causes of seed 004, and the Resumer where no other one comes.
 
-Armed by each suspension, disarmed by each resume. The limits of what it watches nest in its own (`Config`), so that
-it comes only where a message that should have ended the suspension never came. Not a thread: the deadline is a timer.
+The Resumer is armed by each suspension, disarmed by each resume. The limits of what it watches nest in its own
+(`Config`), so that it comes only where a message that should have ended the suspension never came. Not a thread: the
+deadline is a timer.
 """
 
 from __future__ import annotations

@@ -3,7 +3,7 @@
 from random import Random
 
 from ringcast.core import Channel, Drop, Effect, Node, Piece, Run
-from ringcast.core.multicast.outside import OUTSIDE_BYTES, OutsideBudget
+from ringcast.core.multicast.outside_budget import OUTSIDE_BYTES, OutsideBudget
 from ringcast.model import Address, profile
 from ringcast.wire import decode_control, encode_control
 
