@@ -105,6 +105,17 @@ def _(lie: bool) -> list[Recording]:
     return story.recordings()
 
 
+@falsified("G2", "a view agrees on a larger window than a member of it has")
+def _(lie: bool) -> list[Recording]:
+    return Story("ab", capacity=8).view("ab", capacity=16 if lie else 8).passed("ab", "a", 3).recordings()
+
+
+@falsified("G2", "a view agrees on more bytes than a member of it may hold")
+def _(lie: bool) -> list[Recording]:
+    story = Story("ab", window_bytes=1_000).view("ab", window_bytes=1_001 if lie else 1_000)
+    return story.passed("ab", "a", 3).recordings()
+
+
 @falsified("G2", "a private window that overruns and says otherwise")
 def _(lie: bool) -> list[Recording]:
     story = Story("ab", capacity=4).view("ab")

@@ -23,7 +23,7 @@ from simulation import test_leaving, test_window_sizes
 from unit.bus import test_inbox
 from unit.core.failure import test_detector
 from unit.core.membership import test_joining, test_roll_call, test_suspicions
-from unit.core.merge import test_merging
+from unit.core.merge import test_leader, test_merging
 from unit.core.multicast import test_departed
 from unit.core.ordering import test_settlement
 from unit.core.reunion import test_sides
@@ -634,6 +634,26 @@ ELSEWHERE = (
         ),
         "tests/simulation/test_window_sizes.py",
         _alone(test_window_sizes.test_a_view_agrees_on_the_smallest_windows_of_all_who_are_in_it),
+    ),
+    Elsewhere(
+        _bug(
+            "one dead target of an SRV name ends the look-up of all",
+            "ringcast.runtime.discovery.dns:DnsDiscovery._service",
+            "if isinstance(answer, TransportError):",
+            "if False:",
+        ),
+        "tests/unit/runtime/test_discovery.py",
+        _by("unit/runtime/test_discovery.py::test_a_dead_srv_target_among_three_leaves_the_others"),
+    ),
+    Elsewhere(
+        _bug(
+            "nobody is warned that two sides of a merge speak for one member",
+            "ringcast.core.merge.leader:MergeLeader._consolidate",
+            "if who else []",
+            "if False else []",
+        ),
+        "tests/unit/core/merge/test_leader.py",
+        _alone(test_leader.test_overlap_is_warned_of_and_takes_the_maximum),
     ),
 )
 

@@ -2,7 +2,8 @@
 
 The send window is recomputed from SEND and PURGE and compared with what the member claims; a receive window reports
 what it holds with every DELIVER and WINDOW (value, other = capacity). The multicast's capacity is agreed with the view;
-a ring is not shrunk while it holds anything, so a smaller agreement binds from the moment when the window is empty. A
+a ring is not shrunk while it holds anything, so a smaller agreement binds from the moment when the window is empty. The
+group uses the smallest: a view never agrees on more messages or bytes than a member of it was configured with. A
 receive window may have the largest capacity of the views so far; what its member was configured with counts only where
 no view says one.
 Other streams have the capacity of the config (`stream_capacity`, or `control_capacity` if that is more).
@@ -35,6 +36,7 @@ class _Window:
 class _Member:
     agreed: int = 0  # 0 = not known
     configured: int = 0
+    configured_bytes: int = 0
     largest: int = 0  # the largest capacity that a view agreed on
     stream_capacity: int = 0
     windows: dict[int, _Window] = field(default_factory=dict)
@@ -67,10 +69,17 @@ class BoundChecker:
         streams = (config.get(name) or 0 for name in ("stream_capacity", "control_capacity"))
         state.stream_capacity = max(map(int, streams))
         state.configured = int(config.get("capacity") or 0)
+        state.configured_bytes = int(config.get("window_bytes") or 0)
         self._agree(state, state.configured)
 
     def _on_view(self, member: Address, index: int, event: Event, state: _Member) -> None:
-        capacity = installed(event).capacity
+        view = installed(event)
+        capacity = view.capacity
+        agreed = ("messages", capacity, state.configured), ("bytes", view.window_bytes, state.configured_bytes)
+        for unit, more, own in agreed:
+            if own and more > own:
+                sentence = f"{member}'s view agrees on a window of {more} {unit}, this member was configured with {own}"
+                self._violated(member, index, event, sentence)
         state.largest = max(state.largest, capacity)
         self._agree(state, capacity)
 

@@ -59,6 +59,15 @@ def test_a_receive_ring_larger_than_anything_agreed_is_found() -> None:
     assert "more than the agreed 8" in sentence(story)
 
 
+def test_a_view_that_agrees_on_more_than_a_member_has_is_found() -> None:
+    assert "agrees on a window of 16 messages, this member was configured with 8" in sentence(
+        Story("ab", capacity=8).view("ab", capacity=16)
+    )
+    assert "agrees on a window of 9 bytes, this member was configured with 8" in sentence(
+        Story("ab", window_bytes=8).view("ab", window_bytes=9)
+    )
+
+
 def test_other_streams_have_their_own_capacity() -> None:
     story = Story("ab", capacity=8, stream_capacity=2).view("ab").send("a", 3, stream=4)
     assert "of stream 4 held 3, its capacity is 2" in sentence(story)

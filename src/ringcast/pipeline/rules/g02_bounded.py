@@ -6,7 +6,8 @@ and the low that the SENDs themselves claim, which must be one. A receive window
 and its capacity. Facts, per stretch between two views (`window`): the most held before and after the window was empty
 for the first time, and how low and high stood at its end. Comparison: the capacity of the multicast is agreed with the
 view; a ring is not shrunk while it holds anything, so a smaller one binds from the first moment at which the window is
-empty; a receive window may have the largest capacity of the views so far. Complete: a window grows only by SEND, or by
+empty; a receive window may have the largest capacity of the views so far; and no view agrees on more messages or bytes
+than its member was configured with. Complete: a window grows only by SEND, or by
 an arrival, which the next DELIVER reports.
 """
 
@@ -133,6 +134,7 @@ def compare(run: Run, out: Out) -> None:
                 window.on_claim(claim.index, (claim.first, claim.last), claim.value)
             window.on_stretch(fact.index, fact.first, unpack(fact.data), fact.count > 0, fact.other)
         _receive_capacities(member, receiving.get(member.key, []), out)
+        _agreements(member, out)
 
 
 def stream_capacity(member: Member) -> int:
@@ -202,3 +204,15 @@ def _receive_capacities(member: Member, facts: list, out: Out) -> None:  # type:
         if allowed and fact.value > allowed:
             sentence = f"{member}'s receive window for {name_of(fact.peer)} has capacity {fact.value}"
             out.violation(fact.index, f"{sentence}, more than the agreed {allowed}", fact.peer, member.key)
+
+
+def _agreements(member: Member, out: Out) -> None:
+    """The group uses the smallest window of its members."""
+    own = {
+        unit: int(member.config.get(name) or 0) for unit, name in (("messages", "capacity"), ("bytes", "window_bytes"))
+    }
+    for view in [stay.view for stay in member.stays if stay.view is not None]:
+        for unit, agreed in (("messages", view.capacity), ("bytes", view.window_bytes)):
+            if own[unit] and agreed > own[unit]:
+                sentence = f"{member}'s view agrees on a window of {agreed} {unit}, this member was configured with"
+                out.violation(view.index, f"{sentence} {own[unit]}", member=member.key)

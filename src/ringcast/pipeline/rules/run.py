@@ -54,6 +54,7 @@ class Installed:
     subgroups: tuple[tuple[str, ...], ...]
     digest: Mapping[str, tuple[int, int, int]]
     capacity: int
+    window_bytes: int
     merge_id: str | None
     observers: tuple[str, ...]
     content: str  # what must be equal wherever this id is installed
@@ -324,8 +325,8 @@ def installed(row: Control) -> Installed:
     observers = keys_of(detail.get("observers"))
     votes = {pair[0]: pair[1] for pair in map(keys_of, detail.get("votes") or ())}
     voters = tuple(dict.fromkeys(votes.get(member, member) for member in members if member not in observers))
-    limits = capacity, int(detail.get("window_bytes") or 0)
-    content = repr((members, observers, subgroups, limits, detail.get("primary"), voters))
+    window_bytes = int(detail.get("window_bytes") or 0)
+    content = repr((members, observers, subgroups, (capacity, window_bytes), detail.get("primary"), voters))
     merge_id = detail.get("merge_id")
     return Installed(
         row.view,
@@ -336,6 +337,7 @@ def installed(row: Control) -> Installed:
         subgroups,
         digest,  # type: ignore[arg-type]
         capacity,
+        window_bytes,
         None if merge_id is None else str(merge_id),
         observers,
         content,
