@@ -59,8 +59,8 @@ planted: setup ## Plant each known mistake into simulated runs, and see after ho
 reading-seeds: setup ## Random readers and senders over real groups, 2,000 seeds: nothing lost, every answer true (G15)
 	@RINGCAST_SEEDS=$(or $(SEEDS),2000) $(PYTHON_IN_VENV) -m pytest -q -n 2 tests/property/test_reading_and_sending.py
 
-block-seeds: setup ## 1,000 seeds of trouble for each building block: channels, calls, dictionary, set and counter, locks, tags and leader
-	@RINGCAST_SEEDS=$(or $(SEEDS),1000) $(PYTHON_IN_VENV) -m pytest -q -n 2 --timeout 3600 -k "whatever or primary_side" tests/simulation/blocks
+block-seeds: setup ## 1,000 seeds of trouble for each building block: channels, calls, dictionary, set and counter, locks, tags and leader (SEEDS=n from FIRST=n on, BLOCK=test_dict.py for one)
+	@RINGCAST_FIRST_SEED=$(or $(FIRST),0) RINGCAST_SEEDS=$(or $(SEEDS),1000) $(PYTHON_IN_VENV) -m pytest -q -n 2 --timeout 3600 -k "whatever or primary_side" tests/simulation/blocks/$(BLOCK)
 
 fuzz: setup ## 10 million changed inputs to the decoders, 1 million frames to nodes, 100,000 bus files (DECODERS=, NODES=, BUS=, SEED=)
 	@$(PYTHON_IN_VENV) tests/simulation/fuzzing/run.py --decoders $(or $(DECODERS),10000000) --nodes $(or $(NODES),1000000) --seed $(or $(SEED),0)

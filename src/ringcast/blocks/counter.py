@@ -13,8 +13,8 @@ import msgspec
 
 from ringcast import Address, UsageError
 from ringcast.blocks.block import Sides
-from ringcast.blocks.ordered import BEFORE, OrderedBlock
-from ringcast.blocks.tokens import Token
+from ringcast.blocks.ordered import OrderedBlock
+from ringcast.blocks.tokens import BEFORE, Token
 
 K = TypeVar("K", bound=Hashable)
 

@@ -26,7 +26,7 @@ from ringcast import Address, RingcastError, UsageError, View, WaitExpired
 from ringcast.blocks.block import Sides
 from ringcast.blocks.errors import LockLost
 from ringcast.blocks.ordered import OrderedBlock
-from ringcast.blocks.tokens import Token
+from ringcast.blocks.tokens import BEFORE, Token
 
 K = TypeVar("K", bound=Hashable)
 
@@ -155,7 +155,7 @@ class Locks(OrderedBlock, Generic[K]):
         super().__init__(name)
         self._lines: dict[K, Line] = {}
         self._in_line = 0
-        self._granted = Token(0, 0)  # the last token that was given
+        self._granted = BEFORE  # the last token that was given
         self._mine: dict[int, Held[K]] = {}
         self._last = 0
         self._returned: deque[bytes] = deque()  # releases that are not sent yet
@@ -249,12 +249,12 @@ class Locks(OrderedBlock, Generic[K]):
             if line is not None and request in line.requests:
                 self._drop(op.key, line, [request])
             return None
+        if line is not None and not op.waits:
+            return False
+        if self._in_line >= MOST_IN_LINE:
+            return UsageError(f"{self._in_line} requests hold or await locks of {self.name!r}, that is the most")
         if line is None:
             self._lines[op.key] = line = Line(self._next_token(), [])
-        elif not op.waits:
-            return False
-        elif self._in_line >= MOST_IN_LINE:
-            return UsageError(f"{self._in_line} requests wait for locks of {self.name!r}, that is the most")
         line.requests.append(request)
         self._in_line += 1
         if sender == self._port.group.me:

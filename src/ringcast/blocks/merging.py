@@ -9,12 +9,15 @@ on a side of its own does not count.
 from __future__ import annotations
 
 from collections.abc import Callable, Hashable, Sequence
+from functools import lru_cache
 from typing import Any, Generic, Literal, NamedTuple, TypeVar
+from zlib import crc32
 
 import msgspec
 
+from ringcast import Address
 from ringcast.blocks.errors import Apart
-from ringcast.blocks.tokens import Token
+from ringcast.blocks.tokens import BEFORE, Token
 
 K = TypeVar("K", bound=Hashable)
 V = TypeVar("V")
@@ -28,10 +31,11 @@ class Entry(NamedTuple, Generic[V]):
     value: V
     version: Token
     fence: Token | None = None  # the newest token with which this key was written
+    writer: int = 0  # of `mark_of`: two sides may give one version to two writes
 
 
 class Grave(NamedTuple):
-    """A key that was deleted."""
+    """A key that was deleted. With the version BEFORE it was not: it is not there, and a token was seen for it."""
 
     version: Token
     fence: Token | None = None
@@ -43,6 +47,12 @@ class Side(NamedTuple, Generic[K, V]):
 
 
 _encode = msgspec.msgpack.Encoder(order="deterministic").encode
+
+
+@lru_cache(1024)
+def mark_of(writer: Address) -> int:
+    """Tells writers apart in a few bytes; the same everywhere."""
+    return crc32(_encode(writer))
 
 
 def merge_sides(sides: Sequence[Side[K, V]], rule: MergeRule[K, V], version: Token) -> Side[K, V]:
@@ -66,7 +76,8 @@ def merge_sides(sides: Sequence[Side[K, V]], rule: MergeRule[K, V], version: Tok
 def _shape(side: Side[K, V], key: K) -> bytes:
     """What a side has there, to be compared."""
     entry, grave = side.entries.get(key), side.graves.get(key)
-    return b"" if entry is None and grave is None else _encode((entry and entry[:2], grave and grave.version))
+    buried = BEFORE if grave is None else grave.version
+    return b"" if entry is None and buried == BEFORE else _encode((entry and entry[:2], buried))
 
 
 def _chosen(
@@ -79,23 +90,27 @@ def _chosen(
     last = max(entries, key=_place)
     apart = list({_place(entry): entry for entry in entries}.values())  # written apart, or once and known to several
     if rule == "sum" and len(apart) > 1:
-        return Entry(_sum([entry.value for entry in apart]), version)
+        return Entry(_sum([entry.value for entry in apart]), version, writer=_mark_of_all(apart))
     if rule == "union" or rule == "sum":
         return last
     if buried is not None and _rank(buried) > _rank(last):
         return buried
     if callable(rule) and len(apart) > 1:
-        return Entry(rule(key, [entry.value for entry in apart]), version)
+        return Entry(rule(key, [entry.value for entry in apart]), version, writer=_mark_of_all(apart))
     return last
 
 
 def _rank(found: Entry[Any] | Grave) -> tuple[Token, Token]:
-    return found.fence or Token(0, 0), found.version
+    return found.fence or BEFORE, found.version
 
 
-def _place(entry: Entry[Any]) -> tuple[tuple[Token, Token], bytes]:
+def _place(entry: Entry[Any]) -> tuple[tuple[Token, Token], bytes, int]:
     """Versions of two sides may be equal: then the greater bytes, so that the choice is the same whoever makes it."""
-    return _rank(entry), _encode(entry.value)
+    return _rank(entry), _encode(entry.value), entry.writer
+
+
+def _mark_of_all(entries: list[Entry[Any]]) -> int:
+    return crc32(_encode([entry.writer for entry in entries]))
 
 
 def _sum(values: list[V]) -> V:

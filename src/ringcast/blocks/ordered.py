@@ -20,11 +20,10 @@ import msgspec
 from ringcast import Address, Batch, Receipt, RingcastError, UsageError, View, ViewId, WaitExpired
 from ringcast.blocks.block import Block, Pending
 from ringcast.blocks.errors import Apart
-from ringcast.blocks.tokens import Token
+from ringcast.blocks.tokens import BEFORE, Token
 
 NUMBER_BYTES = 8  # of an operation, before its bytes
 NOTHING = b""  # an operation that does nothing
-BEFORE = Token(0, 0)
 
 
 class OrderedBlock(Block):

@@ -332,6 +332,10 @@ class Rpc(Block):
             return _error(number, "UnknownProcedure", f"{name!r} is no handler of {self.name!r} here")
         try:
             return _HEAD.pack(_RESULT, number) + await procedure._run(body[length:])
+        except asyncio.CancelledError:
+            if (task := asyncio.current_task()) is None or task.cancelling():
+                raise
+            return _error(number, "CancelledError", "what the handler waited for was cancelled")  # The call was not.
         except Exception as error:
             return _error(number, type(error).__name__, str(error))
 

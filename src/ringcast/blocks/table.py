@@ -16,9 +16,9 @@ from ringcast import Address, RingcastError, UsageError
 from ringcast.blocks.block import Sides
 from ringcast.blocks.changes import Change, Changes
 from ringcast.blocks.errors import StaleToken
-from ringcast.blocks.merging import RULES, Entry, Grave, MergeRule, Side, merge_sides
+from ringcast.blocks.merging import RULES, Entry, Grave, MergeRule, Side, mark_of, merge_sides
 from ringcast.blocks.ordered import OrderedBlock
-from ringcast.blocks.tokens import Token
+from ringcast.blocks.tokens import BEFORE, Token
 
 K = TypeVar("K", bound=Hashable)
 V = TypeVar("V")
@@ -122,15 +122,24 @@ class Table(OrderedBlock, Generic[K, V]):
                 self._put(key, value, version, op.fence, sender)
             return None
         if isinstance(op, Delete):
-            return self._remove(op.key, version, op.fence, sender)
+            return self._remove(op.key, version, op.fence, sender) or self._refuse(op)
         entry = self._entries.get(op.key)
         if ([] if entry is None else [entry.value]) != op.expected:
-            return False
+            return self._refuse(op)
         if op.new:
             self._put(op.key, op.new[0], version, op.fence, sender)
         else:
             self._remove(op.key, version, op.fence, sender)
         return True
+
+    def _refuse(self, op: Any) -> bool:
+        """It changes nothing; the token that it came with was seen all the same."""
+        if op.fence is not None:
+            if (entry := self._entries.get(op.key)) is not None:
+                self._entries[op.key] = entry._replace(fence=op.fence)
+            else:
+                self._bury(op.key, self._graves.get(op.key, Grave(BEFORE))._replace(fence=op.fence))
+        return False
 
     def _fence_of(self, key: K) -> Token | None:
         known = self._entries.get(key) or self._graves.get(key)
@@ -141,7 +150,7 @@ class Table(OrderedBlock, Generic[K, V]):
         known: Entry[V] | Grave | None = self._graves.pop(key, None) if old is None else old
         if fence is None and known is not None:
             fence = known.fence
-        self._entries[key] = Entry(value, version, fence)
+        self._entries[key] = Entry(value, version, fence, mark_of(by))
         if self._feeds:
             self._tell(Change(key, None if old is None else old.value, value, by))
 
@@ -150,12 +159,15 @@ class Table(OrderedBlock, Generic[K, V]):
         old = self._entries.pop(key, None)
         if old is None:
             return False
-        self._graves[key] = Grave(version, fence)
-        while len(self._graves) > self._most_graves:
-            del self._graves[next(iter(self._graves))]
+        self._bury(key, Grave(version, fence))
         if self._feeds:
             self._tell(Change(key, old.value, None, by))
         return True
+
+    def _bury(self, key: K, grave: Grave) -> None:
+        self._graves[key] = grave
+        while len(self._graves) > self._most_graves:
+            del self._graves[next(iter(self._graves))]
 
     def _tell(self, change: Change[K, V]) -> None:
         for feed in list(self._feeds):
@@ -185,5 +197,6 @@ class Table(OrderedBlock, Generic[K, V]):
         states = [self._states.decode(state) for state in sides.values()]
         version = max(state.version for state in states)
         merged = merge_sides([Side(dict(state.entries), dict(state.graves)) for state in states], self._rule, version)
-        graves = list(merged.graves.items())[-self._most_graves :] if self._most_graves else []
+        graves = sorted(merged.graves.items(), key=lambda item: item[1].version)
+        del graves[: max(0, len(graves) - self._most_graves)]
         return _encode(_State(version, list(merged.entries.items()), graves))

@@ -18,6 +18,9 @@ class Token(NamedTuple):
         return f"{self.view}.{self.counter}"
 
 
+BEFORE = Token(0, 0)  # before everything
+
+
 class Fence:
     """For a resource of your own: admits a token that is not older than the newest it has seen, by key."""
 

@@ -114,6 +114,17 @@ def test_two_sides_become_one_by_the_rule(rule: Any, expected: dict[str, int]) -
         assert world.same(lambda app: app.dict["both"]) == 0
 
 
+@pytest.mark.parametrize("rule", ["sum", lambda key, values: sum(values)])
+def test_equal_writes_of_two_sides_are_two_though_their_versions_are_equal(rule: Any) -> None:
+    """Both sides have a view of the same number, and this is the first operation in it."""
+    world, a, b = apart(rule)
+    with world:
+        world.do("A", a.set("both", 20))
+        world.do("B", b.set("both", 20))
+        assert a._entries["both"][:2] == b._entries["both"][:2]
+        assert healed(world) == {"both": 40, "kept": 1, "cut": 1}
+
+
 def test_a_rule_that_refuses_leaves_both_sides_readable_and_refuses_writes_until_replaced() -> None:
     world, a, b = apart("refuse")
     with world:
@@ -195,6 +206,52 @@ def test_a_write_with_an_older_token_is_refused_everywhere() -> None:
         world.do("A", a.set("job", 3))
         world.settle()
         assert world.same(lambda app: app.dict["job"]) == 3
+
+
+def test_a_token_counts_though_it_came_with_what_changed_nothing() -> None:
+    """A former holder comes late: its successor has compared in vain, or deleted what was not there."""
+    with World(Prices, members=2) as world:
+        a, b = world.apps["A"].dict, world.apps["B"].dict
+        world.do("A", a.set("job", 1))
+        assert not world.do("A", a.compare_and_set("job", 5, 6, token=Token(3, 1)))
+        assert not world.do("A", a.delete("gone", token=Token(3, 1)))
+        assert not world.do("A", a.compare_and_set("never", 5, 6, token=Token(3, 1)))
+        for key in ("job", "gone", "never"):
+            with pytest.raises(StaleToken):
+                world.do("B", b.set(key, 2, token=Token(2, 9)))
+        world.settle()
+        assert world.same(lambda app: dict(app.dict)) == {"job": 1}
+
+
+def test_a_token_alone_is_no_difference_for_a_rule_that_refuses() -> None:
+    world, a, _ = apart("refuse")
+    with world:
+        assert not world.do("A", a.delete("never", token=Token(3, 1)))
+        assert healed(world) == {"both": 1, "kept": 1, "cut": 1}
+        world.do("A", a.set("x", 1))
+
+
+def test_of_the_graves_the_oldest_is_forgotten_first_behind_a_merge_too() -> None:
+    class Few(Prices):
+        def make(self) -> list[Block]:
+            blocks = super().make()
+            self.dict._most_graves = 3
+            return blocks
+
+    with World(Few, members=2) as world:
+        a, b = world.apps["A"].dict, world.apps["B"].dict
+        world.do("A", a.update(dict.fromkeys("pqrst", 1)))
+        world.settle()
+        world.partition("A")
+        world.advance(8)
+        for key in "pq":
+            world.do("A", a.delete(key))
+        for key in "rst":
+            world.do("B", b.delete(key))
+        world.heal()
+        world.settle(60)
+        graves = world.same(lambda app: [grave.version for grave in app.dict._graves.values()])
+        assert graves == sorted(graves) and len(graves) == 3 and "t" in a._graves
 
 
 def test_what_is_not_of_the_type_is_refused_before_it_is_sent() -> None:

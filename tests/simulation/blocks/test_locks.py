@@ -10,8 +10,9 @@ from typing import Any
 
 import pytest
 
-from ringcast import RingcastError, View, WaitExpired
+from ringcast import RingcastError, UsageError, View, WaitExpired
 from ringcast.blocks import Fence, Held, LockLost, Locks, ReplicatedDict, StaleToken, Token
+from ringcast.blocks import locks as locks_module
 from ringcast.blocks.block import Block
 from ringcast.testing import World
 from simulation.blocks.kit import FIRST_SEED, ODD, SEEDS, Service, cut_and_crash, finish, is_caught
@@ -185,6 +186,22 @@ def test_on_a_side_that_may_not_go_on_a_lock_is_lost() -> None:
         world.heal()
         world.settle(60)
         assert world.do("A", world.apps["A"].hold("k", 0)) > after
+
+
+def test_no_more_requests_than_the_most_also_of_keys_that_nobody_held(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(locks_module, "MOST_IN_LINE", 2)
+    with World(Jobs, members=1) as world:
+        locks = world.apps["A"].locks
+
+        async def three() -> None:
+            async with locks("x"), locks("y"):
+                with pytest.raises(UsageError, match="2 requests"):
+                    async with locks("z"):
+                        pass
+            async with locks("z"):
+                pass
+
+        world.do("A", three())
 
 
 def test_a_fence_refuses_what_is_older() -> None:

@@ -11,7 +11,7 @@ from typing import Any
 
 import pytest
 
-from ringcast import TOTAL, Address, Batch, RingcastError, UsageError, View, WaitExpired
+from ringcast import TOTAL, Address, Batch, Order, RingcastError, UsageError, View, WaitExpired
 from ringcast.blocks import Answer, Gone, RemoteError, Rpc
 from ringcast.blocks.block import Block
 from ringcast.testing import World
@@ -44,7 +44,13 @@ class Sums(Service):
                 raise
             return self.shared.me.name
 
-        self.add, self.fail, self.wait = add, fail, wait
+        @self.rpc.handler
+        async def give_up() -> None:
+            waiting = asyncio.ensure_future(asyncio.sleep(60))
+            waiting.cancel()
+            await waiting
+
+        self.add, self.fail, self.wait, self.give_up = add, fail, wait, give_up
         return [self.rpc]
 
     def address(self, name: str) -> Address:
@@ -158,6 +164,19 @@ def test_who_is_busy_or_has_no_such_handler_says_so() -> None:
         del world.apps["B"].rpc._procedures["add"]
         with pytest.raises(RemoteError, match="'add' is no handler of 'sums'"):
             world.do("A", a.add.on(b)(1))
+
+
+@pytest.mark.parametrize("order", [Order.FIFO, Order.TOTAL])
+def test_a_handler_that_ends_itself_by_a_cancellation_is_an_error_at_its_caller(order: Order) -> None:
+    """What it waited for was cancelled, not the call: the caller must not wait for ever, nor the next ordered call."""
+    with World(Sums, members=2) as world:
+        a = world.apps["A"]
+        b = a.address("B")
+        failing = world.spawn("A", a.give_up.on(b, order=order)())
+        behind = world.spawn("A", a.add.on(b, order=order)(1, 2))
+        world.advance(1)
+        assert isinstance(failing.exception(), RemoteError) and failing.exception().kind == "CancelledError"
+        assert behind.result() == 3
 
 
 def test_a_handler_is_checked_where_it_is_made() -> None:
