@@ -40,7 +40,6 @@ MOST_PACKETS = 120
 STEP = int(either(3, 30))
 
 
-@pytest.mark.filterwarnings("ignore:coroutine .* was never awaited")  # It dies in the middle of a callback.
 @pytest.mark.parametrize("victim", list("ABDE"))
 def test_wherever_somebody_dies_the_others_end_with_one_state_and_lose_no_update(victim: str) -> None:
     """A leads and merges, D gives the state of its side; the crash is moved on packet by packet."""

@@ -13,6 +13,7 @@ from asyncio import _get_running_loop, _set_running_loop
 from collections import deque
 from collections.abc import Callable, Coroutine, Generator
 from contextvars import Context
+from inspect import CORO_CREATED, getcoroutinestate, iscoroutine
 from typing import Any, TypeVar, TypeVarTuple
 
 from ringcast.sim.clock import Clock, LocalClock
@@ -32,6 +33,7 @@ class VirtualLoop(asyncio.AbstractEventLoop):
         self._complain = complain
         self._held: deque[tuple[Callable[..., None], Any]] = deque()  # due while frozen: how it runs, and what
         self._tasks: dict[asyncio.Task[Any], None] = {}
+        self._unbegun: list[tuple[asyncio.Task[Any], asyncio.Handle]] = []  # the first steps that death came before
         self._is_frozen = False
         self._is_dead = False
 
@@ -88,7 +90,10 @@ class VirtualLoop(asyncio.AbstractEventLoop):
         """A cancelled timer stays planned, and is nothing when it comes."""
 
     def _run(self, handle: asyncio.Handle) -> None:
-        if self._is_dead or handle._cancelled:
+        if handle._cancelled:
+            return
+        if self._is_dead:
+            self._keep_unbegun(handle)
             return
         if self._is_frozen:
             self._held.append((self._run, handle))
@@ -139,10 +144,20 @@ class VirtualLoop(asyncio.AbstractEventLoop):
         """Nothing happens here any more: no callback, no `finally`."""
         self._is_dead = True
 
+    def _keep_unbegun(self, handle: asyncio.Handle) -> None:
+        """The first step of a task whose process died before it, or in the middle of the callback that made it."""
+        task = getattr(handle._callback, "__self__", None)  # type: ignore[attr-defined]
+        if isinstance(task, asyncio.Task) and _is_unbegun(task.get_coro()):
+            self._unbegun.append((task, handle))
+
     def bury(self) -> None:
         """The world is over: let what is left of a dead process end, so that nothing is reported as forgotten."""
         self._is_dead = False
         self.thaw()
+        unbegun, self._unbegun = self._unbegun, []
+        for task, handle in unbegun:
+            task.cancel()  # Its first step then only ends it: nothing of it runs.
+            self._clock.at(self._clock.now_ns, self._run, handle)
 
     def unfinished(self) -> list[asyncio.Task[Any]]:
         return [task for task in self._tasks if not task.done()]
@@ -195,3 +210,7 @@ class VirtualLoop(asyncio.AbstractEventLoop):
 
     async def shutdown_default_executor(self, timeout: float | None = None) -> None:
         """There is none."""
+
+
+def _is_unbegun(coro: object) -> bool:
+    return iscoroutine(coro) and getcoroutinestate(coro) == CORO_CREATED

@@ -1,7 +1,9 @@
 """asyncio on a simulated clock: what user code awaits takes virtual time only."""
 
 import asyncio
+import gc
 import time
+import warnings
 from collections.abc import Coroutine
 from typing import Any
 
@@ -110,3 +112,28 @@ def test_the_loop_of_the_test_around_it_is_left_alone(clock: Clock, loop: Virtua
 def test_there_are_no_sockets(clock: Clock, loop: VirtualLoop) -> None:
     with pytest.raises(NotImplementedError):
         finish(clock, loop, loop.create_connection(asyncio.Protocol, "127.0.0.1", 1))
+
+
+def test_a_task_that_death_came_before_never_runs_and_is_not_reported_as_forgotten(
+    clock: Clock, loop: VirtualLoop
+) -> None:
+    """Made in the callback in which the process died, before that or behind it; `bury` ends it."""
+    ran: list[str] = []
+
+    async def begin(what: str) -> None:
+        ran.append(what)
+
+    def die() -> None:
+        loop.create_task(begin("before"))
+        loop.die()
+        loop.create_task(begin("behind"))
+
+    loop.call_soon(die)
+    clock.run_until(1)
+    with warnings.catch_warnings(record=True) as said:
+        warnings.simplefilter("always")
+        loop.bury()
+        clock.run_until(2)
+        assert (ran, loop.unfinished()) == ([], [])
+        gc.collect()
+    assert said == []
