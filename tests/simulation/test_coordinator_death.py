@@ -11,44 +11,33 @@ import pytest
 
 from integration.long import either
 from ringcast.model import MS, SECOND
-from unit.core.membership.world import Proc, World
+from simulation.members import Members
 
 MOST_PACKETS = 160
 STEP = int(either(4, 10))
 
 
-def crash_after(world: World, name: str, packets: int) -> None:
-    """This process dies as soon as it has sent so many more packets."""
-    last = world[name].frames_out + packets
-
-    def killer(proc: Proc, packet: object) -> None:
-        if proc.name == name and proc.frames_out >= last:
-            world.crash(name)
-
-    world.killer = killer
-
-
-def joins(world: World) -> str:
+def joins(world: Members) -> str:
     world.start("J")
     return "BCDJ"
 
 
-def leaves(world: World) -> str:
+def leaves(world: Members) -> str:
     world.leave("B")
     return "CD"
 
 
-def crashes(world: World) -> str:
+def crashes(world: Members) -> str:
     world.crash("C")
     return "BD"
 
 
-def hands_over(world: World) -> str:
+def hands_over(world: Members) -> str:
     world.leave("A")
     return "BCD"
 
 
-def several(world: World) -> str:
+def several(world: Members) -> str:
     world.start("J")
     world.leave("B")
     world.crash("D")
@@ -59,26 +48,25 @@ CHANGES = [joins, leaves, crashes, hands_over, several]
 
 
 @pytest.mark.parametrize("change", CHANGES)
-def test_survivors_agree_wherever_the_coordinator_dies(change: Callable[[World], str]) -> None:
+def test_survivors_agree_wherever_the_coordinator_dies(change: Callable[[Members], str]) -> None:
     """Each change begins at another packet, so that together they cover every second one."""
     for packets in range(2 * CHANGES.index(change), MOST_PACKETS, STEP):
-        world = World(packets, loss=0.02)
-        for name in "ABCD":
-            world.start(name, expect=4, seeds="ABCD")
+        world = Members(packets, loss=0.02)
+        world.start_together("ABCD")
         assert world.is_soon_one("ABCD")
         for name in "ABCD":
             world.send(name, *[f"{name}{n}".encode() for n in range(60)])
         world.run_for(5 * MS)
-        crash_after(world, "A", packets)
+        world.crash_after("A", packets)
         survivors = change(world)
         world.run_for(400 * MS)
-        if world["A"].alive:
+        if world.is_alive("A"):
             world.crash("A")
-        assert world.is_soon_one(survivors, 20 * SECOND), (packets, [world[n].view for n in survivors])
+        assert world.is_soon_one(survivors, 20 * SECOND), (packets, [world[n].node.view for n in survivors])
         world.run_for(500 * MS)
         assert world.is_one(survivors), packets
-        sent = {name: len(world[survivors[0]].messages(name)) for name in "ABCD"}
+        sent = {name: len(world.messages(survivors[0], name)) for name in "ABCD"}
         for name in survivors:
             if name != "J":
-                assert {n: len(world[name].messages(n)) for n in "ABCD"} == sent, (packets, name)
-        assert world.verdict() == "", packets
+                assert {n: len(world.messages(name, n)) for n in "ABCD"} == sent, (packets, name)
+        assert world.verdict() == [], packets

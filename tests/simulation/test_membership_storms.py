@@ -7,7 +7,7 @@ from random import Random
 import pytest
 
 from ringcast.model import MS, SECOND
-from unit.core.membership.world import World
+from simulation.members import Members
 
 DEEDS = ("crash", "leave", "restart", "send", "send", "send", "freeze", "thaw", "cut", "heal", "one way", "nothing")
 
@@ -18,13 +18,12 @@ class Storm:
     def __init__(self, seed: int) -> None:
         self.random = Random(f"storm {seed}")
         self.names = "ABCDEFG"[: self.random.randint(3, 7)]
-        self.world = World(seed, loss=self.random.choice([0.0, 0.02, 0.1]))
-        for name in self.names:
-            self.world.start(name, expect=len(self.names), seeds=self.names)
+        self.world = Members(seed, loss=self.random.choice([0.0, 0.02, 0.1]))
+        self.world.start_together(self.names)
         self.world.run_for(self.random.randint(0, 1_500) * MS)
 
     def living(self) -> list[str]:
-        return [name for name, proc in self.world.procs.items() if proc.alive]
+        return [process.name for process in self.world.alive()]
 
     def rage(self, deeds: int) -> None:
         for number in range(deeds):
@@ -33,35 +32,34 @@ class Storm:
 
     def _do(self, deed: str, number: int) -> None:
         world, random, living = self.world, self.random, self.living()
-        dead = [name for name in world.procs if name not in living]
+        dead = [name for name in world.names if name not in living]
         name = random.choice(living) if living else ""
         if deed == "crash" and len(living) > 1:
             world.crash(name)
         elif deed == "leave" and name:
             world.leave(name)
         elif deed == "restart" and dead:
-            world.start(random.choice(dead), seeds=self.names)
+            world.start(random.choice(dead))
         elif deed == "send" and name:
             world.send(name, *[f"{name}{number}.{n}".encode() for n in range(random.randint(1, 200))])
         elif deed == "freeze" and name:
-            world[name].frozen = True
-        elif deed == "thaw" and name and world[name].frozen:
+            world[name].freeze()
+        elif deed == "thaw" and name and world[name].is_frozen:
             world[name].thaw()
         elif deed == "cut":
             side = {member: random.randint(0, 2) for member in self.names}
-            world.blocked = lambda sender, receiver: side[sender] != side[receiver]
+            world.cut(*["".join(name for name in self.names if side[name] == number) for number in range(3)])
         elif deed == "one way":
-            deaf = (random.choice(self.names), random.choice(self.names))
-            world.blocked = lambda sender, receiver: (sender, receiver) == deaf
+            world.mend()
+            world.fault("one-way", random.choice(self.names), random.choice(self.names))
         elif deed == "heal":
-            world.blocked = lambda sender, receiver: False
+            world.mend()
 
     def calm(self) -> None:
-        self.world.blocked = lambda sender, receiver: False
-        self.world.loss = 0.0
-        for name in self.living():
-            if self.world[name].frozen:
-                self.world[name].thaw()
+        self.world.mend()
+        self.world.fault("loss")
+        for process in self.world.alive():
+            process.thaw()
 
 
 @pytest.mark.parametrize("seed", range(12))
@@ -73,5 +71,5 @@ def test_after_a_storm_all_who_live_share_one_view_that_stays(seed: int) -> None
     assert world.run_until(lambda: world.is_one(storm.living()), 40 * SECOND)
     world.run_for(3 * SECOND)
     assert world.is_one(storm.living())
-    assert not any(world[name].outbox or world[name].lost for name in storm.living())
-    assert world.verdict() == ""
+    assert not any(world.application(name).outbox or world.application(name).lost for name in storm.living())
+    assert world.verdict() == []

@@ -5,8 +5,8 @@ import pytest
 from ringcast.core.control import Answer, Holding, MergeDigest, MergeId, MergeRsp
 from ringcast.core.membership.roll_call import RollCall
 from ringcast.core.merge import MergeLeader, Party
-from ringcast.model import Address, Entry, Kind, View, ViewId, ViewNumbers, profile
-from unit.core.membership.world import Proc, World
+from ringcast.model import MS, Address, Entry, Kind, View, ViewId, ViewNumbers, profile
+from simulation.members import Members
 
 A, B, C = (Address(name, 1, f"mem:{name}") for name in "ABC")
 CONFIG = profile("test")
@@ -18,19 +18,21 @@ class Fixed:
         return 0.5
 
 
-def freeze_when_spreading(world: World, name: str) -> None:
+def freeze_when_spreading(world: Members, name: str) -> None:
     """This process stops when it has put out a view that not everybody has shown yet."""
+    process = world[name]
 
-    def stop(proc: Proc, packet: object) -> None:
-        leading = None if proc.node.coordination is None else proc.node.coordination.membership.as_coordinator
-        if proc.name == name and leading is not None and leading.change is not None:
-            proc.frozen = proc.frozen or leading.change.spreading is not None
+    def look() -> None:
+        coordination = process.node.coordination
+        leading = None if coordination is None else coordination.membership.as_coordinator
+        if leading is not None and leading.change is not None and leading.change.spreading is not None:
+            process.freeze()
 
-    world.killer = stop
+    world.on_frame(name, look)
 
 
-def causes(proc: Proc, since_ns: int) -> list[str]:
-    found = [event for event in proc.recorder.events if event.kind is Kind.RESUME and event.t_ns >= since_ns]
+def causes(world: Members, name: str, since_ns: int) -> list[str]:
+    found = [event for event in world.events(name) if event.kind is Kind.RESUME and event.t_ns >= since_ns]
     return [str((event.detail or {})["cause"]) for event in found]
 
 
@@ -39,18 +41,20 @@ def test_a_coordinator_that_slept_past_all_limits_ends_its_view_before_the_resum
     slept_ns: int,
 ) -> None:
     """It installed the view and told it; when it wakes, those who have not shown it are suspected, then it goes on."""
-    world = World()
-    world.group("ABC")
+    world = Members()
+    world.gather("ABC")
+    world.run_for(50 * MS)
     freeze_when_spreading(world, "A")
-    began_ns = world.now
+    began_ns = world.clock.now_ns
     world.start("D")
-    assert world.run_until(lambda: world["A"].frozen)
+    assert world.run_until(lambda: world["A"].is_frozen)
     world.run_for(slept_ns)
-    world.killer = None
+    world.network.snares.clear()
     world["A"].thaw()
-    assert causes(world["A"], began_ns) == ["view-installed"]
+    world.run_for(0)
+    assert causes(world, "A", began_ns) == ["view-installed"]
     assert world.is_soon_one("ABCD")
-    assert world.verdict() == ""
+    assert world.verdict() == []
 
 
 def test_two_ordinary_views_never_share_an_id() -> None:
