@@ -4,7 +4,7 @@ import pytest
 
 from ringcast.core import Channel, Deliver
 from ringcast.model import MS, SECOND, profile
-from ringcast.sim import Catch, Cluster, Link
+from ringcast.sim import Cluster, FrameRule, Link, drop
 from ringcast.sim.application import Outbound
 from simulation.judging import assert_held
 
@@ -32,7 +32,7 @@ def test_p01_three_peers_and_two_senders_deliver_six_thousand_in_fifo_order(mult
 @pytest.mark.parametrize("seqno", [1, 2, 3, 4, 5])
 def test_p02_a_message_that_is_dropped_twice_arrives_in_its_place(seqno: int) -> None:
     cluster = Cluster(3, seed=2)
-    cluster.network.snares.append(caught := Catch("A", "*", "data", seqno, times=4))
+    caught = FrameRule(cluster.network, drop, "data", "A", "*", times=4, seqno=seqno)
     for payload in numbered("A", 5):
         cluster.send("A", payload)
     settle(cluster)
@@ -83,7 +83,7 @@ def test_loss_duplication_and_reordering_together_change_nothing(multicasts: boo
 def test_p08_the_first_transmission_of_the_last_five_is_lost_and_then_there_is_silence() -> None:
     cluster = Cluster(2, seed=8)
     for seqno in range(6, 11):
-        cluster.network.snares.append(Catch("A", "B", "data", seqno))
+        FrameRule(cluster.network, drop, "data", "A", "B", times=1, seqno=seqno)
     for payload in numbered("A", 10):
         cluster.send("A", payload)
     assert cluster.run_until(lambda: len(cluster.read("B", "A")) == 10, limit_ns=20 * SECOND)
@@ -93,7 +93,9 @@ def test_p08_the_first_transmission_of_the_last_five_is_lost_and_then_there_is_s
 @pytest.mark.parametrize("tails", [0, 1, 2, 5])
 def test_p09_the_last_message_arrives_although_announcements_of_it_are_lost_too(tails: int) -> None:
     cluster = Cluster(2, seed=9)
-    cluster.network.snares += [Catch("A", "B", "data", 3), Catch("A", "B", "highest", times=tails)]
+    FrameRule(cluster.network, drop, "data", "A", "B", times=1, seqno=3)
+    if tails:
+        FrameRule(cluster.network, drop, "highest", "A", "B", tails)
     for payload in numbered("A", 3):
         cluster.send("A", payload)
     settle(cluster)
@@ -103,7 +105,7 @@ def test_p09_the_last_message_arrives_although_announcements_of_it_are_lost_too(
 
 def test_a_lost_last_ack_is_repaired_and_the_sender_becomes_idle() -> None:
     cluster = Cluster(2, seed=10)
-    cluster.network.snares.append(Catch("B", "A", "ack", times=3))
+    FrameRule(cluster.network, drop, "ack", "B", "A", 3)
     cluster.send("A", b"only one")
     settle(cluster)
     assert cluster["A"].node.group.outgoing.window.low == 1
@@ -162,7 +164,7 @@ def test_p22_a_private_message_before_and_after_a_run_arrives_once() -> None:
 @pytest.mark.parametrize("frame_bytes", [6000, 60_000])
 def test_p23_ten_large_messages_leave_every_window_at_the_same_mark(frame_bytes: int) -> None:
     cluster = Cluster(3, seed=16, config=profile("test", self_delivery=False, frame_bytes=frame_bytes))
-    cluster.network.snares.append(Catch("A", "B", "data", times=1))
+    FrameRule(cluster.network, drop, "data", "A", "B", 1)
     cluster.send("A", *numbered("A", 10, size=5000))
     settle(cluster)
     cluster.run_for(2 * MS)
@@ -177,7 +179,7 @@ def test_p23_ten_large_messages_leave_every_window_at_the_same_mark(frame_bytes:
 @pytest.mark.parametrize("kind", ["stream", "*"])
 def test_p25_the_first_or_the_last_message_of_a_stream_is_lost_and_arrives_all_the_same(seqno: int, kind: str) -> None:
     cluster = Cluster(2, seed=17)
-    cluster.network.snares.append(Catch("A", "B", kind, seqno, times=2))
+    FrameRule(cluster.network, drop, kind, "A", "B", times=2, seqno=seqno)
     for payload in numbered("A", 5):
         cluster.send("A", payload, to=["B"])
     assert cluster.run_until(lambda: len(cluster.read_private("B", "A")) == 5, limit_ns=10 * SECOND)
@@ -200,7 +202,7 @@ def test_p25_every_packet_of_the_first_three_intervals_is_lost() -> None:
 def test_p26_what_was_sent_counts_as_delivered_only_when_all_have_it(to: list[str]) -> None:
     """P26, the core's part: a flush may return when `low` has reached what was sent."""
     cluster = Cluster(3, seed=19)
-    cluster.network.snares.append(Catch("A", "C", "*", times=1))
+    FrameRule(cluster.network, drop, "*", "A", "C", 1)
     cluster.send("A", b"x", to=to)
 
     def lows() -> list[int]:

@@ -5,7 +5,7 @@ from collections import defaultdict
 import pytest
 
 from ringcast.model import MS, SECOND, Event, Kind, profile
-from ringcast.sim import Catch, Cluster, Link
+from ringcast.sim import Cluster, FrameRule, Link, drop
 
 INTERVAL_NS = profile("test").xmit_interval_ns
 
@@ -71,7 +71,7 @@ def test_no_message_is_sent_again_to_the_same_member_twice_in_an_interval(seed: 
 
 def test_a_multicast_repair_serves_everybody_who_asks_in_the_same_interval() -> None:
     cluster = Cluster(5, seed=3, multicasts=True)
-    cluster.network.snares.append(Catch("A", "*", "data", 2, times=4))
+    FrameRule(cluster.network, drop, "data", "A", "*", times=4, seqno=2)
     for number in range(3):
         cluster.send("A", b"%d" % number)
     settle(cluster)
@@ -83,7 +83,7 @@ def test_a_multicast_repair_serves_everybody_who_asks_in_the_same_interval() -> 
 @pytest.mark.parametrize("delay_ms", [1, 5, 20])
 def test_a_gap_is_repaired_within_two_intervals_and_a_round_trip(delay_ms: int) -> None:
     cluster = Cluster(2, seed=4, link=Link(delay_ns=delay_ms * MS))
-    cluster.network.snares.append(Catch("A", "B", "data", 1))
+    FrameRule(cluster.network, drop, "data", "A", "B", times=1, seqno=1)
     cluster.send("A", b"lost")
     cluster.send("A", b"seen")
     cluster.run_until(lambda: len(cluster.read("B", "A")) == 2, look_every_ns=MS // 10)
@@ -94,7 +94,7 @@ def test_a_gap_is_repaired_within_two_intervals_and_a_round_trip(delay_ms: int) 
 @pytest.mark.parametrize("delay_ms", [1, 5, 20])
 def test_a_lost_tail_is_repaired_within_two_intervals_and_three_ways(delay_ms: int) -> None:
     cluster = Cluster(2, seed=5, link=Link(delay_ns=delay_ms * MS))
-    cluster.network.snares.append(Catch("A", "B", "data", 1))
+    FrameRule(cluster.network, drop, "data", "A", "B", times=1, seqno=1)
     cluster.send("A", b"lost")
     cluster.run_until(lambda: len(cluster.read("B", "A")) == 1, look_every_ns=MS // 10)
     assert cluster.clock.now_ns <= 2 * INTERVAL_NS + 3 * delay_ms * MS + MS
@@ -104,7 +104,8 @@ def test_requests_are_bounded_in_ranges_and_in_messages() -> None:
     config = profile("test", capacity=1000, request_ranges=3, request_messages=10)
     cluster = Cluster(2, seed=6, config=config)
     lost = [*range(1, 101), *range(102, 200, 2)]
-    cluster.network.snares += [Catch("A", "B", "data", seqno) for seqno in lost]
+    for seqno in lost:
+        FrameRule(cluster.network, drop, "data", "A", "B", times=1, seqno=seqno)
     for number in range(250):
         cluster.send("A", b"%d" % number)
     settle(cluster)
@@ -132,7 +133,7 @@ def test_a_member_with_small_frames_repairs_what_one_with_large_frames_sent(larg
     small = profile("test", frame_bytes=700)
     cluster = Cluster(3, fixed=False, config=profile("test", frame_bytes=1400), configs={"A": small})
     assert cluster.run_until(lambda: cluster.share_a_view() and cluster.is_settled())
-    cluster.network.snares.append(Catch("B", "C", "data", times=100))
+    FrameRule(cluster.network, drop, "data", "B", "C", 100)
     cluster.send("B", bytes(large))
     cluster.run_for(5 * MS)
     cluster.crash("B")

@@ -1,4 +1,4 @@
-"""When injected faults held, as the harness recorded them. Used by checkers and rules alike.
+"""When injected faults held, as the harness recorded them. Used by checkers, rules and the simulator alike.
 
 Faults that end a process hold for a moment only. One whose end was not recorded holds on; HEAL `all` ends them all.
 """
@@ -6,6 +6,7 @@ Faults that end a process hold for a moment only. One whose end was not recorded
 from __future__ import annotations
 
 from collections.abc import Mapping
+from dataclasses import dataclass
 from typing import Any
 
 from ringcast.model import Kind
@@ -14,26 +15,36 @@ _FOREVER_NS = 1 << 62
 _MOMENTS = ("crash", "crashed", "death", "leave", "kill", "start")
 
 
+@dataclass(slots=True)
+class Span:
+    """Nobody named: everybody's."""
+
+    what: str
+    members: list[str]
+    begin_ns: int
+    amount: Any
+    end_ns: int = _FOREVER_NS
+
+
 class Troubles:
     """Fed with FAULT and HEAL in the order of each recording."""
 
     def __init__(self) -> None:
-        self._spans: list[list[int]] = []
-        self._open: dict[str, list[int]] = {}
+        self.spans: list[Span] = []
+        self._open: dict[str, Span] = {}
 
     def add(self, t_ns: int, kind: int, detail: Mapping[str, Any]) -> None:
-        what = str(detail.get("what"))
-        name = f"{what} {detail.get('members')}"
+        what, members = str(detail.get("what")), detail.get("members")
+        name = f"{what} {members}"
         if kind == Kind.FAULT:
-            if what not in _MOMENTS and not what.startswith("crash@"):
-                self._open.setdefault(name, [t_ns, _FOREVER_NS])
-                self._spans.append(self._open[name])
+            if what not in _MOMENTS and not what.startswith("crash@") and name not in self._open:
+                span = self._open[name] = Span(what, list(members or []), t_ns, detail.get("amount"))
+                self.spans.append(span)
             return
         for ended in list(self._open) if what == "all" else [name]:
-            span = self._open.pop(ended, None)
-            if span is not None:
-                span[1] = t_ns
+            if ended in self._open:
+                self._open.pop(ended).end_ns = t_ns
 
     def is_quiet(self, since_ns: int, until_ns: int) -> bool:
         """No fault held in this time."""
-        return not any(begin <= until_ns and end >= since_ns for begin, end in self._spans)
+        return not any(span.begin_ns <= until_ns and span.end_ns >= since_ns for span in self.spans)

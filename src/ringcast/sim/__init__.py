@@ -11,7 +11,7 @@ from ringcast.sim.faults import KIND_CUTS, LINK_CHANGES, MEMBER_FAULTS, PARTITIO
 from ringcast.sim.frames import FRAME_KINDS, Act, FrameRule, Names, copy, delay, drop, hold, reorder
 from ringcast.sim.kept import Kept
 from ringcast.sim.loop import VirtualLoop
-from ringcast.sim.network import Catch, Link, Network
+from ringcast.sim.network import Link, Network
 from ringcast.sim.options import ANY, WORKLOADS, Options, draw
 from ringcast.sim.passing import Passing
 from ringcast.sim.planted import KNOWN, hunt, hunt_all, known, plant, refresh, table_of
@@ -42,7 +42,6 @@ __all__ = [
     "Application",
     "Asked",
     "Broke",
-    "Catch",
     "Clock",
     "Cluster",
     "Diverged",

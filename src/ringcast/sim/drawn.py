@@ -8,8 +8,8 @@ from dataclasses import dataclass, field
 from typing import Any, Protocol
 
 from ringcast.model import SECOND
+from ringcast.sim.fault_draws import LONG_NS, ORDINARY_MEMBERS
 from ringcast.sim.faults import KINDS, LASTING_KINDS
-from ringcast.sim.hard_faults import LONG_NS, ORDINARY_MEMBERS
 from ringcast.sim.options import Options
 from ringcast.sim.stateful import LARGE
 

@@ -43,8 +43,16 @@ class FrameRule:
     """What happens to some frames. `caught` counts them; as a context manager it ends with its block."""
 
     def __init__(
-        self, network: Network, act: Act, kind: str, sender: Names, to: Names, times: int | None = None
+        self,
+        network: Network,
+        act: Act,
+        kind: str,
+        sender: Names,
+        to: Names,
+        times: int | None = None,
+        seqno: int | None = None,
     ) -> None:
+        """`seqno`: only runs with this message in them."""
         if kind != ANY and kind not in FRAME_KINDS:
             raise UsageError(f"no frame is called {kind!r}; known are {', '.join(FRAME_KINDS)}, and {ANY!r} for any")
         if times is not None and times < 1:
@@ -52,7 +60,7 @@ class FrameRule:
         self.caught = 0
         self.held: deque[tuple[str, str, bytes]] = deque()
         self.is_over = False
-        self._network, self._act, self._kind, self._times = network, act, kind, times
+        self._network, self._act, self._kind, self._times, self._seqno = network, act, kind, times, seqno
         self._senders, self._to = _names(sender), _names(to)
         network.rules.append(self)
 
@@ -60,13 +68,18 @@ class FrameRule:
         """Is this one of the frames? Then it is dealt with."""
         if (self._senders and sender not in self._senders) or (self._to and to not in self._to):
             return False
-        if self._kind not in (ANY, *words_of(packet)):
+        if self._kind not in (ANY, *words_of(packet)) or not self._has_seqno(packet):
             return False
         self.caught += 1
         self._act(self, sender, to, frame)
         if self.caught == self._times and not self.held:
             self.end()
         return True
+
+    def _has_seqno(self, packet: Packet) -> bool:
+        if self._seqno is None:
+            return True
+        return type(packet) is Run and packet.first <= self._seqno < packet.first + len(packet.items)
 
     @property
     def is_full(self) -> bool:

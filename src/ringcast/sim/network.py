@@ -141,7 +141,7 @@ class Network:
         self.sent = 0
         self.lost = 0
         self.largest_frame = 0  # that somebody here packs
-        self.snares: list[Snare] = []  # tests catch single packets with these
+        self.snares: list[Snare] = []  # tests look at packets with these, and lose those for which they say so
         self.rules: list[Rule] = []  # what happens to frames of some kinds
         self._clock = clock
         self._seed = seed
@@ -232,25 +232,3 @@ class Network:
 
     def mend_all(self) -> None:
         self.mend(list(self._paths))
-
-
-class Catch:
-    """A snare for the first `times` packets of a kind between two members ('*' = any), or with one seqno in them."""
-
-    def __init__(self, sender: str, to: str, kind: str, seqno: int | None = None, times: int = 1) -> None:
-        self.sender, self.to, self.kind, self.seqno, self.left = sender, to, kind, seqno, times
-        self.caught = 0
-
-    def __call__(self, sender: str, to: str, packet: Packet) -> bool:
-        if self.left == 0 or self.sender not in (sender, "*") or self.to not in (to, "*"):
-            return False
-        if self.kind not in (kind_of(packet), "*") or not self._holds(packet):
-            return False
-        self.left -= 1
-        self.caught += 1
-        return True
-
-    def _holds(self, packet: Packet) -> bool:
-        if self.seqno is None:
-            return True
-        return type(packet) is Run and packet.first <= self.seqno < packet.first + len(packet.items)

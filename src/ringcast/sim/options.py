@@ -11,18 +11,28 @@ from random import Random
 
 from ringcast.model import MS, SECOND, Config, profile
 from ringcast.runtime import OnExclusion
-from ringcast.sim.deaths import DEATH, draw_deaths, presence, survivable
-from ringcast.sim.faults import LASTING_KINDS, LIFE_FAULTS, LINK_CHANGES, MEMBER_FAULTS, PARTITIONS, Fault
-from ringcast.sim.hard_faults import draw_long, draw_members, draw_step_crashes
+from ringcast.sim.fault_draws import (
+    DEATH,
+    FEWEST_FAULTS,
+    draw_deaths,
+    draw_dividing,
+    draw_fault,
+    draw_faults,
+    draw_long,
+    draw_members,
+    draw_renewals,
+    draw_step_crashes,
+    long_fault,
+    presence,
+    survivable,
+)
+from ringcast.sim.faults import LIFE_FAULTS, Fault
 from ringcast.sim.network import Link
-from ringcast.sim.ordered_load import OrderedLoad, draw_ordered
 from ringcast.sim.policies import Policy, draw_policy
-from ringcast.sim.renewals import draw_renewals
 from ringcast.sim.stateful import StateLoad, draw_state
-from ringcast.sim.workload import Load
+from ringcast.sim.workload import Load, OrderedLoad, draw_ordered
 from ringcast.sim.world import names_of
 
-FEWEST_FAULTS = 5
 # total: always sends in the one order, to random subsets too; state: everybody joins with the others' state, and half
 # of the seeds merge states; rejoin: who was excluded comes back as a new incarnation, half of the seeds with state;
 # sealed: as mixed, with a key that is changed under way.
@@ -32,11 +42,8 @@ WORKLOADS = (ANY, "mixed", "total", "state", "rejoin", "sealed")
 _SHARES_OF_ANY = {"mixed": 5, "total": 2, "state": 2, "rejoin": 1}
 _DELIVERIES = 900  # about so many where nothing disturbs: enough to judge, and few enough for thousands of seeds
 _BEGINNING_AGAIN = tuple(kind for kind in LIFE_FAULTS if kind != DEATH)  # deaths are drawn for themselves
-_LENGTHS_MS = (50, 300, 1000, 1000, 3000, 3000, 9000)  # the last beyond every limit of the test profile
-_LASTING_NS = 5 * SECOND
 _LONGEST_ORDINARY_NS = 11 * SECOND
 _MANY = 7  # members; where there are more, each sends less
-_DIVIDING = ("split", "isolate", "one-way", "flap", "crash")  # what settles and merges the one order
 
 
 @dataclass(frozen=True, slots=True)
@@ -114,12 +121,11 @@ def draw(seed: int, members: tuple[int, int] | None = None, *, fixed: bool = Fal
     if long is not None:
         safety_ns = max(safety_ns, long[2] + SECOND)
     config = _config(random)
-    faults = _faults(random, names, () if fixed else _BEGINNING_AGAIN, safety_ns)
+    faults = draw_faults(random, names, () if fixed else _BEGINNING_AGAIN, safety_ns)
     if long is not None:
-        kind, at_ns, until_ns = long
-        faults = (*faults, Fault(kind, at_ns, until_ns, _whom(random, kind, names, both=True), _amount(random, kind)))
+        faults = (*faults, long_fault(random, long, names))
     if workload == "total":
-        faults = (*faults, *_dividing(random, names, safety_ns))
+        faults = (*faults, *draw_dividing(random, names, safety_ns))
     elif workload in ("state", "rejoin"):
         config = replace(config, self_delivery=True)  # or members that read the same would hold different states
         faults = (*faults, *draw_renewals(seed, names, safety_ns))
@@ -151,8 +157,9 @@ def narrowed(options: Options, kinds: tuple[str, ...], lengths_ms: tuple[int, ..
     """
     random = Random(f"{options.seed}/narrowed")
     count = random.randint(FEWEST_FAULTS, 12)
-    names, lengths = names_of(options.members), lengths_ms or _LENGTHS_MS
-    faults = tuple(_fault(random, random.choice(kinds), names, options.safety_ns, lengths) for _ in range(count))
+    faults = tuple(
+        draw_fault(random, random.choice(kinds), options.names, options.safety_ns, lengths_ms) for _ in range(count)
+    )
     return replace(options, faults=survivable(faults, options.members, options.policy))
 
 
@@ -161,10 +168,7 @@ def _with_lives(options: Options) -> Options:
     policy, seed, safety_ns = options.policy, options.seed, options.safety_ns
     drawn = draw_deaths(seed, options.names, safety_ns)
     deaths = survivable(drawn, options.members, policy)
-    steps = [
-        Fault(kind, at_ns, until_ns, (), amount)
-        for kind, at_ns, until_ns, amount in draw_step_crashes(seed, options._has_state, safety_ns)
-    ]
+    steps = draw_step_crashes(seed, options._has_state, safety_ns)
     share = presence(deaths, options.members, safety_ns)
     load = replace(options.load, per_second=options.load.per_second / share) if deaths else options.load
     return replace(options, load=load, faults=(*options.faults, *deaths, *steps))
@@ -203,60 +207,3 @@ def _load(random: Random, members: int, readers: int, safety_ns: int) -> Load:
     large = random.randint(500, 6000)
     sizes = random.choice(((10,), (10, 100), (0, 1, 500), (100, 100, 100, large), (50, 50, 50, large, 50, 50, 20_000)))
     return Load(per_second, sizes, random.choice((0.0, 0.2, 0.5)), random.choice((1, 1, 5, 20)))
-
-
-def _faults(random: Random, names: list[str], life: tuple[str, ...], safety_ns: int) -> tuple[Fault, ...]:
-    """Some kinds only. A process can end only while it lives, so of those that always begin there are enough."""
-    kinds = random.sample(LASTING_KINDS, random.randint(3, len(LASTING_KINDS)))
-    ends = random.sample(life, random.randint(0, len(life)))
-    drawn = [random.choice(kinds) for _ in range(random.randint(FEWEST_FAULTS, 9))]
-    drawn += [random.choice(ends) for _ in range(random.randint(1, 4))] if ends else []
-    return tuple(_fault(random, kind, names, safety_ns) for kind in drawn)
-
-
-def _dividing(random: Random, names: list[str], safety_ns: int) -> tuple[Fault, ...]:
-    return tuple(_fault(random, kind, names, safety_ns) for kind in random.sample(_DIVIDING, 3))
-
-
-def _fault(
-    random: Random, kind: str, names: list[str], safety_ns: int, lengths_ms: tuple[int, ...] = _LENGTHS_MS
-) -> Fault:
-    length_ns = random.choice(lengths_ms) * MS
-    at_ns = random.randint(SECOND // 10, safety_ns - (length_ns if length_ns >= _LASTING_NS else SECOND))
-    until_ns = min(safety_ns, at_ns + length_ns)
-    return Fault(kind, at_ns, until_ns, _whom(random, kind, names), _amount(random, kind))
-
-
-def _whom(random: Random, kind: str, names: list[str], *, both: bool = False) -> tuple[str, ...]:
-    """`both`: a link that is bad is bad between two members, whoever else there is."""
-    shuffled = random.sample(names, len(names))
-    if both and kind in LINK_CHANGES:
-        return tuple(shuffled[:2])
-    if kind == "ring":
-        return ()
-    if kind in ("split", "bridge", "flap"):
-        return tuple(shuffled[: random.randint(1, max(1, len(names) - 1))])
-    if kind == "one-way":
-        return tuple(shuffled[:2])
-    if kind in PARTITIONS or kind in MEMBER_FAULTS or kind in LIFE_FAULTS:
-        return tuple(shuffled[:1])
-    return tuple(shuffled[: random.choice((0, 1, 2))])
-
-
-_SHARES = {"loss": (0.1, 0.5, 0.9), "duplicate": (0.1, 1.0), "reorder": (0.1, 0.9), "damage": (0.05, 0.5)}
-_AMOUNTS: dict[str, tuple[float, ...]] = {
-    **_SHARES,
-    "delay": (5, 50, 200),
-    "jitter": (5, 50),
-    "slow-link": (5_000, 100_000),
-    "slow-reading": (5, 50, 500),
-    "flap": (30, 150, 400),
-    "clock": (-500_000, -1000, 1000, 1_000_000),
-}
-
-
-def _amount(random: Random, kind: str) -> float:
-    return random.choice(_AMOUNTS[kind]) if kind in _AMOUNTS else 0.0
-
-
-assert set(LINK_CHANGES) <= set(_AMOUNTS), "every change of a link needs an amount"

@@ -22,12 +22,10 @@ from ringcast.checkers import judge
 from ringcast.core import Channel
 from ringcast.model import MS, SECOND, Kind, ViewId
 from ringcast.sim.cluster import Cluster
-from ringcast.sim.contents import strange_contents
 from ringcast.sim.drawn import Drawn, drawn_by
+from ringcast.sim.judging import count_of_views, most_views, storms, strange_contents
 from ringcast.sim.options import Options
-from ringcast.sim.stability import count_of_views, most_views
 from ringcast.sim.stateful import StatefulWorkload
-from ringcast.sim.storms import storms
 from ringcast.sim.verdict import Broke
 from ringcast.sim.workload import Workload
 
@@ -212,7 +210,7 @@ def _rest(cluster: Cluster) -> ViewId | None:
 
 
 def _judge_views(cluster: Cluster, options: Options, outcome: Outcome) -> None:
-    """Views need a cause: see stability.py."""
+    """Views need a cause: see judging.py."""
     if options.fixed:
         return
     outcome.views = count_of_views(cluster.recordings())

@@ -11,7 +11,7 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from ringcast.model import SECOND, profile
-from ringcast.sim.deaths import survivable
+from ringcast.sim.fault_draws import survivable
 from ringcast.sim.network import Link
 from ringcast.sim.options import Options
 from ringcast.sim.run import Outcome, simulate

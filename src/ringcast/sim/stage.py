@@ -25,7 +25,8 @@ from ringcast.errors import RingcastError, UsageError
 from ringcast.model import Address, Config, profile
 from ringcast.sim.cluster import Cluster
 from ringcast.sim.faults import Fault
-from ringcast.sim.network import Catch, Link
+from ringcast.sim.frames import FrameRule, drop
+from ringcast.sim.network import Link
 from ringcast.sim.options import Options
 from ringcast.sim.planted import CANDIDATES, KNOWN, plant
 from ringcast.sim.policies import Policy
@@ -107,7 +108,7 @@ class Stage:
 
     def do_catch(self, pair: str, kind: str, seqno: str = "", times: str = "1") -> Iterator[str]:
         sender, _, to = pair.partition(">")
-        self.cluster.network.snares.append(Catch(sender, to, kind, int(seqno) if seqno else None, int(times)))
+        FrameRule(self.cluster.network, drop, kind, sender, to, int(times), int(seqno) if seqno else None)
         yield from ()
 
     def do_fault(self, kind: str, *words: str) -> Iterator[str]:

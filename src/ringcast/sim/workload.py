@@ -2,7 +2,7 @@
 
 Each payload names its sender and its number, so that a reader's contents can be held against what was sent. A sender
 is a user that awaits its sends: while too many wait for room it makes no new ones. Some of its sends have a limit of
-their own, and some are in the one order (ordered_load.py).
+their own, and some are in the one order.
 """
 
 from __future__ import annotations
@@ -16,12 +16,12 @@ from ringcast.model import Address
 from ringcast.runtime import Group
 from ringcast.sim.application import Application, Outbound
 from ringcast.sim.cluster import Cluster
-from ringcast.sim.ordered_load import OrderedLoad, ordered_message
 from ringcast.sim.units import payload_of
 
 MOST_WAITING = 8
 LIMITS = (0.02, 0.2, 1.0)  # seconds that a send may wait, of those that may not wait for long
 LIMITED_SHARE = 0.1
+ORDERED_SIZES = (0, 10, 100, 1000)
 
 
 @dataclass(frozen=True, slots=True)
@@ -32,6 +32,30 @@ class Load:
     sizes: tuple[int, ...] = (10, 100)
     private_share: float = 0.2
     burst: int = 1  # messages that are sent together
+
+
+@dataclass(frozen=True, slots=True)
+class OrderedLoad:
+    """What is sent in the one order beside that: to the view, to random subsets, barriers."""
+
+    per_second: float = 0.0  # messages of each member
+    subset_share: float = 0.5
+    barrier_share: float = 0.05
+    large: int = 0  # the size of a message now and then, above any frame
+    aside_share: float = 0.0  # of what is read, this share makes the reader tell another one, past the group (G13)
+
+
+def draw_ordered(seed: int | str, members: int, *, always: bool = False) -> OrderedLoad:
+    """The ordered load that belongs to a seed; a third of the seeds have none, unless it is always wanted.
+
+    By a source of its own, so that the plain workload of a seed stays what it is.
+    """
+    random = Random(f"{seed}/ordered")
+    pace = random.choice((1.0, 2.0) if always else (0.0, 1.0, 2.0))
+    subset_share = random.choice((0.5, 1.0) if always else (0.0, 0.5, 1.0))
+    large = random.choice((0, 0, 9_000))
+    aside_share = random.choice((0.0, 0.3)) / members  # fewer than one follows from one
+    return OrderedLoad(pace * max(1.0, 16.0 / members**2), subset_share, 0.05, large, aside_share)
 
 
 class Workload:
@@ -168,3 +192,16 @@ def _some_peers(group: Group, random: Random) -> tuple[Address, ...]:
     if not others:
         return ()
     return tuple(random.sample(others, random.randint(1, min(3, len(others)))))
+
+
+def ordered_message(
+    load: OrderedLoad, random: Random, name: str, number: int, view: tuple[Address, ...], most: int
+) -> Outbound:
+    """Message `number` of this name in the one order; now and then a barrier."""
+    size = load.large if random.random() < 0.05 else random.choice(ORDERED_SIZES)
+    payload = payload_of(f"{name}!", number, min(size, most))
+    draw = random.random()
+    if draw < load.barrier_share:
+        return Outbound(b"", None, in_order=True, is_barrier=True)
+    to = tuple(random.sample(view, random.randint(1, len(view)))) if draw < load.subset_share else None
+    return Outbound(payload, to, in_order=True)

@@ -6,7 +6,7 @@ import pytest
 
 from ringcast.model import MS, SECOND, Kind
 from ringcast.sim import Cluster, Fault, Options, Outcome, Summary, draw, run_world, shrink, tell
-from ringcast.sim.deaths import DEATH, draw_deaths, presence, survivable
+from ringcast.sim.fault_draws import DEATH, draw_deaths, presence, survivable
 from ringcast.sim.options import narrowed
 
 CALM = Options(1, members=4, safety_ns=4 * SECOND, bound_ns=15 * SECOND)

@@ -4,13 +4,12 @@ from dataclasses import replace
 
 from ringcast.model import SECOND, Kind
 from ringcast.sim import Fault, Options, Outcome, Policy, Summary, draw, run_world, shrink
-from ringcast.sim.deaths import DEATH, survivable
 from ringcast.sim.drawn import POLICIES, drawn_by
+from ringcast.sim.fault_draws import DEATH, LONG_NS, survivable
 from ringcast.sim.faults import KINDS, LASTING_KINDS
-from ringcast.sim.hard_faults import LONG_NS
+from ringcast.sim.judging import most_views
 from ringcast.sim.options import ANY
 from ringcast.sim.policies import draw_policy
-from ringcast.sim.stability import most_views
 from ringcast.sim.steps import STEP_CRASHES
 from ringcast.sim.workload import Load
 

@@ -6,7 +6,7 @@ import pytest
 
 from ringcast.core import Ack, Channel, Run
 from ringcast.model import MS, SECOND, Address
-from ringcast.sim import Catch, Clock, Link, Network
+from ringcast.sim import Clock, FrameRule, Link, Network, drop
 from ringcast.wire import Codec
 
 A, B = Address("A", 1, "sim:A"), Address("B", 1, "sim:B")
@@ -96,7 +96,7 @@ def test_a_cut_of_one_kind_lets_the_others_pass() -> None:
 @pytest.mark.parametrize(("seqno", "caught"), [(2, 0), (3, 2), (4, 2), (5, 0), (None, 2)])
 def test_a_catch_takes_the_first_packets_with_a_seqno(seqno: int | None, caught: int) -> None:
     world = Listening(Link())
-    world.network.snares.append(catch := Catch("A", "*", "stream", seqno, times=2))
+    catch = FrameRule(world.network, drop, "stream", "A", "*", times=2, seqno=seqno)
     world.send(5, DATA)
     assert (catch.caught, len(world.heard)) == (caught, 5 - caught)
 

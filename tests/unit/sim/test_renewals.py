@@ -3,7 +3,7 @@
 from ringcast.model import SECOND
 from ringcast.sim import draw
 from ringcast.sim.cluster import names_of
-from ringcast.sim.renewals import draw_renewals
+from ringcast.sim.fault_draws import draw_renewals
 
 SAFETY_NS = 10 * SECOND
 

@@ -6,9 +6,8 @@ import pytest
 
 from ringcast.model import MS, SECOND, Event, Kind, profile
 from ringcast.sim import Cluster, Fault, Options, Outcome, Summary, draw, run_world, shrink, simulate, tell
-from ringcast.sim.contents import strange_contents
 from ringcast.sim.faults import LIFE_FAULTS
-from ringcast.sim.storms import storms
+from ringcast.sim.judging import storms, strange_contents
 from ringcast.sim.workload import Load
 
 SHORT = Options(1, members=2, fixed=True, safety_ns=SECOND, bound_ns=2 * SECOND)

@@ -5,9 +5,8 @@ from collections.abc import AsyncIterator, Mapping
 
 from ringcast.model import MS, SECOND, Address, Config, Kind, Rejoin, profile
 from ringcast.sim import Application, Cluster, Fault
-from ringcast.sim.ordered_load import OrderedLoad
 from ringcast.sim.stateful import UNREADABLE, Keeper, StatefulWorkload, StateLoad, draw_state
-from ringcast.sim.workload import Load, Workload
+from ringcast.sim.workload import Load, OrderedLoad, Workload
 
 
 class World:

@@ -8,7 +8,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
-from ringcast.sim.deaths import survivable
+from ringcast.sim.fault_draws import survivable
 from ringcast.sim.options import Options, draw, narrowed
 from ringcast.sim.planted.planting import Planted, plant
 from ringcast.sim.policies import Policy
