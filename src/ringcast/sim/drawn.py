@@ -1,15 +1,12 @@
-"""What runs were made of, counted, so that what was never drawn can be seen."""
+"""What a run was made of, in words, so that what was never drawn can be seen (summary.py counts)."""
 
 from __future__ import annotations
 
-from collections import Counter
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator
 from dataclasses import dataclass, field
-from typing import Any, Protocol
 
 from ringcast.model import SECOND
-from ringcast.sim.fault_draws import LONG_NS, ORDINARY_MEMBERS
-from ringcast.sim.faults import KINDS, LASTING_KINDS
+from ringcast.sim.faults import LASTING_KINDS
 from ringcast.sim.options import Options
 from ringcast.sim.stateful import LARGE
 
@@ -36,15 +33,6 @@ class Drawn:
     longest: dict[str, float] = field(default_factory=dict)
 
 
-class Run(Protocol):
-    """What is known of a run."""
-
-    members: int
-    workload: str
-    faults: dict[str, int]
-    drawn: Drawn
-
-
 def drawn_by(options: Options) -> Drawn:
     longest: dict[str, float] = {}
     for fault in options.faults:
@@ -68,29 +56,3 @@ def _words(options: Options) -> Iterator[str]:
             yield "a state that fails half way"
     if options.multicasts:
         yield "IP multicast"
-
-
-def table_of_drawn(runs: Iterable[Run]) -> dict[str, Any]:
-    """How often each thing was drawn; of faults, how often they began and how long the longest was to last."""
-    runs = list(runs)
-    count: Counter[str] = Counter()
-    longest: dict[str, float] = {}
-    policies = Counter(word for run in runs for word in run.drawn.policies)
-    for run in runs:
-        count.update(run.faults)
-        for kind, seconds in run.drawn.longest.items():
-            longest[kind] = max(longest.get(kind, 0.0), seconds)
-    count["crash"] += count.pop("crashed", 0)
-    large = [run for run in runs if run.members > ORDINARY_MEMBERS[1] or _longest(run) > LONG_NS / SECOND]
-    return {
-        "members": {str(number): times for number, times in sorted(Counter(run.members for run in runs).items())},
-        "workloads": dict(sorted(Counter(run.workload for run in runs).items())),
-        "policies": {word: policies[word] for word in POLICIES},
-        "faults": {kind: {"count": count[kind], "longest_seconds": longest.get(kind)} for kind in KINDS},
-        "large_runs": len(large),
-        "longest_fault_seconds": max(longest.values(), default=0.0),
-    }
-
-
-def _longest(run: Run) -> float:
-    return max(run.drawn.longest.values(), default=0.0)

@@ -12,28 +12,18 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from random import Random
-from typing import Protocol
+from typing import TYPE_CHECKING
 
 from ringcast.core import Channel, Loose, Packet, Run
 from ringcast.model import MIB, MS, SECOND
 from ringcast.sim.clock import Clock
 from ringcast.wire import Onlooker
 
+if TYPE_CHECKING:
+    from ringcast.sim.frames import FrameRule
+
 Socket = Callable[[bytes, bool], None]
 Snare = Callable[[str, str, Packet], bool]
-
-
-class Rule(Protocol):
-    """Takes the frames that it is for (`ringcast.sim.frames`)."""
-
-    @property
-    def is_full(self) -> bool: ...
-
-    def takes(self, sender: str, to: str, frame: bytes, packet: Packet) -> bool: ...
-
-    def end(self) -> None: ...
-
-
 RUN_KINDS = {Channel.GROUP: "data", Channel.PEER: "stream", Channel.CONTROL: "control", Channel.STATE: "state"}
 
 
@@ -142,7 +132,7 @@ class Network:
         self.lost = 0
         self.largest_frame = 0  # that somebody here packs
         self.snares: list[Snare] = []  # tests look at packets with these, and lose those for which they say so
-        self.rules: list[Rule] = []  # what happens to frames of some kinds
+        self.rules: list[FrameRule] = []  # what happens to frames of some kinds
         self._clock = clock
         self._seed = seed
         self.packet_of = Onlooker(group).packet_of  # what a frame says

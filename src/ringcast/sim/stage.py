@@ -19,6 +19,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 from contextlib import nullcontext
 from dataclasses import fields, replace
+from functools import partialmethod
 
 from ringcast.checkers import judge
 from ringcast.errors import RingcastError, UsageError
@@ -126,21 +127,14 @@ class Stage:
         self.cluster.heal(as_ns(bound))
         yield from self._story()
 
-    def do_crash(self, name: str) -> Iterator[str]:
-        self.cluster.crash(name)
+    def _on_cluster(self, verb: str, name: str) -> Iterator[str]:
+        getattr(self.cluster, verb)(name)
         yield from self._story()
 
-    def do_start(self, name: str) -> Iterator[str]:
-        self.cluster.start(name)
-        yield from self._story()
-
-    def do_leave(self, name: str) -> Iterator[str]:
-        self.cluster.leave(name)
-        yield from self._story()
-
-    def do_close(self, name: str) -> Iterator[str]:
-        self.cluster.close(name)
-        yield from self._story()
+    do_crash = partialmethod(_on_cluster, "crash")
+    do_start = partialmethod(_on_cluster, "start")
+    do_leave = partialmethod(_on_cluster, "leave")
+    do_close = partialmethod(_on_cluster, "close")
 
     # ---- time
 
@@ -210,17 +204,13 @@ class Stage:
         self._options = replace(self._options, config=profile("test", **fields_of(Config, named)))
         yield from ()
 
-    def do_link(self, **named: str) -> Iterator[str]:
-        self._options = replace(self._options, link=Link(**fields_of(Link, named)))
+    def _option(self, name: str, kind: type[Link | Load | Policy], **named: str) -> Iterator[str]:
+        self._options = replace(self._options, **{name: kind(**fields_of(kind, named))})  # type: ignore[arg-type]
         yield from ()
 
-    def do_load(self, **named: str) -> Iterator[str]:
-        self._options = replace(self._options, load=Load(**fields_of(Load, named)))
-        yield from ()
-
-    def do_policy(self, **named: str) -> Iterator[str]:
-        self._options = replace(self._options, policy=Policy(**fields_of(Policy, named)))
-        yield from ()
+    do_link = partialmethod(_option, "link", Link)
+    do_load = partialmethod(_option, "load", Load)
+    do_policy = partialmethod(_option, "policy", Policy)
 
     def do_planned(self, *words: str, **named: str) -> Iterator[str]:
         self._options = replace(self._options, faults=(*self._options.faults, fault_of(list(words), named)))

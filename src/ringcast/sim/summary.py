@@ -14,7 +14,8 @@ from statistics import median
 from typing import Any
 
 from ringcast.model import SECOND
-from ringcast.sim.drawn import table_of_drawn
+from ringcast.sim.drawn import POLICIES
+from ringcast.sim.fault_draws import LONG_NS, ORDINARY_MEMBERS
 from ringcast.sim.faults import KINDS
 from ringcast.sim.run import Outcome
 
@@ -58,7 +59,7 @@ class Summary:
             "resume_causes": {cause: sum(resumed[name] for name in names) for cause, names in CAUSES.items()},
             "states": dict(sorted(_total(outcome.states for outcome in outcomes).items())),
             "workloads": dict(sorted(Counter(outcome.workload for outcome in outcomes).items())),
-            "drawn": table_of_drawn(outcomes),
+            "drawn": _drawn(outcomes),
             "views": sum(outcome.views for outcome in outcomes),
             "guarantees": _guarantees(outcomes),
             "per_run": _per_run(outcomes),
@@ -113,3 +114,25 @@ def _spread(figures: list[float] | list[int]) -> dict[str, float]:
         "median": median(figures) if figures else 0,
         "max": max(figures, default=0),
     }
+
+
+def _drawn(outcomes: list[Outcome]) -> dict[str, Any]:
+    """How often each thing was drawn; of faults, how often they began and how long the longest was to last."""
+    longest: dict[str, float] = {}
+    for outcome in outcomes:
+        for kind, seconds in outcome.drawn.longest.items():
+            longest[kind] = max(longest.get(kind, 0.0), seconds)
+    policies, count = Counter(word for outcome in outcomes for word in outcome.drawn.policies), _faults(outcomes)
+    return {
+        "members": {str(number): times for number, times in sorted(Counter(o.members for o in outcomes).items())},
+        "workloads": dict(sorted(Counter(outcome.workload for outcome in outcomes).items())),
+        "policies": {word: policies[word] for word in POLICIES},
+        "faults": {kind: {"count": count[kind], "longest_seconds": longest.get(kind)} for kind in KINDS},
+        "large_runs": sum(map(_is_large, outcomes)),
+        "longest_fault_seconds": max(longest.values(), default=0.0),
+    }
+
+
+def _is_large(outcome: Outcome) -> bool:
+    longest = max(outcome.drawn.longest.values(), default=0.0)
+    return outcome.members > ORDINARY_MEMBERS[1] or longest > LONG_NS / SECOND

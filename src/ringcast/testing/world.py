@@ -381,12 +381,9 @@ class World(SimulatedWorld):
         return self._share_a_view() and all(process.is_settled for process in self.running() if not process.is_frozen)
 
     def _until(self, condition: Callable[[], bool], limit: float, what: str) -> None:
-        end_ns = self.clock.now_ns + round(limit * SECOND)
         self._passing.until(self.clock.now_ns)  # What was spawned just now has begun before we look.
-        while not condition():
-            if self.clock.now_ns >= end_ns:
-                raise Unsettled(self._words(f"not within {limit:g} s: {what}", *self._explained()))
-            self._passing.until(min(end_ns, self.clock.now_ns + LOOK_NS))
+        if not self.run_until(condition, round(limit * SECOND), LOOK_NS):
+            raise Unsettled(self._words(f"not within {limit:g} s: {what}", *self._explained()))
 
     def _explained(self) -> Iterator[str]:
         for process in self.running():
