@@ -24,11 +24,39 @@ def prefix_of(name: str) -> bytes:
     return bytes([len(raw)]) + raw
 
 
+class Gate:
+    """Closed from the loss of the place until a view behind the new state was read.
+
+    What a new incarnation sends meanwhile may lie before the cut of its state, for the provider may change: then it is
+    in the state and never comes back to its sender. So whoever waits for its own message waits here first.
+    """
+
+    def __init__(self) -> None:
+        self.is_open = True
+        self._waiting: list[asyncio.Future[None]] = []
+
+    def close(self) -> None:
+        self.is_open = False
+
+    def open(self) -> None:
+        self.is_open = True
+        waiting, self._waiting = self._waiting, []
+        for future in waiting:
+            if not future.done():
+                future.set_result(None)
+
+    async def until_open(self) -> None:
+        while not self.is_open:
+            self._waiting.append(future := asyncio.get_running_loop().create_future())
+            await future
+
+
 class Port:
     """The way out: what a block sends goes to the group under the block's name."""
 
-    def __init__(self, group: Group, name: str) -> None:
+    def __init__(self, group: Group, name: str, gate: Gate) -> None:
         self.group = group
+        self.gate = gate
         self._prefix = prefix_of(name)
 
     def send(
@@ -86,6 +114,10 @@ class Block:
 
     def _on_notice(self, notice: Notice) -> None:
         """The same, and everything else that stands between messages."""
+
+    def _on_begun(self, member: Address, view: int) -> None:
+        """This member has its state, which was cut at the view of this number: what was sent before never reached
+        it."""
 
     def _fail(self, error: RingcastError) -> None:
         """Whoever waits for what was sent waits in vain: the place is lost, or this side may not go on."""

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import asyncio
 from collections import deque
-from collections.abc import Sequence
+from collections.abc import Coroutine, Sequence
 from dataclasses import dataclass
 from typing import Any, Generic, Literal, TypeVar
 
@@ -59,6 +59,16 @@ class Call:
 
     def seconds_left(self) -> float | None:
         return None if self._end is None else max(0.0, self._end - asyncio.get_running_loop().time())
+
+    async def within_limit(self, waiting: Coroutine[Any, Any, None]) -> None:
+        """Before it is sent."""
+        try:
+            async with asyncio.timeout(self.seconds_left()):
+                await waiting
+        except TimeoutError:
+            late = WaitExpired(f"{self.procedure!r} was not sent within {self._timeout} s: there is no state here yet")
+            late.sent = False
+            raise late from None
 
     def ask_too(self, members: Sequence[Address]) -> None:
         """The request goes to the whole view, in which these were when it was accepted."""

@@ -1,4 +1,4 @@
-"""The control channel of a shared group: members' tags, and whose channel holds back the group.
+"""The control channel of a shared group: members' tags, who has begun where, whose channel holds back the group.
 
 A member's tags are set by itself alone, so no order among members is needed, and told again by a new incarnation; who
 joins gets those of all with the state, at its view. Behind a merge each member's tags are those that its own side knew.
@@ -8,6 +8,7 @@ Not a guarantee of delivery: that somebody is held back is told once a second an
 from __future__ import annotations
 
 import asyncio
+from collections.abc import Callable
 from types import MappingProxyType
 
 import msgspec
@@ -33,12 +34,18 @@ class _Held(msgspec.Struct, array_like=True, tag=2):
     unread: int
 
 
+class _Begun(msgspec.Struct, array_like=True, tag=3):
+    """The sender has joined; its state was cut at the view of this number."""
+
+    view: int
+
+
 class _State(msgspec.Struct, array_like=True):
     tags: list[tuple[Address, dict[str, str]]]
 
 
 _encode = msgspec.msgpack.Encoder().encode
-_message = msgspec.msgpack.Decoder(_Tagged | _Held)
+_message = msgspec.msgpack.Decoder(_Tagged | _Held | _Begun)
 _state = msgspec.msgpack.Decoder(_State)
 
 
@@ -54,11 +61,13 @@ class Control(Block):
         self.wanted: dict[str, str] | None = None  # this member's tags, through all its incarnations
         self._tagging = Pending()
         self._telling: dict[asyncio.Task[None], None] = {}
+        self.on_begun: Callable[[Address, int], None] = lambda member, view: None
 
     async def tag(self, tags: dict[str, str]) -> None:
         """Returns when they are known here."""
         self.check(tags)
         self.wanted = tags
+        await self._port.gate.until_open()
         number, known = self._tagging.add()
         try:
             await self._port.send(_encode(_Tagged(tags, number)))
@@ -92,6 +101,8 @@ class Control(Block):
                 self.tags[batch.sender] = MappingProxyType(message.tags)
                 if self._port.is_me(batch.sender):
                     self._tagging.settle(message.number, None)
+            elif isinstance(message, _Begun):
+                self.on_begun(batch.sender, message.view)
             elif message.channel:
                 self.held[batch.sender] = (message.channel, message.unread)
             else:
@@ -107,7 +118,13 @@ class Control(Block):
 
     def _tell_again(self, tags: dict[str, str]) -> None:
         """A new incarnation has none yet, and on a side that may not go on none could be set."""
-        task = asyncio.get_running_loop().create_task(self._port.send(_encode(_Tagged(tags, 0))))
+        self._send_soon(_encode(_Tagged(tags, 0)))
+
+    def tell_begun(self, view: int) -> None:
+        self._send_soon(_encode(_Begun(view)))
+
+    def _send_soon(self, body: bytes) -> None:
+        task = asyncio.get_running_loop().create_task(self._port.send(body))
         self._telling[task] = None
         task.add_done_callback(self._told)
 

@@ -36,14 +36,15 @@ class RemoteError(BlockError):
 
 
 class Gone(BlockError):
-    """A member left before it answered."""
+    """A member left before it answered, or joined and had no state yet when it was asked."""
 
-    def __init__(self, member: Address) -> None:
-        super().__init__(f"{member} is gone and has not answered; whether its handler ran cannot be known")
+    def __init__(self, member: Address, how: str = "is gone") -> None:
+        super().__init__(f"{member} {how} and has not answered; whether its handler ran cannot be known")
         self.member = member
+        self._how = how
 
     def copy(self, *words: str) -> Self:
-        return type(self)(self.member)
+        return type(self)(self.member, self._how)
 
 
 class Apart(BlockError):

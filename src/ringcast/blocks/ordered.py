@@ -72,7 +72,12 @@ class OrderedBlock(Block):
             self._pending.drop(number)
 
     def _queue(self, number: int, raw: bytes) -> Coroutine[Any, Any, Receipt]:
-        return self._port.queue(number.to_bytes(NUMBER_BYTES, "big") + raw)
+        port, body = self._port, number.to_bytes(NUMBER_BYTES, "big") + raw
+        return port.queue(body) if port.gate.is_open else self._queue_later(body)
+
+    async def _queue_later(self, body: bytes) -> Receipt:
+        await self._port.gate.until_open()
+        return await self._port.queue(body)
 
     async def sync(self, timeout: float = 60.0) -> None:
         """Wait until everything that any member had done before now was applied here: a read behind it is current.

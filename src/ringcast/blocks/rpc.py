@@ -193,6 +193,8 @@ class Rpc(Block):
         port, body = self._port, _HEAD.pack(_REQUEST, call.number) + request
         send = port.queue if order is TOTAL else port.send
         while True:
+            if not port.gate.is_open:
+                await call.within_limit(port.gate.until_open())
             self._mark_gone(call, port.group.view.members)
             if not call.awaited:
                 return
@@ -282,6 +284,12 @@ class Rpc(Block):
                 self._send_cancel(call, back)
         for key in [key for key in self._running if key[0] not in together]:
             self._running.pop(key).cancel()
+
+    def _on_begun(self, member: Address, view: int) -> None:
+        """What was asked of it before the cut of its state it will never read."""
+        for call in self._calls.values():
+            if call.sent_in is not None and call.sent_in < view:
+                call.put(Answer(member, error=Gone(member, "had no state yet")))
 
     def _mark_gone(self, call: Call, here: tuple[Address, ...]) -> None:
         for member in [member for member in call.awaited if member not in here]:

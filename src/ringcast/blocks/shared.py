@@ -35,7 +35,7 @@ from ringcast import (
     ViewChange,
 )
 from ringcast import join as join_group
-from ringcast.blocks.block import Block, Port, Sides, prefix_of
+from ringcast.blocks.block import Block, Gate, Port, Sides, prefix_of
 from ringcast.blocks.channel import Channel
 from ringcast.blocks.control import NO_TAGS, Control, Tags
 from ringcast.blocks.tokens import Token
@@ -74,6 +74,8 @@ class SharedGroup:
 
     def __init__(self, *blocks: Block) -> None:
         self._control = Control()
+        self._control.on_begun = self._on_begun
+        self._gate = Gate()
         self._blocks: dict[str, Block] = {"": self._control}
         self._by_prefix: dict[bytes, Block] = {prefix_of(""): self._control}
         self._group: Group | None = None
@@ -173,7 +175,7 @@ class SharedGroup:
         channel = Channel(name) if unread is None else Channel(name, unread=unread)
         self._add(channel)
         if self._group is not None:
-            channel._open(Port(self._group, name))
+            channel._open(Port(self._group, name, self._gate))
         if self._ended is not None:
             channel._end(self._ended)
         return channel
@@ -183,7 +185,7 @@ class SharedGroup:
         if block.kind is not None:
             raise UsageError(f"{block.name!r} has state: give it to ringcast.blocks.join, so that it is there in time")
         self._add(block)
-        block._open(Port(self.group, block.name))
+        block._open(Port(self.group, block.name, self._gate))
 
     # ---- the hooks of ringcast.join
 
@@ -246,7 +248,7 @@ class SharedGroup:
         self._group = group
         self._now = asyncio.get_running_loop().time
         for block in self._blocks.values():
-            block._open(Port(group, block.name))
+            block._open(Port(group, block.name, self._gate))
         reading = asyncio.create_task(self._read(), name=f"blocks of {group.name}")
         try:
             yield self
@@ -304,6 +306,7 @@ class SharedGroup:
             self._on_view(notice.view)
         elif isinstance(notice, Rejoin):
             self._view, self._state_view = None, 0
+            self._gate.close()
             self._fail(PlaceLost(f"{notice.was} lost its place ({notice.why})"))
         elif isinstance(notice, StatesApart):
             for block in self._stateful():
@@ -312,13 +315,21 @@ class SharedGroup:
             block._on_notice(notice)
 
     def _on_view(self, view: View) -> None:
+        has_begun = self._view is None and self._state_view > 0
         self._view = view
         self._views += 1
+        self._gate.open()
         for block in list(self._blocks.values()):
             block._on_view(view)
         if not view.is_primary or view.coordinator is None:
             self._fail(NotPrimary(f"view {view.id} may not go on"))
+        if has_begun:
+            self._control.tell_begun(self._state_view)
         self._wake()
+
+    def _on_begun(self, member: Address, view: int) -> None:
+        for block in self._blocks.values():
+            block._on_begun(member, view)
 
     def _fail(self, error: RingcastError) -> None:
         for block in self._blocks.values():
@@ -329,6 +340,7 @@ class SharedGroup:
             self._ended = error
             for block in self._blocks.values():
                 block._end(error)
+            self._gate.open()
             self._wake()
 
     def _wake(self) -> None:

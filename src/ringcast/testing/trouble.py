@@ -86,10 +86,12 @@ def draw_trouble(world: World, seed: str, seconds: float, count: int, crashes: b
 
 def _acts(world: World, random: Random, kind: str, at_ns: int, until_ns: int) -> Iterator[tuple[int, Act]]:
     names = random.sample(world.names, len(world.names))
-    if kind in ("freeze", "crash"):
-        yield at_ns, partial(_if_alive, world, names[0], world.freeze if kind == "freeze" else world.crash)
-        if kind == "freeze":
-            yield until_ns, partial(_if_alive, world, names[0], world.thaw)
+    if kind == "crash":
+        yield at_ns, partial(_crash, world, names[0])
+        return
+    if kind == "freeze":
+        yield at_ns, partial(_if_alive, world, names[0], world.freeze)
+        yield until_ns, partial(_if_alive, world, names[0], world.thaw)
         return
     fault = Fault(kind, at_ns, until_ns, _whom(random, kind, names), random.choice(AMOUNTS.get(kind, (0.0,))))
     yield at_ns, partial(world.faults.begin, fault)
@@ -99,6 +101,26 @@ def _acts(world: World, random: Random, kind: str, at_ns: int, until_ns: int) ->
 def _if_alive(world: World, name: str, act: Callable[[str], None]) -> None:
     if world.is_alive(name):
         act(name)
+
+
+def _crash(world: World, name: str) -> None:
+    if world.is_alive(name) and not _forgets_primary(world, name):
+        world.crash(name)
+
+
+def _forgets_primary(world: World, name: str) -> bool:
+    """Would a majority of the last primary view then have crashed, to come back without memory? G17 is not promised
+    for that, unless there are mark files or a fixed quorum."""
+    if world.partitioning != "primary" or world.marks is not None or world.quorum:
+        return False
+    groups = {process.name: process.group for process in world.running()}
+    marks = [group.view.mark for group in groups.values() if group is not None and group.view.mark is not None]
+    if not marks:
+        return False
+    mark = max(marks, key=lambda mark: mark.last.view)
+    left = mark.votes_of(group.me for other, group in groups.items() if group is not None and other != name)
+    gone = sum(voter not in left for voter in mark.last.voters)
+    return 2 * gone > len(mark.last.voters)
 
 
 def _whom(random: Random, kind: str, names: list[str]) -> tuple[str, ...]:

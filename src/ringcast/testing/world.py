@@ -305,7 +305,11 @@ class World(SimulatedWorld):
         self._until(lambda: self._is_view_without(others, names), limit, f"a view without {', '.join(names)}")
 
     def trouble(self, seconds: float, faults: int = 5, *, crashes: bool = True) -> None:
-        """That many faults, drawn from the seed, within that time; then everything heals and who crashed is back."""
+        """That many faults, drawn from the seed, within that time; then everything heals and who crashed is back.
+
+        With `partition="primary"` and neither mark files nor a quorum nobody crashes with whom a majority of the last
+        primary view would be gone: nothing is promised for that (G17).
+        """
         self._troubles += 1
         for at_ns, act in draw_trouble(self, f"{self.seed}/trouble/{self._troubles}", seconds, faults, crashes):
             self.clock.at(at_ns, act)

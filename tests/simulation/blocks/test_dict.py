@@ -367,7 +367,7 @@ def test_whatever_goes_wrong_the_dictionary_keeps_its_promise(seed: int) -> None
     assert troubled(seed) == []
 
 
-@pytest.mark.parametrize("seed", range(FIRST_SEED, FIRST_SEED + SEEDS))
+@pytest.mark.parametrize("seed", [1022, 1208, 1225, *range(FIRST_SEED, FIRST_SEED + SEEDS)])
 def test_the_same_with_one_primary_side(seed: int) -> None:
     assert troubled(seed, "primary") == []
 

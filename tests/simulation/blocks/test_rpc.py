@@ -144,6 +144,27 @@ def test_a_pause_of_either_ends_the_call_and_its_handler(paused: str) -> None:
         assert not b.rpc._running and b.cancelled == 1
 
 
+@pytest.mark.parametrize("order", [Order.FIFO, Order.TOTAL])
+def test_what_was_asked_of_a_newcomer_before_the_cut_of_its_state_is_answered_as_gone(order: Order) -> None:
+    """The first provider dies; the state of the next is cut in the view behind the call, which is in it."""
+    with World(Sums, members=3) as world:
+        a = world.apps["A"]
+        world.start("D")
+        world.drop("state", sender="C", to="D")
+        world.advance(0.5)
+        d = a.address("D")
+        all_of_them = world.spawn("A", a.add.on_all(order=order)(1, 2))
+        the_newcomer = world.spawn("A", a.add.on(d, order=order)(1, 2))
+        world.advance(0.1)
+        world.crash("C")
+        world.agree()
+        world.advance(1)
+        assert sorted(answer.member.name for answer in all_of_them.result() if answer.ok) == ["A", "B", "C"]
+        with pytest.raises(Gone, match="D#1 had no state yet and has not answered"):
+            the_newcomer.result()
+        assert world.do("A", a.add.on(d, order=order)(1, 2)) == 3
+
+
 def test_who_is_busy_or_has_no_such_handler_says_so() -> None:
     class Small(Sums):
         def make(self) -> list[Block]:
