@@ -5,39 +5,20 @@
 
 from __future__ import annotations
 
-import asyncio
 import os
 from random import Random
 
 import pytest
 
 from ringcast.model import SECOND, profile
-from ringcast.runtime import Group
 from ringcast.testing import World
+from simulation.test_bad_links import Talking
 from simulation.views import members_of, views_of
 
 SEEDS = range(int(os.environ.get("RINGCAST_SEEDS", "3")))
 LINK_SECONDS = 60
 CONFIG = profile("lan", readmit_ns=4 * SECOND, readmit_max_ns=16 * SECOND)
 BACK_SECONDS = CONFIG.readmit_max_ns / SECOND + 5
-
-
-class Talking:
-    """Sends now and then, and reads everything."""
-
-    async def run(self, group: Group) -> None:
-        self.group = group
-        talking = asyncio.get_running_loop().create_task(self._talk())
-        try:
-            async for _ in group:
-                pass
-        finally:
-            talking.cancel()
-
-    async def _talk(self) -> None:
-        while True:
-            await self.group.send(b"x" * 100)
-            await asyncio.sleep(0.5)
 
 
 def expect_nobody_excluded(world: World, since_ns: int, live: list[str]) -> None:
