@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any
 
 import pytest
 
 from ringcast.core import Effect, Node
 from ringcast.core.control import Control, NewView, RollCallId
-from ringcast.model import MS, SECOND, Address, Config, Entry, Kind, View, ViewId, profile
+from ringcast.core.membership import ViewHandler
+from ringcast.model import MS, SECOND, Address, Config, Entry, Event, Kind, View, ViewId, profile
 from ringcast.sim import Cluster, Fault, Link, violations
 
 FOREVER_NS = 1 << 62
@@ -56,7 +57,7 @@ class Members(Cluster):
         """Until `mend`."""
         self.faults.begin(Fault(kind, self.clock.now_ns, FOREVER_NS, members, amount))
 
-    def cut(self, *sides: str) -> None:
+    def cut(self, *sides: Sequence[str]) -> None:
         """From now on only members of one side hear each other."""
         self.mend()
         for side in sides[:-1]:
@@ -102,6 +103,21 @@ class Members(Cluster):
 
         process.loop.call_soon(execute)
         self.run_for(0)
+
+    def resumed(self, name: str, since_ns: int = 0) -> list[str]:
+        """The causes for which its view handler resumed."""
+        found = [event for event in self.events(name) if event.kind is Kind.RESUME and event.t_ns >= since_ns]
+        return [str((event.detail or {})["cause"]) for event in found]
+
+    def merge_events(self, name: str, step: str, since_ns: int = 0) -> list[Event]:
+        """When it took this step of a merge."""
+        found = [event for event in self.events(name) if event.kind is Kind.MERGE and event.t_ns >= since_ns]
+        return [event for event in found if (event.detail or {})["step"] == step]
+
+    def handler(self, name: str) -> ViewHandler:
+        leading = self[name].node.coordination.membership.as_coordinator  # type: ignore[union-attr]
+        assert leading is not None
+        return leading.handler
 
     def has_left(self, name: str) -> bool:
         """The others agreed on a view without it, before it would have gone anyway."""

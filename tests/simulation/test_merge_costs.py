@@ -6,14 +6,12 @@ Each test prints its figures; `make merge-costs` runs them in full, for docs/des
 from __future__ import annotations
 
 from collections.abc import Sequence
-from itertools import permutations
 
 import pytest
 
 from integration.long import IS_LONG
-from ringcast.core.membership import ViewHandler
-from ringcast.model import MS, SECOND, Config, Event, Kind, profile
-from ringcast.sim import Cluster, Process
+from ringcast.model import MS, SECOND, Config, profile
+from simulation.members import Members
 
 LAN: Config = profile("lan")
 SIZES: list[int] = [10, 20, 50, 100] if IS_LONG else [10, 20, 50]
@@ -26,50 +24,30 @@ RESUMING = {
 }
 
 
-def apart(sides: Sequence[Sequence[str]], seed: int = 1, config: Config = LAN) -> Cluster:
+def apart(sides: Sequence[Sequence[str]], seed: int = 1, config: Config = LAN) -> Members:
     """These groups, each of which knows that the others may be somewhere, and hears nothing of them."""
-    cluster = Cluster([], seed=seed, config=config, fixed=False)
-    side_of = {name: number for number, side in enumerate(sides) for name in side}
-    strangers = [(a, b) for a, b in permutations(side_of, 2) if side_of[a] != side_of[b]]
-    cluster.on_start = lambda name: cluster.network.cut(strangers)  # A start puts the links in order.
+    world = Members(seed, config=config, jitter_ns=0)
+    world.cut(*sides)
     for side in sides:
-        for name in side:
-            cluster.network.cut(strangers)
-            cluster.start(name, expect=len(side))
-    for member in cluster.alive():
-        others = [other.address.endpoint for other in cluster.alive() if other is not member]
-        member.loop.call_soon(_discover, member, others)
-    assert cluster.run_until(lambda: all(_is_one(cluster, side) for side in sides), 60 * SECOND, 20 * MS)
-    return cluster
-
-
-def _discover(member: Process, others: list[str]) -> None:
-    member.driver.execute(member.node.on_discovered(member.now_ns(), others))
-
-
-def _is_one(cluster: Cluster, side: Sequence[str]) -> bool:
-    members = [cluster[name] for name in side]
-    if not all(member.node.has_group for member in members):
-        return False
-    views = {member.node.view.id for member in members}
-    return len(views) == 1 and len(members[0].node.view.members) == len(side)
-
-
-def merge_events(cluster: Cluster, step: str) -> list[Event]:
-    found = (event for name in cluster.names for event in cluster.events(name) if event.kind is Kind.MERGE)
-    return [event for event in found if (event.detail or {})["step"] == step]
+        world.start_together(side)
+    for name in world.names:
+        others = [world.address(other).endpoint for other in world.names if other != name]
+        world.into(name, lambda node, now_ns, others=others: node.on_discovered(now_ns, others))  # type: ignore[misc]
+    assert world.run_until(lambda: all(world.is_one(side) for side in sides), 60 * SECOND, 20 * MS)
+    return world
 
 
 def merge_of(sides: Sequence[Sequence[str]], seed: int) -> tuple[float, float, int, int]:
     """(seconds from the heal, packets per member, merges begun, merge views needed)."""
     cluster = apart(sides, seed)
     members = sum(map(len, sides))
-    cluster.network.mend_all()
+    cluster.mend()
     before, began_ns = cluster.network.sent, cluster.clock.now_ns
     assert cluster.run_until(cluster.share_a_view, 20 * SECOND, 5 * MS), "M27: one view within 20 s"
     seconds = (cluster.clock.now_ns - began_ns) / SECOND
     views = max(sum(view.is_merge for view in cluster.application(name).views) for name in cluster.names)
-    started = {(event.detail or {})["merge_id"] for event in merge_events(cluster, "start")}
+    starts = [event for name in cluster.names for event in cluster.merge_events(name, "start")]
+    started = {(event.detail or {})["merge_id"] for event in starts}
     return seconds, (cluster.network.sent - before) / members, len(started), views
 
 
@@ -99,8 +77,8 @@ def packets_per_second(count: int, is_cut: bool) -> float:
     cluster = apart([names])
     if is_cut:
         half = names[: count // 2]
-        cluster.network.cut((a, b) for a, b in permutations(names, 2) if (a in half) != (b in half))
-        assert cluster.run_until(lambda: _is_one(cluster, half), 60 * SECOND, 50 * MS)
+        cluster.cut(half, names[count // 2 :])
+        assert cluster.run_until(lambda: cluster.is_one(half), 60 * SECOND, 50 * MS)
         cluster.run_for(10 * SECOND)
     before = cluster.network.sent
     cluster.run_for(10 * SECOND)
@@ -120,42 +98,26 @@ def test_the_background_of_a_member_stays_flat_as_the_group_grows() -> None:
 STEPS = ["start", "accept", "call", "answer", "view", "end"]
 
 
-def causes_after(cluster: Cluster, name: str, since_ns: int) -> list[str]:
-    found = [e for e in cluster.events(name) if e.kind is Kind.RESUME and e.t_ns >= since_ns]
-    return [str((event.detail or {})["cause"]) for event in found]
-
-
 @pytest.mark.parametrize("step", STEPS)
 def test_view_handling_resumes_by_a_cause_of_the_seed_when_the_leader_dies_and_the_merge_completes_later(
     step: str,
 ) -> None:
     """M08 with whole nodes: A leads the merge of A B, C D and E F, and is killed when it has taken this step."""
     cluster = apart(["AB", "CD", "EF"], config=profile("test"))
-    cluster.network.mend_all()
+    cluster.mend()
     healed_ns = cluster.clock.now_ns
-
-    def has_taken() -> bool:
-        events = (e for e in cluster.events("A") if e.kind is Kind.MERGE and e.t_ns >= healed_ns)
-        return any((event.detail or {})["step"] == step for event in events)
-
-    assert cluster.run_until(has_taken, 20 * SECOND, 50_000)
+    assert cluster.run_until(lambda: bool(cluster.merge_events("A", step, healed_ns)), 20 * SECOND, 50_000)
     crashed_ns = cluster.clock.now_ns
     suspended = "CE"  # They were asked, or will be: the question is on its way.
     cluster.crash("A")
-    assert cluster.run_until(lambda: not [n for n in suspended if not causes_after(cluster, n, crashed_ns)], 5 * SECOND)
-    causes = {name: causes_after(cluster, name, crashed_ns)[0] for name in suspended}
-    assert cluster.run_until(lambda: _is_one(cluster, "BCDEF"), 30 * SECOND)
+    assert cluster.run_until(lambda: not [n for n in suspended if not cluster.resumed(n, crashed_ns)], 5 * SECOND)
+    causes = {name: cluster.resumed(name, crashed_ns)[0] for name in suspended}
+    assert cluster.run_until(lambda: cluster.is_one("BCDEF"), 30 * SECOND)
     seconds = (cluster.clock.now_ns - crashed_ns) / SECOND
-    assert cluster.run_until(lambda: all(_handler(cluster, n).suspension is None for n in "BCDEF"), 5 * SECOND)
+    assert cluster.run_until(lambda: all(cluster.handler(n).suspension is None for n in "BCDEF"), 5 * SECOND)
     named_causes = {
         name: f"{case} {cause}" for name, cause in causes.items() for case in RESUMING if cause in RESUMING[case]
     }
     assert set(named_causes) == set(causes)
     words = ", ".join(f"{name}: {cause}" for name, cause in named_causes.items())
     print(f"killed after {step!r}: {words}; one view {seconds:.2f} s after the crash")
-
-
-def _handler(cluster: Cluster, name: str) -> ViewHandler:
-    coordination = cluster[name].node.coordination
-    assert coordination is not None and coordination.membership.as_coordinator is not None
-    return coordination.membership.as_coordinator.handler

@@ -5,7 +5,7 @@ import pytest
 from ringcast.core.control import Answer, Holding, MergeDigest, MergeId, MergeRsp
 from ringcast.core.membership.roll_call import RollCall
 from ringcast.core.merge import MergeLeader, Party
-from ringcast.model import MS, Address, Entry, Kind, View, ViewId, ViewNumbers, profile
+from ringcast.model import MS, Address, Entry, View, ViewId, ViewNumbers, profile
 from simulation.members import Members
 
 A, B, C = (Address(name, 1, f"mem:{name}") for name in "ABC")
@@ -31,11 +31,6 @@ def freeze_when_spreading(world: Members, name: str) -> None:
     world.on_frame(name, look)
 
 
-def causes(world: Members, name: str, since_ns: int) -> list[str]:
-    found = [event for event in world.events(name) if event.kind is Kind.RESUME and event.t_ns >= since_ns]
-    return [str((event.detail or {})["cause"]) for event in found]
-
-
 @pytest.mark.parametrize("slept_ns", [CONFIG.view_limit_ns + 1, CONFIG.resumer_ns + 1])
 def test_a_coordinator_that_slept_past_all_limits_ends_its_view_before_the_resumer_ends_its_suspension(
     slept_ns: int,
@@ -52,7 +47,7 @@ def test_a_coordinator_that_slept_past_all_limits_ends_its_view_before_the_resum
     world.network.snares.clear()
     world["A"].thaw()
     world.run_for(0)
-    assert causes(world, "A", began_ns) == ["view-installed"]
+    assert world.resumed("A", began_ns) == ["view-installed"]
     assert world.is_soon_one("ABCD")
     assert world.verdict() == []
 

@@ -8,11 +8,11 @@ from random import Random
 import pytest
 
 from ringcast.core.control import Announce
-from ringcast.core.membership import Phase, Request, RequestKind, ViewHandler
+from ringcast.core.membership import Phase, Request, RequestKind
 from ringcast.core.merge import Party
 from ringcast.core.merging import Merging
 from ringcast.core.steps import RaiseMerge
-from ringcast.model import MS, SECOND, Event, Kind, View, ViewId
+from ringcast.model import MS, SECOND, View, ViewId
 from ringcast.sim import FrameRule, drop
 from simulation.members import Members, address_of, in_views, told
 
@@ -37,21 +37,6 @@ def merges_of(world: Members, name: str) -> list[View]:
     return [view for view in world.application(name).views if view.is_merge]
 
 
-def merge_events(world: Members, name: str, step: str) -> list[Event]:
-    found = [event for event in world.events(name) if event.kind is Kind.MERGE]
-    return [event for event in found if (event.detail or {})["step"] == step]
-
-
-def resumed(world: Members, name: str) -> list[str]:
-    return [str((event.detail or {})["cause"]) for event in world.events(name) if event.kind is Kind.RESUME]
-
-
-def handler_of(world: Members, name: str) -> ViewHandler:
-    leading = world[name].node.coordination.membership.as_coordinator  # type: ignore[union-attr]
-    assert leading is not None
-    return leading.handler
-
-
 def merging_of(world: Members, name: str) -> Merging:
     coordination = world[name].node.coordination
     assert coordination is not None
@@ -69,9 +54,7 @@ def until(world: Members, condition: Callable[[], bool]) -> None:
 
 def is_free(world: Members, names: Sequence[str]) -> bool:
     """Nobody is suspended, and nobody takes part in a merge."""
-    return all(
-        handler_of(world, n).suspension is None and merging_of(world, n).participant.merge is None for n in names
-    )
+    return all(world.handler(n).suspension is None and merging_of(world, n).participant.merge is None for n in names)
 
 
 @pytest.mark.parametrize(
@@ -181,12 +164,12 @@ def test_a_member_that_answers_no_roll_call_cannot_stop_the_healing_of_the_other
 def test_a_rejected_merge_ends_at_once_x5() -> None:
     """C is in a state transfer: it refuses, and the leader is free again one round trip later."""
     world = in_views("A,B:AB C,D:CD")
-    handler_of(world, "C").on_state_begun(0, address_of("D"))
-    until(world, lambda: bool(resumed(world, "A")))
-    assert resumed(world, "A") == ["merge-ended"]
-    start, end = (merge_events(world, "A", step)[0].t_ns for step in ("start", "end"))
+    world.handler("C").on_state_begun(0, address_of("D"))
+    until(world, lambda: bool(world.resumed("A")))
+    assert world.resumed("A") == ["merge-ended"]
+    start, end = (world.merge_events("A", step)[0].t_ns for step in ("start", "end"))
     assert end - start == 2 * world.network.link.delay_ns
-    handler_of(world, "C").on_state_confirmed(world.clock.now_ns, address_of("D"))
+    world.handler("C").on_state_confirmed(world.clock.now_ns, address_of("D"))
     become_one(world, 3)
 
 
@@ -194,7 +177,7 @@ def test_a_rejected_merge_ends_at_once_x5() -> None:
 @pytest.mark.parametrize("seed", range(3))
 def test_a_coordinator_killed_at_each_step_delays_the_merge_only(step: str, seed: int) -> None:
     world = in_views("A,B:AB C,D:CD E,F:EF", seed)
-    until(world, lambda: bool(merge_events(world, "C", step)))
+    until(world, lambda: bool(world.merge_events("C", step)))
     world.crash("C")
     become_one(world, 30)
     until(world, lambda: is_free(world, "ABDEF"))
@@ -203,19 +186,19 @@ def test_a_coordinator_killed_at_each_step_delays_the_merge_only(step: str, seed
 @pytest.mark.parametrize("name", ["B", "D", "F"])
 def test_a_member_killed_during_a_merge_delays_the_merge_only(name: str) -> None:
     world = in_views("A,B:AB C,D:CD E,F:EF")
-    until(world, lambda: bool(merge_events(world, "A", "call")))
+    until(world, lambda: bool(world.merge_events("A", "call")))
     world.crash(name)
     become_one(world, 30)
 
 
 def test_merge_req_then_the_leader_dies_twice_and_joins_are_accepted_again_m08() -> None:
     world = in_views("A:A B:B C:C")
-    handler, participant = handler_of(world, "C"), merging_of(world, "C").participant
+    handler, participant = world.handler("C"), merging_of(world, "C").participant
     for times, victim in enumerate("AB", start=1):
         until(world, lambda victim=victim: handler.merge_leader == address_of(victim))  # type: ignore[misc]
         world.crash(victim)
-        until(world, lambda times=times: len(resumed(world, "C")) == times)  # type: ignore[misc]
-        assert resumed(world, "C") == ["leader-gone"] * times
+        until(world, lambda times=times: len(world.resumed("C")) == times)  # type: ignore[misc]
+        assert world.resumed("C") == ["leader-gone"] * times
         assert participant.merge is None and handler.merge_leader is None
     join = Request(RequestKind.JOIN, address_of("J"))
     handler.on_request(world.clock.now_ns, join)
@@ -246,7 +229,7 @@ def test_a_flapping_link_ends_in_one_view(seed: int) -> None:
 
 def test_a_partition_that_splits_again_during_the_merge() -> None:
     world = in_views("A,B:AB C,D:CD E,F:EF")
-    until(world, lambda: bool(merge_events(world, "A", "call")))
+    until(world, lambda: bool(world.merge_events("A", "call")))
     world.cut("EF", "ABCD")
     world.run_for(20 * SECOND)
     assert members_of(world, "A") == ["A", "B", "C", "D"]
@@ -272,12 +255,12 @@ def test_a_leader_that_yields_takes_part_in_the_lower_leaders_merge() -> None:
     world.fault("isolate", "A")
     world.fault("one-way", "E", "C")  # C never gets E's answer.
     raise_merge(world, "C", "E")
-    assert handler_of(world, "C").phase is Phase.LEADING
+    assert world.handler("C").phase is Phase.LEADING
     world.mend()
     raise_merge(world, "A", "C")
     world.run_for(2 * MS)
-    assert resumed(world, "C") == ["merge-ended"]
-    assert handler_of(world, "C").merge_leader in (address_of("A"), None)
+    assert world.resumed("C") == ["merge-ended"]
+    assert world.handler("C").merge_leader in (address_of("A"), None)
     become_one(world, 3)
     assert any("yielded to A#1~1" in str(event.detail) for event in world.events("C"))
 
