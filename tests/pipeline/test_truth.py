@@ -151,6 +151,13 @@ def test_a_recording_cut_to_nothing_leaves_it_unjudged(tmp_path: Path) -> None:
     assert judgement.verdict == "unjudged" and "b#1 breaks off before its first event" in judgement.reasons[0]
 
 
+def test_what_came_from_a_recording_cut_to_nothing_is_not_an_error_of_the_rule(tmp_path: Path) -> None:
+    """Nothing that b sent is recorded, so nothing that a got from it can be said to be too much."""
+    story = Story("ab").view("ab", at="a").deliver("a", "b", 1, 2, stream=1)
+    missing = both(tmp_path, story.recordings(cut="b")).findings["G16"].missing
+    assert not any("cannot be judged" in reason for reason in missing)
+
+
 def test_a_recording_that_breaks_off_while_others_show_its_member_alive(tmp_path: Path) -> None:
     story = Story("ab").view("ab").passed("ab", "a", 3).view("ab", 2, at="a")
     judgement = both(tmp_path, story.recordings(cut="b"))

@@ -7,19 +7,18 @@ without the pipeline's packages, which says so. All use the same words.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field, replace
 from importlib.util import find_spec
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
-from urllib.parse import urlparse
 
 import click
 
 from ringcast.checkers import Judgement, judge, parse_require, together
 from ringcast.cli.output import emit_json, json_option, say_progress
 from ringcast.errors import UsageError
-from ringcast.trace import read_runs
+from ringcast.trace import TraceError, local_paths, read_runs
 
 if TYPE_CHECKING:
     from ringcast.pipeline import Request
@@ -168,15 +167,17 @@ def lacks_spark() -> str | None:
 
 def judged_by_checkers(uris: tuple[str, ...], require: tuple[str, ...]) -> dict[str, Judgement]:
     """The judgement of each run by the checkers."""
-    runs = read_runs([local_path(uri) for uri in uris])
+    runs = read_runs(local_places(uris))
     return {run: judge(recordings, require) for run, recordings in runs.items()}
 
 
-def local_path(uri: str) -> Path:
-    parts = urlparse(uri)
-    if parts.scheme not in ("", "file"):
-        raise UsageError(f"{uri} is not on this machine: the checkers read local recordings only")
-    return Path(parts.path if parts.scheme else uri)
+def local_places(uris: Iterable[str]) -> list[Path]:
+    """Where the checkers find these recordings; TraceError if there is nothing."""
+    found = {uri: local_paths(uri) for uri in uris}
+    for uri, paths in found.items():
+        if not paths:
+            raise TraceError(f"there is nothing at {uri}")
+    return [path for paths in found.values() for path in paths]
 
 
 def _told_in_words(told: Told) -> str:

@@ -11,7 +11,7 @@ import click
 
 from ringcast._version import __version__
 from ringcast.checkers import Judgement, parse_require
-from ringcast.cli.check import chosen_judge, local_path, rules_request
+from ringcast.cli.check import chosen_judge, local_places, rules_request
 from ringcast.cli.output import check_writable, emit_json, json_option, say_progress
 from ringcast.errors import UsageError
 from ringcast.trace import SUFFIX, read_runs
@@ -80,7 +80,7 @@ def command(
 def _by_checkers(uris: tuple[str, ...], output: Path, about: About, required: list[str]) -> Judgement:
     from ringcast.report import gather, judged_by_checkers, render
 
-    runs = read_runs([local_path(uri) for uri in uris])
+    runs = read_runs(local_places(uris))
     if len(runs) != 1:
         raise UsageError(f"a report is about one run, and here are {len(runs)} ({', '.join(list(runs)[:3])}, …)")
     judged = judged_by_checkers(next(iter(runs.values())), required)

@@ -6,7 +6,6 @@ much. Everything larger, remote, or that is to leave tables behind goes through 
 
 from __future__ import annotations
 
-import glob
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -21,7 +20,7 @@ from ringcast.pipeline.reading import segment_files
 from ringcast.pipeline.results import Outcome
 from ringcast.pipeline.session import spark_session
 from ringcast.pipeline.writing import TableStore, unseen, write_events, write_tables
-from ringcast.trace import SUFFIX, TraceError
+from ringcast.trace import SUFFIX, TraceError, local_paths
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -104,7 +103,7 @@ def judge_local(uris: Sequence[str], require: Iterable[str] = ()) -> list[Outcom
 
 def as_uri(given: str) -> str:
     """A path that is on this machine as a `file:` URI; everything else as it is, for Spark to understand."""
-    if urlparse(given).scheme or not glob.glob(given):
+    if urlparse(given).scheme or not local_paths(given):
         return given
     return "file://" + str(Path(given).absolute())
 
@@ -113,10 +112,7 @@ def local_segments(uris: Sequence[str]) -> list[Path]:
     """The segments in or below these local paths and `file:` URIs; UsageError for other schemes."""
     found: dict[Path, None] = {}
     for uri in uris:
-        parts = urlparse(uri)
-        if parts.scheme not in ("", "file"):
-            raise UsageError(f"{uri} is not on this machine: judge it with Spark")
-        places = [Path(place) for place in sorted(glob.glob(uri.removeprefix("file://").removeprefix("file:")))]
+        places = local_paths(uri)
         if not places:
             raise TraceError(f"there is nothing at {uri}")
         for place in places:

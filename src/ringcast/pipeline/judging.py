@@ -22,10 +22,11 @@ import pyarrow as pa
 
 from ringcast.checkers import Judgement
 from ringcast.pipeline.metrics import kernel as metrics_kernel
+from ringcast.pipeline.reading import ROWS_AT_ONCE
 from ringcast.pipeline.results import TABLES, File, Outcome, from_json, outcome_of, to_json
 from ringcast.pipeline.rules.engine import RULES, Comparison, facts_again, facts_of
 from ringcast.pipeline.rules.fact import Fact, Wanted, name_of, pack_facts, unpack_facts
-from ringcast.pipeline.segment import Segment, decode, run_of
+from ringcast.pipeline.segment import Segment, decode, header_of, run_of
 from ringcast.trace import UNDER_WAY, TraceError
 
 if TYPE_CHECKING:
@@ -34,25 +35,39 @@ if TYPE_CHECKING:
 KERNELS = (*RULES, metrics_kernel)
 ROUNDS = 2  # ranges are read again, then the events around what that found
 # A row for each segment. `round` is 0 for what kernels find at first, and the number of the round for what was read
-# again.
+# again. A small recording travels as it is (`content` instead of `facts`): who compares its run makes its facts, and
+# reads again there what it wants to see again.
 ROWS = pa.schema(
-    [("run", pa.string()), ("path", pa.string()), ("bytes", pa.int64()), ("round", pa.int32()), ("facts", pa.binary())]
+    [
+        ("run", pa.string()),
+        ("path", pa.string()),
+        ("bytes", pa.int64()),
+        ("round", pa.int32()),
+        ("facts", pa.binary()),
+        ("content", pa.binary()),
+    ]
 )
+SMALL_BYTES = 1 << 18  # of a recording's first segment: about 25,000 events
 RESULTS = pa.schema([("run", pa.string()), ("table", pa.string()), ("rows", pa.binary())])
 # Rows of the results that the driver reads.
 _JUDGEMENT, _FILLED, _WANTED, _BAD = "judgement", "filled", "wanted", "bad"
 _KEPT_BAD = 1000
 _FEW = 64
 _BATCH_BYTES = 1 << 22  # of facts that a task gives away at once
+_COMPRESSED = pa.ipc.IpcWriteOptions(compression="lz4", use_threads=False)  # names and times of a run repeat
 Kernels = Callable[[Segment], list[Fact]]
 
 
 @dataclass(slots=True)
 class Found:
-    """What is known about the segments of one run: facts by round and path, and the files they come from."""
+    """What is known about the segments of one run: facts by round and path, and the files they come from.
+
+    `contents` has the bytes of segments that are at hand: what is wanted of them is read again here.
+    """
 
     rounds: dict[int, dict[str, list[Fact]]] = field(default_factory=dict)
     files: dict[str, File] = field(default_factory=dict)
+    contents: dict[str, bytes] = field(default_factory=dict)
 
     def add(self, path: str, size: int, facts: list[Fact], round_: int = 0) -> None:
         self.rounds.setdefault(round_, {}).setdefault(path, []).extend(facts)
@@ -64,18 +79,31 @@ class Found:
             elif fact.what == _BAD:
                 self.files[path] = File(path, size, reason=fact.text)
 
+    def add_content(self, path: str, content: bytes, facts: list[Fact]) -> None:
+        self.contents[path] = content
+        self.add(path, len(content), facts)
+
     def compare(self) -> tuple[Comparison, list[Wanted]]:
-        """The comparison with everything that was read so far, and what it still wants."""
+        """The comparison with everything that was read so far and is at hand, and what it still wants."""
         self._leave_out_copies()
-        with _no_collections():
-            comparison = Comparison(self._facts(0), KERNELS)
+        comparison = Comparison(self._facts(0), KERNELS)
         wanted = comparison.wanted
-        if wanted and 1 in self.rounds:
-            wanted = comparison.again(self._facts(1))
-            if wanted and 2 in self.rounds:
-                comparison.show(self._facts(2))
-                wanted = []
+        for round_, judge in enumerate((comparison.again, comparison.show), 1):
+            if wanted and round_ not in self.rounds:
+                self._read_again(wanted, round_)
+            if not wanted or round_ not in self.rounds:
+                break
+            wanted = judge(self._facts(round_))
         return comparison, wanted
+
+    def _read_again(self, wanted: Sequence[Wanted], round_: int) -> None:
+        """Read what is wanted, if all of it is at hand."""
+        paths = self.holding(wanted)
+        if all(path in self.contents for path in paths):
+            self.rounds[round_] = {}
+            for path in paths:
+                content = self.contents[path]
+                self.add(path, len(content), _read(path, content, _again(wanted))[1], round_)
 
     def holding(self, wanted: Iterable[Wanted]) -> list[str]:
         """The files that hold something of what is wanted."""
@@ -126,25 +154,13 @@ def _finished_first(path: str) -> tuple[bool, str]:
 
 def judge_files(files: Iterable[tuple[str, bytes]], require: Iterable[str] = ()) -> list[Outcome]:
     """The outcome of each run in these segments (path, content), in this process."""
-    require, files = tuple(require), list(files)
-    runs: dict[str, list[tuple[str, bytes]]] = {}
-    found: dict[str, Found] = {}
-    for path, content in files:
-        run, facts = _read(path, content, _first)
-        found.setdefault(run, Found()).add(path, len(content), facts)
-        runs.setdefault(run, []).append((path, content))
-    return [_judged(run, found[run], runs[run], require) for run in sorted(found)]
-
-
-def _judged(run: str, found: Found, files: Sequence[tuple[str, bytes]], require: tuple[str, ...]) -> Outcome:
-    comparison, wanted = found.compare()
-    for round_ in range(1, ROUNDS + 1):
-        if not wanted:
-            break
+    require = tuple(require)
+    runs: dict[str, Found] = {}
+    with _no_collections():
         for path, content in files:
-            found.add(path, len(content), _read(path, content, _Again(wanted))[1], round_)
-        comparison, wanted = found.compare()
-    return _outcome(run, comparison, found, require, "local")
+            run, facts = _read(path, content, partial(facts_of, rules=KERNELS))
+            runs.setdefault(run, Found()).add_content(path, content, facts)
+        return [_outcome(run, found.compare()[0], found, require, "local") for run, found in sorted(runs.items())]
 
 
 def _outcome(
@@ -159,26 +175,17 @@ def _outcome(
     return outcome
 
 
-def _first(segment: Segment) -> list[Fact]:
-    return facts_of(segment, KERNELS)
-
-
-@dataclass(frozen=True, slots=True)
-class _Again:
-    wanted: Sequence[Wanted]
-
-    def __call__(self, segment: Segment) -> list[Fact]:
-        return facts_again(segment, self.wanted, KERNELS)
+def _again(wanted: Sequence[Wanted]) -> Kernels:
+    return lambda segment: facts_again(segment, wanted, KERNELS)
 
 
 def _read(path: str, content: bytes, kernels: Kernels) -> tuple[str, list[Fact]]:
     """The run of a segment and what these kernels find in it; a file that is none gives one row that says why."""
-    with _no_collections():
-        try:
-            segment = decode(content, path)
-        except TraceError as error:
-            return run_of(path), [Fact("", _BAD, "", -1, text=str(error))]
-        return segment.header.run, kernels(segment)
+    try:
+        segment = decode(content, path)
+    except TraceError as error:
+        return run_of(path), [Fact("", _BAD, "", -1, text=str(error))]
+    return segment.header.run, kernels(segment)
 
 
 @contextmanager
@@ -336,21 +343,36 @@ def runs_of(files: DataFrame) -> list[str]:
 def _run_task(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
     for batch in batches:
         files = zip(batch.column("path").to_pylist(), batch.column("content"), strict=True)
-        runs = [_read(path, content.as_buffer(), lambda segment: [])[0] for path, content in files]
-        yield pa.RecordBatch.from_pydict({"run": runs})
+        yield pa.RecordBatch.from_pydict({"run": [_header(path, content.as_buffer())[0] for path, content in files]})
+
+
+def _header(path: str, content: bytes) -> tuple[str, int]:
+    """The run and the number of a segment; a file that is none has number -1."""
+    try:
+        header = header_of(content, path)
+    except TraceError:
+        return run_of(path), -1
+    return header.run, header.number
 
 
 def _kernel_task(round_: int, wanted: Mapping[str, Sequence[Wanted]], rules: Sequence[ModuleType]) -> Any:
     kernels = _again_in(wanted) if round_ else partial(facts_of, rules=rules)
 
+    def row(path: str, content: pa.Buffer) -> tuple[Any, ...]:
+        if round_ == 0 and len(content) <= SMALL_BYTES:
+            run, number = _header(path, content)
+            if number == 0:
+                return run, path, len(content), round_, None, content.to_pybytes()
+        run, facts = _read(path, content, kernels)
+        return run, path, len(content), round_, pack_facts(facts), None
+
     def run(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
         for batch in batches:
             rows, size = [], 0
             for path, content in zip(batch.column("path").to_pylist(), batch.column("content"), strict=True):
-                data = content.as_buffer()
-                found, facts = _read(path, data, kernels)
-                rows.append((found, path, len(data), round_, pack_facts(facts)))
-                size += len(rows[-1][-1])
+                with _no_collections():
+                    rows.append(row(path, content.as_buffer()))
+                size += len(rows[-1][-1] or rows[-1][-2])
                 if size > _BATCH_BYTES:
                     yield _batch(ROWS, rows)
                     rows, size = [], 0
@@ -370,37 +392,51 @@ def _again_in(wanted: Mapping[str, Sequence[Wanted]]) -> Kernels:
 
 
 def _comparison_task(require: tuple[str, ...], with_tables: bool) -> Any:
+    rules = KERNELS if with_tables else RULES
+
     def run(given: pa.Table) -> pa.Table:
-        name = given.column("run")[0].as_py()
-        found = Found()
-        for row in given.sort_by([("round", "ascending"), ("path", "ascending")]).to_pylist():
-            found.add(row["path"], row["bytes"], unpack_facts(row["facts"]), row["round"])
-        comparison, wanted = found.compare()
-        outcome = _outcome(name, comparison, found, require, "spark", with_tables)
-        # Files that are no recordings are told, but they are not a run.
-        names = TABLES if any(part.members_by_key for part in comparison.runs) else ("segments",)
-        rows = {table: _packed(outcome.batch(table)) for table in names if with_tables and outcome.tables[table]}
-        rows[_FILLED] = json.dumps(list(rows)).encode()
-        rows[_JUDGEMENT] = to_json(outcome.judgement).encode()
-        if wanted:
-            rows[_WANTED] = json.dumps([wanted, found.holding(wanted), list(found.files)]).encode()
-        bad = [(row["path"], row["reason"]) for row in outcome.tables["segments"] if row["reason"]]
-        if bad:
-            rows[_BAD] = json.dumps(bad[:_KEPT_BAD]).encode()
+        name, found = given.column("run")[0].as_py(), Found()
+        with _no_collections():
+            for row in given.sort_by([("round", "ascending"), ("path", "ascending")]).to_pylist():
+                path, content = row["path"], row["content"]
+                if content is not None:
+                    found.add_content(path, content, _read(path, content, partial(facts_of, rules=rules))[1])
+                else:
+                    found.add(path, row["bytes"], unpack_facts(row["facts"]), row["round"])
+            comparison, wanted = found.compare()
+            outcome = _outcome(name, comparison, found, require, "spark", with_tables)
+            rows = _told_of(outcome, comparison, wanted, found, with_tables)
         return pa.Table.from_batches([_batch(RESULTS, [(name, *row) for row in rows.items()])])
 
     return run
 
 
+def _told_of(
+    outcome: Outcome, comparison: Comparison, wanted: Sequence[Wanted], found: Found, with_tables: bool
+) -> dict[str, bytes]:
+    # Files that are no recordings are told, but they are not a run.
+    names = TABLES if any(part.members_by_key for part in comparison.runs) else ("segments",)
+    rows = {table: _packed(outcome.batch(table)) for table in names if with_tables and outcome.tables[table]}
+    rows[_FILLED] = json.dumps(list(rows)).encode()
+    rows[_JUDGEMENT] = to_json(outcome.judgement).encode()
+    if wanted:
+        rows[_WANTED] = json.dumps([wanted, found.holding(wanted), list(found.files)]).encode()
+    bad = [(row["path"], row["reason"]) for row in outcome.tables["segments"] if row["reason"]]
+    if bad:
+        rows[_BAD] = json.dumps(bad[:_KEPT_BAD]).encode()
+    return rows
+
+
 def _unpack_task(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
-    for batch in batches:
-        for rows in batch.column("rows"):
-            yield from pa.ipc.open_stream(rows.as_buffer())
+    for batch in batches:  # many small runs as one: what each batch costs is the same for one row or thousands
+        tables = [pa.ipc.open_stream(rows.as_buffer()).read_all() for rows in batch.column("rows")]
+        if tables:
+            yield from pa.concat_tables(tables).combine_chunks().to_batches(max_chunksize=ROWS_AT_ONCE)
 
 
 def _packed(batch: pa.RecordBatch) -> bytes:
     sink = pa.BufferOutputStream()
-    with pa.ipc.new_stream(sink, batch.schema) as writer:
+    with pa.ipc.new_stream(sink, batch.schema, options=_COMPRESSED) as writer:
         writer.write_batch(batch)
     return bytes(sink.getvalue())
 

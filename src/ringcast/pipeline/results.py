@@ -209,7 +209,14 @@ class Outcome:
     def batch(self, name: str) -> pa.RecordBatch:
         """The rows of one table."""
         common = {"schema_version": SCHEMA, "run": self.run, "bucket": bucket_of(self.run)}
-        return pa.RecordBatch.from_pylist([{**row, **common} for row in self.tables[name]], TABLES[name].schema)
+        rows, schema = self.tables[name], TABLES[name].schema
+        columns = [
+            pa.repeat(pa.scalar(common[field.name], field.type), len(rows))
+            if field.name in common
+            else pa.array([row.get(field.name) for row in rows], field.type)
+            for field in schema
+        ]
+        return pa.RecordBatch.from_arrays(columns, schema=schema)
 
 
 def outcome_of(

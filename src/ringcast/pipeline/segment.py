@@ -157,6 +157,15 @@ def decode(data: bytes, path: str, start: SegmentStart | None = None) -> Segment
     return gathering.segment(path, header, closed=closed, lost=lost, hole=first_lost, damage=damage)
 
 
+def header_of(data: bytes, path: str) -> SegmentHeader:
+    """The header alone. TraceError if these bytes have no readable one."""
+    name = path.rpartition("/")[2]
+    number = segment_number(data, name)
+    for tag, payload in frames_in(data, name):
+        return _header(tag, payload, path, number, None)
+    raise TraceError(f"{name} was cut before its header")
+
+
 def run_of(path: str) -> str:
     """The run of a recording that names none: the URI of the directory that holds the members' recordings."""
     scheme, colon, rest = path.partition(":")

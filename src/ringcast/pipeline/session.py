@@ -212,13 +212,13 @@ def _quiet_java() -> Iterator[IO[bytes] | None]:
 
 
 def _why(error: Exception, said: IO[bytes] | None) -> str:
-    """The first sentence of the error, or what Java said if that is more."""
+    """The first sentence of the error, or what Java (or the script that starts it) said if that is more."""
     told = _first_line(error)
     if said is None or "JAVA_GATEWAY_EXITED" not in told:
         return told
     said.seek(0)
     lines = [line.strip() for line in said.read().decode("utf-8", "replace").splitlines()]
-    return next((line for line in lines if "rror" in line or "xception" in line), told)[:300]
+    return next((line for line in lines if "rror" in line or "xception" in line), lines[-1] if lines else told)[:300]
 
 
 def _first_line(error: Exception) -> str:

@@ -30,10 +30,12 @@ def measured(recordings: Sequence[Recording]) -> list[Row]:
     by_name = {member.name: member for member in members}
     pace: Counter[tuple[int, int]] = Counter()
     for receiver in members:
+        in_view: defaultdict[str, Counter[int]] = defaultdict(Counter)
         for peer, runs in receiver.delivered.items():
             sender = by_name.get(peer)
             if sender is not None and sender.clock == receiver.clock:
-                rows += _latencies(sender, receiver, runs, width, pace)
+                rows += _latencies(sender, receiver, runs, width, pace, in_view)
+        rows += [_row("view latency", _median(lows), receiver.name, label=view) for view, lows in in_view.items()]
     rows += [_row("pace", count, t_ns=slot << width, low_ns=low) for (slot, low), count in sorted(pace.items())]
     return rows
 
@@ -51,6 +53,7 @@ class _Member:
         self.messages: Counter[Kind] = Counter()
         self.drops: Counter[str] = Counter()
         self.changes = Changes()
+        self.views: list[tuple[int, str]] = []
         self.begin_ns = -1
         self.end_ns = 0
         control = []
@@ -68,7 +71,9 @@ class _Member:
         self.begin_ns = event.t_ns if self.begin_ns < 0 else self.begin_ns
         self.end_ns = event.t_ns
         run = (event.first, event.first + event.count - 1, event.t_ns)
-        if kind is Kind.DROP:
+        if kind is Kind.VIEW and event.view is not None:
+            self.views.append((event.t_ns, f"{event.view.number} {event.view.creator}"))
+        elif kind is Kind.DROP:
             self.drops[str(detail_of(event.detail).get("reason") or "no reason given")] += max(1, event.count)
         elif kind is Kind.REPAIR and event.peer is not None:
             self.repaired[str(event.peer)].append(run)
@@ -78,6 +83,10 @@ class _Member:
                 self.occupancy.append((event.t_ns, event.value))
             elif kind is Kind.DELIVER and event.peer is not None:
                 self.delivered[str(event.peer)].append(run)
+
+    def view_at(self, t_ns: int) -> str:
+        place = bisect_right(self.views, t_ns, key=lambda view: view[0])
+        return self.views[place - 1][1] if place else ""
 
     def slots(self, width: int) -> int:
         return (self.end_ns >> width) - (self.begin_ns >> width) + 1
@@ -105,12 +114,18 @@ def _over_time(metric: str, runs: Iterable[Run], width: int, member: str, peer: 
 
 
 def _latencies(
-    sender: _Member, receiver: _Member, runs: Sequence[Run], width: int, pace: Counter[tuple[int, int]]
+    sender: _Member,
+    receiver: _Member,
+    runs: Sequence[Run],
+    width: int,
+    pace: Counter[tuple[int, int]],
+    in_view: defaultdict[str, Counter[int]],
 ) -> Iterator[Row]:
     """From SEND to DELIVER, run by run: where two runs overlap all messages took equally long."""
     found: Counter[int] = Counter()
     firsts = [run[0] for run in sender.sent]
     for first, last, t_ns in runs:
+        view = receiver.view_at(t_ns)
         place = max(0, bisect_right(firsts, first) - 1)
         while place < len(firsts) and firsts[place] <= last:
             begin, end, sent_ns = sender.sent[place]
@@ -120,8 +135,20 @@ def _latencies(
                 found[low] += count
                 if sender is not receiver:
                     pace[t_ns >> width, low] += count
+                    if view:
+                        in_view[view][low] += count
             place += 1
     yield from (_row("latency", count, receiver.name, sender.name, low_ns=low) for low, count in sorted(found.items()))
+
+
+def _median(lows: Counter[int]) -> int:
+    """The lowest value that half of them do not exceed."""
+    upto, half = 0, (lows.total() + 1) // 2
+    for low, count in sorted(lows.items()):
+        upto += count
+        if upto >= half:
+            return low
+    return 0
 
 
 def _row(metric: str, value: int, member: str = "", peer: str = "", label: str = "", **when: int) -> Row:

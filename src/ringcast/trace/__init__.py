@@ -15,7 +15,7 @@ from ringcast.trace.header import (
     run_id,
 )
 from ringcast.trace.options import CONTENTS, RecordingOptions, record, recording_options
-from ringcast.trace.reader import Recording, read_recording, read_run, read_runs
+from ringcast.trace.reader import Recording, local_paths, read_recording, read_run, read_runs
 from ringcast.trace.recorder import FileRecorder, MemoryRecorder, Recorder, RecorderLimits, directory_for
 from ringcast.trace.segment import SUFFIX, UNDER_WAY, frames_in, segment_number, under_run
 from ringcast.trace.threaded import ThreadedRecorder
@@ -51,6 +51,7 @@ __all__ = [
     "from_frame",
     "host_clock",
     "is_harness",
+    "local_paths",
     "open_block",
     "open_detail",
     "read_recording",

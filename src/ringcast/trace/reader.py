@@ -7,11 +7,14 @@ no guarantee may be judged from it. Bytes that are not a recording give a TraceE
 
 from __future__ import annotations
 
+import glob
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from itertools import islice
 from pathlib import Path
+from urllib.parse import urlparse
 
+from ringcast.errors import UsageError
 from ringcast.model import Address, Event
 from ringcast.trace.block import Columns, decode_block, encode_block
 from ringcast.trace.errors import TraceError
@@ -116,6 +119,14 @@ def read_runs(paths: Iterable[Path]) -> dict[str, list[Recording]]:
             run = read_recording(directory).header.run or directory.absolute().parent.as_uri()
             runs.setdefault(run, {})[directory] = None
     return {run: read_run(directories) for run, directories in sorted(runs.items())}
+
+
+def local_paths(uri: str) -> list[Path]:
+    """What a local path, a `file:` URI or a glob names; nothing if nothing is there. UsageError for other schemes."""
+    if urlparse(uri).scheme not in ("", "file"):
+        raise UsageError(f"{uri} is not on this machine: only Spark can judge it")
+    path = uri.removeprefix("file://").removeprefix("file:")
+    return [Path(path)] if Path(path).exists() else [Path(found) for found in sorted(glob.glob(path))]
 
 
 def _chunks(events: Sequence[Event], size: int = 1 << 13) -> Iterator[Sequence[Event]]:

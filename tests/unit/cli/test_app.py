@@ -115,6 +115,14 @@ def test_check_prints_one_json_object(recorded: Path, capsys: pytest.CaptureFixt
     assert list(said["guarantees"]) == [f"G{n}" for n in range(1, 19)]
 
 
+def test_check_takes_uris_and_globs(recorded: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    for judge in ("local", "checkers"):
+        for place in (recorded.as_uri(), f"{str(recorded)[:-1]}*", f"{recorded.as_uri()[:-1]}?"):
+            assert run(["check", place, "--judge", judge]) == 0
+    assert run(["check", f"{recorded}*nothing", "--checkers"]) == 2
+    assert "there is nothing at" in capsys.readouterr().err
+
+
 def test_check_tells_a_violation_and_where(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     write(tmp_path, Story("ab").view("ab").send("a", 4).deliver("b", "a", 2, 3))
     assert run(["check", "--checkers", str(tmp_path)]) == 1

@@ -3,6 +3,7 @@
 | metric | member | peer | label | t_ns | low_ns | value |
 |---|---|---|---|---|---|---|
 | latency | receiver | sender | | | lower bound of a bucket | messages (sampled) |
+| view latency | receiver | | view and its creator | | | median in this view, as the lower bound of a bucket |
 | pace | | | | begin of a slot | lower bound of a bucket | messages (sampled), of all pairs |
 | delivered, sent, occupancy | member | | | begin of a slot | | messages; the most held |
 | repair | member | to whom | | begin of a slot | | messages sent again |
@@ -25,48 +26,48 @@ from typing import Any
 import numpy as np
 
 from ringcast.model import Kind
-from ringcast.pipeline.metrics.histogram import bucket_of
 from ringcast.pipeline.metrics.kernel import GUARANTEE
 from ringcast.pipeline.rules.fact import Fact, name_of
 from ringcast.pipeline.rules.packed import unpack_columns
-from ringcast.pipeline.rules.piece import Array
-from ringcast.pipeline.rules.run import Run
+from ringcast.pipeline.rules.piece import Array, groups
+from ringcast.pipeline.rules.run import Member, Run
 from ringcast.report import CHANGE_KINDS, Changes, lower_bound, row_of
 
 SLOTS = 128
-Row = dict[str, Any]
+_STEPS, _BITS = 16, 4  # of ringcast.report's histograms: so many buckets for each doubling
+COLUMNS = ("metric", "member", "peer", "label", "t_ns", "low_ns", "value")
+Row = tuple[str, str | None, str | None, str | None, int | None, int | None, int]
 Samples = dict[tuple[str, str], list[tuple[int, Array, Array]]]  # (member, peer) -> step, seqnos, t_ns
 
 
-def measured(run: Run) -> list[Row]:
+def measured(run: Run) -> list[dict[str, Any]]:
     """The rows of one group of a run."""
     rows = [*_kinds(run), *_over_time(run), *_latencies(run)]
     for fact in run.of(GUARANTEE, "dropped"):
         rows.append(_row("dropped", fact.count, member=fact.member, label=fact.text))
-    return _added(rows) + _changes(run)
+    return [dict(zip(COLUMNS, row, strict=True)) for row in (*_added(rows), *_changes(run))]
 
 
-def _row(metric: str, value: int, member: str = "", peer: str = "", label: str = "", **when: int | None) -> Row:
-    return {
-        "metric": metric,
-        "member": name_of(member) if member else None,
-        "peer": name_of(peer) if peer else None,
-        "label": label or None,
-        "t_ns": when.get("t_ns"),
-        "low_ns": when.get("low_ns"),
-        "value": int(value),
-    }
+def _row(
+    metric: str,
+    value: int,
+    member: str = "",
+    peer: str = "",
+    label: str = "",
+    t_ns: int | None = None,
+    low_ns: int | None = None,
+) -> Row:
+    who, whom = name_of(member) if member else None, name_of(peer) if peer else None
+    return metric, who, whom, label or None, t_ns, low_ns, int(value)
 
 
-def _added(rows: Iterable[Row]) -> list[Row]:
+def _added(rows: Iterable[Row]) -> Iterable[Row]:
     """Rows with equal keys as one; of an occupancy the highest."""
-    found: dict[tuple[Any, ...], Row] = {}
-    for row in rows:
-        key = tuple(value for name, value in row.items() if name != "value")
-        known = found.setdefault(key, row)
-        if known is not row:
-            known["value"] = (max if row["metric"] == "occupancy" else int.__add__)(known["value"], row["value"])
-    return list(found.values())
+    found: dict[Any, int] = {}
+    for *key, value in rows:
+        known = found.setdefault(name := tuple(key), 0)
+        found[name] = max(known, value) if key[0] == "occupancy" else known + value
+    return [(*key, value) for key, value in found.items()]
 
 
 def _kinds(run: Run) -> Iterable[Row]:
@@ -102,6 +103,7 @@ def _over_time(run: Run) -> Iterable[Row]:
 
 def _latencies(run: Run) -> Iterable[Row]:
     width, slots, paces = slot_width(run), [], []
+    in_view: defaultdict[str, list[tuple[Array, Array]]] = defaultdict(list)
     sent = {member: samples for (member, _), samples in _samples(run.of(GUARANTEE, "sent")).items()}
     for (receiver, sender), samples in _samples(run.of(GUARANTEE, "delivered")).items():
         if sender not in sent or run.members_by_key[sender].clock != run.members_by_key[receiver].clock:
@@ -115,7 +117,30 @@ def _latencies(run: Run) -> Iterable[Row]:
         if sender != receiver:
             slots.append(t_ns[known] >> width << width)
             paces.append(buckets)
+            in_view[receiver].append((t_ns[known], buckets))
     yield from _paces(slots, paces)
+    for receiver, parts in in_view.items():
+        yield from _view_latencies(run.members_by_key[receiver], *map(np.concatenate, zip(*parts, strict=True)))
+
+
+def _view_latencies(receiver: Member, t_ns: Array, buckets: Array) -> Iterable[Row]:
+    """The median from all others, for each view in which this member delivered."""
+    views = [stay.view for stay in receiver.stays if stay.view is not None]
+    place = np.searchsorted([view.t_ns for view in views], t_ns, side="right") - 1
+    for group in groups(place):
+        if place[group[0]] >= 0:
+            number, creator = views[int(place[group[0]])].id
+            median = int(np.sort(buckets[group])[(len(group) - 1) // 2])
+            label = f"{number} {name_of(creator)}"
+            yield _row("view latency", lower_bound(median), member=receiver.key, label=label)
+
+
+def bucket_of(values: Array) -> Array:
+    """The bucket of each value; below 32 every value has its own, negative ones count as 0."""
+    values = np.maximum(values, 0).astype(np.int64)
+    doubling = np.maximum(0, np.log2(np.maximum(values, 1)).astype(np.int64) - _BITS)
+    buckets: Array = doubling * _STEPS + (values >> doubling)
+    return buckets
 
 
 def _paces(slots: list[Array], buckets: list[Array]) -> Iterable[Row]:

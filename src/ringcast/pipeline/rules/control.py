@@ -5,8 +5,9 @@ Besides them one row for each segment: who recorded it, how many events it holds
 
 from __future__ import annotations
 
-import json
 from typing import Any
+
+import msgspec
 
 from ringcast.model import Kind
 from ringcast.pipeline.rules.fact import Fact, key_of
@@ -34,8 +35,8 @@ KINDS = (
 )
 
 
-def _encode(values: Any) -> bytes:
-    return json.dumps(values, separators=(",", ":"), default=repr).encode()
+_encode = msgspec.msgpack.Encoder(enc_hook=repr).encode
+values_in = msgspec.msgpack.decode
 
 
 def segment_fact(piece: Piece, segment: Segment) -> Fact:
@@ -94,10 +95,10 @@ def _row(piece: Piece, place: int) -> Fact:
 
 def group_of(fact: Fact) -> str:
     """The group whose member recorded the segment that this row is about."""
-    return str(json.loads(fact.data)["group"])
+    return str(values_in(fact.data)["group"])
 
 
 def kind_and_detail(fact: Fact) -> tuple[Kind, Any]:
     """Of a control event."""
-    values = json.loads(fact.data)
+    values = values_in(fact.data)
     return Kind(values[1]), values[-1]

@@ -194,9 +194,10 @@ class Comparison:
         self._results += found
         return self._evidence_wanted(found)
 
-    def show(self, facts: Iterable[Fact]) -> None:
-        """Events to be shown beside violations."""
+    def show(self, facts: Iterable[Fact]) -> list[Wanted]:
+        """Events to be shown beside violations; nothing more is wanted then."""
         self._results += [fact for fact in facts if fact.what == EVENT]
+        return []
 
     def findings(self) -> dict[str, Finding]:
         return findings_of(self._results)

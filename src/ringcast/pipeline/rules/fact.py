@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from dataclasses import dataclass, field
+from functools import lru_cache
 from operator import index
 from typing import NamedTuple
 
@@ -77,11 +78,13 @@ def key_of(address: Address) -> str:
     return f"{address.name}\t{address.incarnation}\t{address.endpoint}"
 
 
+@lru_cache(maxsize=1 << 12)
 def address_of(key: str) -> Address:
     name, incarnation, endpoint = key.split("\t", 2)
     return Address(name, int(incarnation), endpoint)
 
 
+@lru_cache(maxsize=1 << 12)
 def name_of(key: str) -> str:
     return str(address_of(key)) if key else "somebody"
 

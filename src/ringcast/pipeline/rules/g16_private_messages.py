@@ -217,7 +217,7 @@ def _unsent(run: Run, out: Out) -> None:
         there = merged(sent[key])
         for first, last in merged(runs):
             missing = _first_missing(there, first, last)
-            if missing is not None and (run.is_whole(sender) or missing < there[-1][1]):
+            if missing is not None and (run.is_whole(sender) or (there and missing < there[-1][1])):
                 what = f"{missing} of a stream of {name_of(sender)} that {name_of(sender)} never sent to it"
                 out.violation(indexes[key], f"{name_of(member)} delivered {what}", sender, member)
 

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 from functools import cached_property
+from itertools import pairwise
 from typing import Any
 
 import numpy as np
@@ -95,8 +96,9 @@ class Piece:
 def groups(*keys: Array) -> Iterator[Array]:
     """Positions with equal keys, each group in its own order. The last key sorts first, as in lexsort."""
     order, starts = grouped(*keys)
-    if len(order):
-        yield from np.split(order, starts[1:])
+    ends = [*starts.tolist(), len(order)]
+    for begin, end in pairwise(ends):
+        yield order[begin:end]
 
 
 def grouped(*keys: Array) -> tuple[Array, Array]:

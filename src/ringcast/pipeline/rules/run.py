@@ -6,7 +6,6 @@ segments behind a missing or damaged one are left out here, so no rule has to th
 
 from __future__ import annotations
 
-import json
 from bisect import bisect_right
 from collections import defaultdict
 from collections.abc import Callable, Iterable, Mapping, Sequence
@@ -16,6 +15,7 @@ from operator import attrgetter
 from typing import Any, TypeVar
 
 from ringcast.model import Address, Kind, ViewId
+from ringcast.pipeline.rules.control import values_in
 from ringcast.pipeline.rules.fact import Fact, address_of, key_of
 from ringcast.trace import SIMULATED_CLOCK, as_address, as_view_id, detail_of, is_harness
 
@@ -262,7 +262,7 @@ def _members(segments: Sequence[Fact]) -> dict[str, tuple[Member, list[int]]]:
     for key in sorted(by_key, key=address_of):
         parts = by_key[key]
         first = parts[min(parts)]
-        header = json.loads(first.data)
+        header = values_in(first.data)
         member = Member(key, address_of(key), header["group"], header["clock"], detail_of(header["config"]))
         member.first_ns = int(header["first_ns"])
         kept: list[int] = []
@@ -285,7 +285,7 @@ def _members(segments: Sequence[Fact]) -> dict[str, tuple[Member, list[int]]]:
 
 
 def _control(fact: Fact) -> Control:
-    t_ns, kind, view, first, count, value, other, detail = json.loads(fact.data)
+    t_ns, kind, view, first, count, value, other, detail = values_in(fact.data)
     return Control(
         fact.member,
         fact.index,
