@@ -11,7 +11,7 @@ MEMBERSHIP = (
     Planted(
         "the Resumer is not armed",
         "G7",
-        f"{_MEMBERSHIP}.resumer:Resumer.arm",
+        f"{_MEMBERSHIP}.suspension:Resumer.arm",
         "self.timer.at_ns = now_ns + self.limit_ns",
         "self.timer.at_ns = None",
         seeds=2,

@@ -47,7 +47,7 @@ ORDERING = (
     Planted(
         "an ordered message is forgotten at its second destination",
         "G16",
-        f"{_ORDERING}.destination:Destination.place",
+        f"{_ORDERING}.delivery_queue:Destination.place",
         "if batch.to & bit and payloads is not None:",
         "if batch.to & bit and payloads is not None and (self.rank != 1 or batch.first % 8):",
         seeds=5,
