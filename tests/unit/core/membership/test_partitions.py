@@ -79,6 +79,7 @@ def test_a_merge_under_load(seed: int) -> None:
     for name in "ABCD":
         world.send(name, *[f"{name}{n}".encode() for n in range(1_000)])
     assert world.is_soon_one("AB") and world.is_soon_one("CD")
+    assert all(world.application(name).outbox for name in "CD")
     world.mend()
     assert world.is_soon_one("ABCD", 10 * SECOND)
     assert world.run_until(lambda: not any(world.application(n).outbox for n in "ABCD"))
