@@ -225,7 +225,8 @@ class ReceiveWindowMachine(RuleBasedStateMachine):
         near = range(self.model.freed - 2, self.model.freed + self.model.capacity + 3)
         assert [seqno for seqno in near if self.window.holds(seqno)] == sorted(self.model.held)
         slots = range(self.model.freed + 1, self.model.freed + self.model.capacity + 1)
-        assert [self.window._ring.get(seqno) for seqno in slots] == [self.model.held.get(seqno) for seqno in slots]
+        held = dict(self.window._ring.items())
+        assert [held.get(seqno) for seqno in slots] == [self.model.held.get(seqno) for seqno in slots]
 
 
 TestReceiveWindow = ReceiveWindowMachine.TestCase

@@ -87,7 +87,8 @@ class SendWindowMachine(RuleBasedStateMachine):
         assert self.window.occupancy == len(self.held) <= self.capacity
         assert self.window.room() == (0 if self.bytes >= MAX_BYTES else max(0, self.bound - len(self.held)))
         slots = range(self.low + 1, self.low + self.capacity + 1)
-        assert [self.window._ring.get(seqno) for seqno in slots] == [self.held.get(seqno) for seqno in slots]
+        held = dict(self.window._ring.items())
+        assert [held.get(seqno) for seqno in slots] == [self.held.get(seqno) for seqno in slots]
 
 
 TestSendWindow = SendWindowMachine.TestCase

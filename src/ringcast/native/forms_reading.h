@@ -26,13 +26,36 @@ static Py_ssize_t slot_of(PyObject *type, const char *name) {
     return at;
 }
 
+/* ---- the memory of messages that are gone, for the next: one is mostly gone before the next is read */
+
+enum { MOST_SPARE_MESSAGES = 64 };
+static PyObject *SPARE_MESSAGE[MOST_SPARE_MESSAGES];
+static int SPARE_MESSAGE_COUNT;
+
+static void free_message(void *memory) {
+    if (Py_IS_TYPE((PyObject *)memory, MESSAGE_TYPE) && SPARE_MESSAGE_COUNT < MOST_SPARE_MESSAGES)
+        SPARE_MESSAGE[SPARE_MESSAGE_COUNT++] = memory;
+    else
+        PyObject_GC_Del(memory);
+}
+
+/* Not tracked by the collector if it is made of a spare one: an address, bytes and facts make no cycle. */
+static PyObject *new_message(void) {
+    if (!SPARE_MESSAGE_COUNT) return MESSAGE_TYPE->tp_alloc(MESSAGE_TYPE, 0);
+    return PyObject_Init(SPARE_MESSAGE[--SPARE_MESSAGE_COUNT], MESSAGE_TYPE);
+}
+
 /* Message is made without its constructor, so its slots must be known. */
 static PyObject *know_message(PyObject *Py_UNUSED(module), PyObject *type) {
     if (!PyType_Check(type)) return PyErr_Format(PyExc_TypeError, "a type is needed");
     Py_ssize_t sender = slot_of(type, "sender"), payload = slot_of(type, "payload"), facts = slot_of(type, "_delivery");
     if (sender < 0 || payload < 0 || facts < 0) return NULL;
     SENDER_AT = sender, PAYLOAD_AT = payload, DELIVERY_AT = facts;
-    Py_XSETREF(MESSAGE_TYPE, (PyTypeObject *)Py_NewRef(type));
+    if (MESSAGE_TYPE == NULL) {
+        MESSAGE_TYPE = (PyTypeObject *)Py_NewRef(type);
+        if (MESSAGE_TYPE->tp_free == PyObject_GC_Del) MESSAGE_TYPE->tp_free = free_message;
+    }
+    if ((PyObject *)MESSAGE_TYPE != type) return PyErr_Format(PyExc_TypeError, "another message type is known");
     Py_RETURN_NONE;
 }
 
@@ -43,7 +66,7 @@ static inline void fill(PyObject *object, Py_ssize_t at, PyObject *value) {
 /* Made before its payload is taken: what cannot be made has taken nothing. */
 static PyObject *run_messages_next(RunMessages *self) {
     if (MESSAGE_TYPE == NULL) return PyErr_Format(PyExc_RuntimeError, "the message type is not known");
-    PyObject *message = MESSAGE_TYPE->tp_alloc(MESSAGE_TYPE, 0);
+    PyObject *message = new_message();
     if (message == NULL) return NULL;
     PyObject *payload = Py_TYPE(self->payloads)->tp_iternext(self->payloads);
     if (payload == NULL) {

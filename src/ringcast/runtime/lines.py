@@ -11,8 +11,7 @@ from __future__ import annotations
 
 import asyncio
 from collections import deque
-from collections.abc import Callable, Iterable, Iterator
-from contextlib import contextmanager
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
 from typing import Final
 
@@ -44,7 +43,6 @@ class Need:
     nbytes: int = 0
     pieces: int = 1
     expelled: RingcastError | None = None
-    is_brief: bool = False  # it waits for a turn of the loop only, as far as it knows
     is_watched: bool = False  # somebody looks whether it waits for its own reading (readers.py)
     is_over: bool = False  # it waits no longer
     woken: asyncio.Future[None] | None = field(default=None)
@@ -52,6 +50,10 @@ class Need:
     @property
     def is_waiting(self) -> bool:
         return self.woken is not None and not self.woken.done()
+
+    def check(self) -> None:
+        if self.expelled is not None:
+            raise self.expelled.copy()
 
     def wake(self) -> None:
         if self.woken is not None and not self.woken.done():
@@ -105,12 +107,6 @@ class Lines:
                 return
             need.wake()
 
-    def wake_brief(self) -> None:
-        """The loop has turned: whoever waited for that goes, or waits for something else from now on."""
-        for need in self._waiting:
-            if need.is_brief:
-                need.wake()
-
     def wake_all(self) -> None:
         """What was possible may be so no more (a view): everybody looks again."""
         for need in self._waiting:
@@ -142,15 +138,16 @@ class Lines:
     ) -> None:
         """Return in turn, as soon as `need` is ready or refused; raise the closing error, or WaitExpired at the limit.
 
-        While `is_brief` it is a turn of the loop that is waited for, and not counted as a wait. `instead`: raise this
-        rather than wait. `sent`: what the recording says if the wait ends without success.
+        While `is_brief` a turn of the loop is waited for, which is not counted as a wait. `instead`: raise this rather
+        than wait. `sent`: what the recording says if the wait ends without success.
         """
-        with self._place(need):
+        self._enter(need)
+        try:
             while not self._may_go(need):
-                need.is_brief = is_brief()
-                if not need.is_brief:
+                if not is_brief():
                     break
-                await self._woken(need)
+                await asyncio.sleep(0)
+                need.check()
             else:
                 return
             if instead is not None:
@@ -164,9 +161,12 @@ class Lines:
                             await self._woken(need)
                 except TimeoutError:
                     raise WaitExpired(f"{what} waited {limit.seconds} s: {why()}") from None
+        finally:
+            need.is_over = True
+            del self._waiting[need]
+            self._leave_lines(need.to, need)
 
-    @contextmanager
-    def _place(self, need: Need) -> Iterator[None]:
+    def _enter(self, need: Need) -> None:
         if self._closed is not None:
             raise self._closed.copy()
         self._waiting[need] = None
@@ -177,12 +177,6 @@ class Lines:
                 line.appendleft(need)
             else:
                 line.append(need)
-        try:
-            yield
-        finally:
-            need.is_over = True
-            del self._waiting[need]
-            self._leave_lines(need.to, need)
 
     def _leave_lines(self, destinations: Iterable[Destination], need: Need) -> None:
         for destination in destinations:
@@ -202,5 +196,4 @@ class Lines:
     async def _woken(self, need: Need) -> None:
         need.woken = asyncio.get_running_loop().create_future()
         await need.woken
-        if need.expelled is not None:
-            raise need.expelled.copy()
+        need.check()

@@ -28,8 +28,8 @@ from ringcast.window import largest, total
 
 WhenFull = Literal["wait", "raise"] | None
 
-FULL_FLOW_FRAMES = 8  # what one turn may collect when the turn before was full; else one frame
-TURN_MESSAGES = 2_048  # and never more than these, so that the loop gets its turn
+FULL_FLOW_FRAMES = 16  # what one turn may collect when the turn before was full; else one frame
+TURN_MESSAGES = 4_096  # and never more than these, so that the loop gets its turn
 CHUNK = 4_096  # messages of a long list that are looked at together
 MIXED_AT_ONCE = 256  # of a list in which some are cut into pieces
 
@@ -417,9 +417,8 @@ class Sending:
         self._turn_frames = FULL_FLOW_FRAMES
         self.flush_outbox()
         if self._lines:
-            self._lines.wake_brief()
             self._look_in_lines()
-        asyncio.get_running_loop().call_soon(self._end_turn)  # Behind those who were woken.
+        asyncio.get_running_loop().call_soon(self._end_turn)  # Behind those who were woken, and those who yielded.
 
     def flush_outbox(self) -> None:
         """Send what may be sent; a roll call that began in this turn holds the rest until its view or its cancel."""

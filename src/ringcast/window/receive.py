@@ -224,18 +224,15 @@ class ReceiveWindow(Generic[T]):
 
     def resize(self, capacity: int) -> bool:
         """Grow at once; shrink only while nothing is held. False: not now, ask again."""
+        if capacity < 1:
+            raise ValueError(f"a receive window needs a capacity of at least 1, not {capacity}")
         if capacity < self.capacity and self.occupancy:
             return False
         if capacity != self.capacity:
-            self._move_to(Ring(capacity))
+            self._ring.capacity = capacity
+            self._open_limit()
+            self.highest = max(self.ready, min(self.highest, self.freed + capacity))
         return True
-
-    def _move_to(self, ring: Ring[T]) -> None:
-        for first, last in ((self.freed + 1, self.ready), *self._beyond_gap):
-            ring.put_run(first, self._ring.slice(first, last))
-        self._ring = ring
-        self._open_limit()
-        self.highest = max(self.ready, min(self.highest, self.freed + ring.capacity))
 
     # ---- marks
 
@@ -248,7 +245,7 @@ class ReceiveWindow(Generic[T]):
     def _free(self) -> None:
         freed = self.stable if self.stable < self.handed else self.handed
         if freed > self.freed:
-            self._ring.clear(self.freed + 1, freed)
+            self._ring.free(freed)
             self.freed = freed
             if not self.is_orphaned:
                 self.limit = freed + self._ring.capacity

@@ -28,7 +28,7 @@ class SendWindow(Generic[T]):
 
     Bytes are counted per run: a run that is partly purged counts in full until its last message is.
     `bound` is how many messages may be unacked; it is below `capacity` only between a `resize` to less
-    and the moment the ring is empty and can be exchanged.
+    and the moment the window is empty.
     """
 
     __slots__ = ("_audit", "_bytes_before", "_ring", "_runs", "bound", "bytes", "high", "low", "max_bytes")
@@ -115,13 +115,13 @@ class SendWindow(Generic[T]):
         purged = upto - self.low
         if purged <= 0:
             return 0
-        self._ring.clear(self.low + 1, upto)
+        self._ring.free(upto)
         self.low = upto
         runs = self._runs
         while runs and runs[0][0] <= upto:
             self.bytes -= runs.popleft()[1]
         if upto == self.high and self.bound < self.capacity:
-            self._ring = Ring(self.bound)
+            self._ring.capacity = self.bound
         return purged
 
     def get_run(self, first: int, last: int) -> list[T]:
@@ -132,9 +132,9 @@ class SendWindow(Generic[T]):
     # ---- views
 
     def resize(self, capacity: int) -> bool:
-        """Bind new messages to `capacity` at once, and exchange the ring when that is possible.
+        """Bind new messages to `capacity` at once, and have it as soon as that is possible.
 
-        A ring grows at once but is not shrunk while it holds anything. False: that is still to come; it
+        A window grows at once but is not shrunk while it holds anything. False: that is still to come; it
         happens by itself when the window is empty.
         """
         if capacity < 1:
@@ -143,9 +143,7 @@ class SendWindow(Generic[T]):
         if capacity < self.capacity and self.occupancy:
             return False
         if capacity != self.capacity:
-            ring: Ring[T] = Ring(capacity)
-            ring.put_run(self.low + 1, self._ring.slice(self.low + 1, self.high))
-            self._ring = ring
+            self._ring.capacity = capacity
         return True
 
     def limit_bytes(self, max_bytes: int) -> None:

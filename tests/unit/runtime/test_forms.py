@@ -49,6 +49,33 @@ def test_messages_of_one_turn_are_sent_and_read_in_order() -> None:
     story()
 
 
+def test_messages_that_are_kept_stay_as_they_are_while_others_come_and_go() -> None:
+    class Marked(Message):
+        __slots__ = ("mark",)
+
+    @in_world
+    async def story(world: World) -> None:
+        a, b = await world.open("A", "B", capacity=4096, self_delivery=False)
+        for number in range(1_000):
+            await a.send(b"%d" % number)
+        kept: list[Message] = []
+        marked = [Marked(a.me, b"%d" % number) for number in range(100)]
+        async for event in b:
+            if isinstance(event, Message):
+                number = int(event.payload)
+                if number % 7 == 0:
+                    kept.append(event)
+                if number < 100:
+                    marked.pop()
+                    Message(a.me, b"by hand")
+                if number == 999:
+                    break
+        assert kept == [Message(a.me, b"%d" % number) for number in range(0, 1_000, 7)]
+        assert all(message.view == b.view for message in kept)
+
+    story()
+
+
 def test_a_send_that_is_not_awaited_sends_nothing_and_warns() -> None:
     @in_world
     async def story(world: World) -> None:

@@ -278,6 +278,26 @@ async def test_a_turn_of_the_loop_is_no_wait_and_no_reason_to_raise(world: World
     assert a._node.group.outgoing.window.high == 900
 
 
+@in_world
+async def test_a_list_behind_a_full_turn_waits_for_one_turn_of_the_loop(world: World) -> None:
+    a, b = await world.open("A", "B", self_delivery=False)
+    turns = 0
+
+    def count() -> None:
+        nonlocal turns
+        turns += 1
+        asyncio.get_running_loop().call_soon(count)
+
+    async with reading(b) as got:
+        await a.send_many([b"first"])
+        count()
+        for _ in range(5):
+            before = turns
+            await a.send_many([b"one", b"two"])
+            assert turns == before + 1
+        await until(lambda: len(got) == 11)
+
+
 # ---- a line for each destination
 
 
