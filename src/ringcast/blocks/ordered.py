@@ -5,7 +5,9 @@ and everybody the same sequence. Operations are applied at once and never wait.
 The version of an operation is (view number, how many were applied in that view): equal at all who go together, greater
 behind a merge than on any of its sides.
 What a member sent and was not heard with is delivered to itself at the end of a view. Whether it was done is decided by
-the view that follows: on a side that may not go on it was not, as far as anybody can know here.
+the view that follows: on a side that may not go on it was not, as far as anybody can know here. What is read last on
+such a side may be in an order of its own: it has the version of what was read before it, so that in a merge whoever
+read it in the one order is right.
 Invariant: what an operation does depends on the state and on its bytes alone, never on where it is applied.
 """
 
@@ -90,7 +92,9 @@ class OrderedBlock(Block):
 
     def _on_batch(self, batch: Batch) -> None:
         sender, mine = batch.sender, len(self._pending) > 0 and self._port.is_me(batch.sender)
-        is_last = mine and self._port.group.view.id != self._read_view
+        next_view = self._port.group.view
+        is_last = next_view.id != self._read_view
+        step = 0 if is_last and not _may_go_on(next_view) else 1
         decode, apply, settle = self._ops.decode, self._apply, self._pending.settle
         view, counter = self._version
         for payload in batch.payloads:
@@ -106,9 +110,9 @@ class OrderedBlock(Block):
                 elif self._why_apart is not None and not self._may_apply_apart(op):
                     result = Apart(f"{self.name!r} stays apart since a merge: {self._why_apart}")
                 else:
-                    counter += 1
+                    counter += step
                     result = apply(op, sender, Token(view, counter))
-            if is_last:
+            if is_last and mine:
                 self._undecided.append((int.from_bytes(payload[:NUMBER_BYTES], "big"), result))
             elif mine:
                 settle(int.from_bytes(payload[:NUMBER_BYTES], "big"), result)
@@ -119,9 +123,13 @@ class OrderedBlock(Block):
         if view.id.number > self._version.view:
             self._version = Token(view.id.number, 0)
         undecided, self._undecided = self._undecided, []
-        if view.is_primary and view.coordinator is not None:
+        if _may_go_on(view):
             for number, result in undecided:
                 self._pending.settle(number, result)
 
     def _fail(self, error: RingcastError) -> None:
         self._pending.fail(error)
+
+
+def _may_go_on(view: View) -> bool:
+    return view.is_primary and view.coordinator is not None

@@ -15,7 +15,7 @@ from typing import Any
 
 import pytest
 
-from ringcast import RingcastError
+from ringcast import NotPrimary, RingcastError
 from ringcast.blocks import ABSENT, ReplicatedDict
 from ringcast.blocks.block import Block
 from ringcast.testing import World
@@ -63,6 +63,12 @@ def test_one_that_it_could_not_is_not(wrong: list[Operation]) -> None:
 
 
 History = dict[str, list[Operation]]  # key -> what everybody asked for
+
+
+class Idle(Service):
+    def make(self) -> list[Block]:
+        self.dict = ReplicatedDict("d", str, str)
+        return [self.dict]
 
 
 class Client(Service):
@@ -134,6 +140,24 @@ def troubled(seed: int, story: Callable[[World], None] = trouble) -> list[str]:
         for key in history:
             history[key].append(Operation("read", world.now, world.now + 1, result=final.get(key)))
         return [f"{key}: {found}" for key in history if (found := explain(history[key]))]
+
+
+def test_what_a_member_read_last_in_an_order_of_its_own_does_not_win_the_merge() -> None:
+    """B has both operations and no announcement of their places: it ends the view with its own first (seed 1148)."""
+    with World(Idle, members=3, partition="primary") as world:
+        b, c = world.apps["B"].dict, world.apps["C"].dict
+        world.drop("data", sender="A", to="B")
+        world.do("C", c.set("x", "1"))
+        deleting = world.spawn("B", b.delete("x"))
+        world.advance(0.1)
+        world.do("C", c.sync())
+        assert "x" not in c and "x" not in b
+        world.partition("A", "B", "C")
+        world.advance(8)
+        assert isinstance(deleting.exception(), NotPrimary) and "x" in b
+        world.heal()
+        world.settle(60)
+        assert world.same(lambda app: dict(app.dict)) == {}
 
 
 @pytest.mark.parametrize("seed", range(FIRST_SEED, FIRST_SEED + SEEDS))
