@@ -1,6 +1,7 @@
 """What an orchestrator and Prometheus ask a real member over HTTP, and members asked by name."""
 
 import asyncio
+import os
 import urllib.error
 import urllib.request
 from pathlib import Path
@@ -9,7 +10,7 @@ import pytest
 
 import ringcast
 from ringcast.lab import free_ports
-from ringcast.runtime import ask, find_members
+from ringcast.runtime import ask, find_members, processes_here
 
 pytest.importorskip("prometheus_client", reason="the extra ringcast[metrics] is not installed")
 
@@ -49,6 +50,7 @@ async def a_life() -> None:
         await ringcast.join("shop", metrics=at, seeds=anna.me.endpoint, config="test")
     for address in ("bert", "shop@bert", other.me.endpoint):
         assert (await asyncio.to_thread(ask, address, "status"))["me"] == str(other.me)
+    assert await asyncio.to_thread(lambda: set(processes_here(find_members()).values())) == {os.getpid()}
     with pytest.raises(ringcast.UsageError, match=r"did you mean bert\?"):
         await asyncio.to_thread(ask, "brt", "status")
     await other.leave()

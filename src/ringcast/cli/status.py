@@ -10,7 +10,7 @@ import click
 from ringcast.cli.key_option import unneeded_key_option
 from ringcast.cli.output import emit_json, folded, json_option
 from ringcast.cli.rates import rates_between
-from ringcast.runtime import ask, find_members, names_here, short
+from ringcast.runtime import ask, find_members, names_here, processes_here, short
 
 
 @click.command(name="status")
@@ -55,11 +55,11 @@ def command(address: str | None, over: float, as_json: bool) -> None:
 
 def _list_members(as_json: bool) -> None:
     members = find_members()
+    names, processes = names_here(members), processes_here(members)
     if as_json:
-        emit_json({"members_here": list(members), "names": names_here(members)})
+        emit_json({"members_here": list(members), "names": names, "processes": processes})
         return
-    names = names_here(members)
-    lines = [f"{key} {names.get(key, '')}".rstrip() for key in members]
+    lines = [f"{key} {names.get(key, 'does not answer')}, process {processes.get(key, 'gone')}" for key in members]
     click.echo("\n".join(lines) or "no member runs here under this user")
 
 

@@ -12,7 +12,7 @@ from ringcast.runtime.driver import Driver, Entry
 from ringcast.runtime.fixed import enter_fixed, open_fixed
 from ringcast.runtime.group import Group
 from ringcast.runtime.host import Host
-from ringcast.runtime.inspection import ask, find_members, names_here, watch
+from ringcast.runtime.inspection import ask, find_members, names_here, processes_here, watch
 from ringcast.runtime.joining import Joining, Place, join
 from ringcast.runtime.keys import GroupKeys
 from ringcast.runtime.mark_file import Done, MarkStore
@@ -67,6 +67,7 @@ __all__ = [
     "join",
     "names_here",
     "open_fixed",
+    "processes_here",
     "short",
     "watch",
     "what_is_unread",

@@ -143,6 +143,8 @@ class Chronicle:
         for member in () if before is None else before.members:
             if member not in view:
                 self._depart(now_ns, view, member)
+        for newcomer in () if before is None else (member for member in view.members if member not in before):
+            self._replace(newcomer)
         for member in view.members:
             self.departed.pop(member, None)
             self.joiners.pop(member, None)
@@ -167,6 +169,13 @@ class Chronicle:
         )
         while len(self.departed) > DEPARTED:
             del self.departed[next(iter(self.departed))]
+
+    def _replace(self, newcomer: Address) -> None:
+        """A process that was started again, here or at another place, is not missed any more."""
+        for gone in [
+            gone for gone in self.departed if newcomer.name == gone.name or newcomer.endpoint == gone.endpoint
+        ]:
+            del self.departed[gone]
 
     def _reunite(self, now_ns: int, view: View) -> None:
         self.happened["merges"] += 1

@@ -66,7 +66,7 @@ class EventLog:
                 if gone is not None and gone.has_left:
                     self._info("member_left", member, "%s left", member)
                 else:
-                    why = "" if gone is None else gone.why or "others decided it"
+                    why = "a new process took its place" if gone is None else gone.why or "others decided it"
                     self._info("member_excluded", member, "%s was excluded: %s", member, why)
 
     def _info(self, event: str, peer: Address | None, words: str, *values: object) -> None:

@@ -141,8 +141,13 @@ _CREDENTIALS = struct.Struct("3i")  # process, user and group of the other end
 
 def _is_of_this_user(line: socket.socket) -> bool:
     """Is the other end a process of this user, or of root?"""
+    return _credentials(line)[1] in (os.getuid(), 0)
+
+
+def _credentials(line: socket.socket) -> tuple[int, int, int]:
     data = line.getsockopt(socket.SOL_SOCKET, socket.SO_PEERCRED, _CREDENTIALS.size)
-    return _CREDENTIALS.unpack(data)[1] in (os.getuid(), 0)
+    process, user, group = _CREDENTIALS.unpack(data)
+    return process, user, group
 
 
 def _question(line: bytes) -> str | None:
@@ -193,6 +198,17 @@ def names_here(members: dict[str, Path]) -> dict[str, str]:
         with contextlib.suppress(TransportError):
             names[key] = str(_asked(key, path, "who")["name"])
     return names
+
+
+def processes_here(members: dict[str, Path]) -> dict[str, int]:
+    """The process id of each member that was found, by the kernel: also of one that is stopped or stands still."""
+    processes = {}
+    for key, path in members.items():
+        with contextlib.suppress(OSError), socket.socket(socket.AF_UNIX) as line:
+            line.settimeout(LIMIT_SECONDS)
+            line.connect(str(path))
+            processes[key] = _credentials(line)[0]
+    return processes
 
 
 def _asked(address: str, path: Path, question: str) -> dict[str, Any]:

@@ -76,6 +76,18 @@ def test_who_comes_back_is_no_longer_missed() -> None:
     assert story.chronicle.departed == {}
 
 
+def test_a_process_that_was_started_again_is_no_longer_missed_wherever_it_runs_now() -> None:
+    again, elsewhere = Address("B", 2, "mem:B"), Address("B", 2, "mem:other")
+    for newcomer in (again, elsewhere):
+        story = Story().view(1, A, B, C).view(2, A).view(3, A, newcomer)
+        assert list(story.chronicle.departed) == [C]
+
+
+def test_a_namesake_that_was_there_all_the_time_replaces_nobody() -> None:
+    namesake = Address("B", 2, "mem:other")
+    assert list(Story().view(1, A, B, namesake).view(2, A, namesake).chronicle.departed) == [B]
+
+
 def test_a_joiner_is_remembered_until_it_is_in() -> None:
     story = Story().view(1, A).event(Kind.REQUESTED, B, what="JOIN", answer="busy")
     assert story.chronicle.joiners[B].answer == "busy"
