@@ -11,6 +11,7 @@ from __future__ import annotations
 import logging
 import os
 import sys
+import warnings
 from collections.abc import Sequence
 from pathlib import Path
 from typing import NoReturn
@@ -85,6 +86,7 @@ def run(arguments: Sequence[str] | None = None) -> int:
     except BrokenPipeError:
         return 0  # whoever read our output has seen enough
     except (click.Abort, KeyboardInterrupt):
+        warnings.filterwarnings("ignore", "coroutine .* was never awaited")  # what was cut short says nothing new
         code, sentence = INTERRUPTED, "interrupted"
     except Exception as error:
         code, sentence = COULD_NOT_RUN, " ".join(_sentence(error).split())

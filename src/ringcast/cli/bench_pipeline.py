@@ -6,6 +6,7 @@ from pathlib import Path
 
 import click
 
+from ringcast.cli.check import lacks_spark
 from ringcast.cli.output import emit_json, json_option, say_progress
 from ringcast.errors import UsageError
 
@@ -41,6 +42,8 @@ def command(
 
     if write_only and history is None:
         raise UsageError("--write-only needs --history DIR, or nothing would be left of it")
+    if not write_only and (lacking := lacks_spark()):
+        raise UsageError(f"this is measured on Spark: {lacking}")
     result = run_pipeline(deliveries, not together, master, say_progress, history, write_only, single_view)
     figures = result.to_json()
     if write_only:

@@ -52,7 +52,7 @@ def command(
     try:
         from ringcast.page import Live, Recorded, Simulated, Source, serve
     except ImportError as error:
-        raise UsageError(f"the page needs {error.name}: install ringcast[page]") from None
+        raise UsageError(f"the page needs {error.name}: pip install 'ringcast[page]'") from None
     if traces and (seed is not None or group is not None):
         raise UsageError("a page shows recordings, or a simulated group (--seed), or a real one (--group): choose one")
     if seed is not None and group is not None:

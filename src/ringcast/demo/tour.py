@@ -188,9 +188,12 @@ class _Tour:
         async with self.steps.step(f"{slow} stops reading: the senders wait, with bounded memory, and say why"):
             await self.company[slow]("pause")
             sending = asyncio.create_task(self.company[sender]("send", count=4 * CAPACITY, size=SIZE))
-            self.steps.tell(f"asked why, {sender} says: {await self._until_it_waits(sender)}")
-            await self.company[slow]("resume")
-            await sending
+            try:
+                self.steps.tell(f"asked why, {sender} says: {await self._until_it_waits(sender)}")
+                await self.company[slow]("resume")
+                await sending
+            finally:
+                sending.cancel()  # whoever stops the demo here waits for nothing
             self.steps.tell(f"{slow} reads again, and everything arrives")
 
     async def _until_it_waits(self, sender: str) -> str:

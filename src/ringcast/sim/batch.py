@@ -12,6 +12,8 @@ import signal
 import time
 from collections.abc import Iterator
 from dataclasses import dataclass
+from multiprocessing import resource_tracker
+from multiprocessing.pool import Pool
 from pathlib import Path
 
 import msgspec
@@ -65,8 +67,18 @@ def run_all(tasks: list[Task], processes: int | None = None) -> Iterator[Outcome
     if processes <= 1:
         yield from (task() for task in tasks)
         return
-    with multiprocessing.get_context("spawn").Pool(processes, _leave_signals_to_the_first) as pool:
+    with spawned(processes) as pool:
         yield from pool.imap_unordered(_call, tasks, chunksize=1)
+
+
+def spawned(processes: int) -> Pool:
+    """Processes that ignore SIGINT. It waits while they start, and they inherit that: none is interrupted before."""
+    resource_tracker.ensure_running()  # it would let signals in again when the first of them starts
+    before = signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT})
+    try:
+        return multiprocessing.get_context("spawn").Pool(processes, _leave_signals_to_the_first)
+    finally:
+        signal.pthread_sigmask(signal.SIG_SETMASK, before)
 
 
 def _leave_signals_to_the_first() -> None:

@@ -1,6 +1,8 @@
 """How the commands behave: settings by file and environment, "did you mean", errors as JSON, paths checked first."""
 
 import json
+import subprocess
+import sys
 from pathlib import Path
 from typing import Any
 
@@ -8,6 +10,7 @@ import click
 import pytest
 from click.shell_completion import ShellComplete
 
+import ringcast.cli
 from ringcast.cli import app as app_module
 from ringcast.cli import node as node_module
 from ringcast.cli import simulate
@@ -103,6 +106,33 @@ def test_interrupted_with_json(monkeypatch: pytest.MonkeyPatch, capsys: pytest.C
     monkeypatch.setattr(app_module.app, "get_command", lambda ctx, name: stopped)
     assert run(["anything", "--json"]) == 130
     assert json.loads(capsys.readouterr().out) == {"error": "interrupted", "exit_code": 130}
+
+
+def test_interrupted_while_it_is_imported(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
+    class Interrupting:
+        def find_spec(self, name: str, *_: object) -> None:
+            if name == "ringcast.cli.app":
+                raise KeyboardInterrupt
+
+    monkeypatch.setattr(sys, "meta_path", [Interrupting(), *sys.meta_path])
+    monkeypatch.delitem(sys.modules, "ringcast.cli.app")
+    monkeypatch.delattr("ringcast.cli.app")
+    with pytest.raises(SystemExit, match="130"):
+        ringcast.cli.main(["--version"])
+    assert capsys.readouterr().err == "ringcast: interrupted\n"
+
+
+def test_processes_that_run_seeds_are_not_interrupted_while_they_start() -> None:
+    code = (
+        "import os, signal; from ringcast.sim.batch import spawned\n"
+        "if __name__ == '__main__':\n"
+        "    with spawned(1) as pool:\n"
+        "        try: os.killpg(0, signal.SIGINT)\n"
+        "        except KeyboardInterrupt: print(pool.apply(abs, (-7,)))\n"
+    )
+    command = [sys.executable, "-c", code]
+    done = subprocess.run(command, start_new_session=True, capture_output=True, text=True, timeout=60, check=False)
+    assert (done.stdout, done.stderr, done.returncode) == ("7\n", "", 0)
 
 
 @pytest.mark.parametrize(

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-import multiprocessing
 import os
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
+from ringcast.sim.batch import spawned
 from ringcast.sim.fault_draws import survivable
 from ringcast.sim.options import Options, draw, narrowed
 from ringcast.sim.planted.planting import Planted, plant
@@ -66,7 +66,7 @@ def hunt_all(bugs: Sequence[Planted], processes: int | None = None) -> Iterator[
     if processes <= 1:
         yield from map(hunt, bugs)
         return
-    with multiprocessing.get_context("spawn").Pool(processes) as pool:
+    with spawned(processes) as pool:
         yield from pool.imap(hunt, bugs, chunksize=1)
 
 
