@@ -1,6 +1,8 @@
 """The command lines of the compose file and of the Kubernetes manifest are ones that `ringcast` takes."""
 
+import re
 import shlex
+import shutil
 import subprocess
 from pathlib import Path
 from typing import Any
@@ -74,3 +76,13 @@ def test_the_image_runs_a_command_that_there_is() -> None:
     lines = (DEPLOY / "Dockerfile").read_text().splitlines()
     (entry,) = [line for line in lines if line.startswith("ENTRYPOINT")]
     assert shlex.split(entry.partition(" ")[2].strip("[]")) == ["ringcast"]
+
+
+def test_the_alerts_parse() -> None:
+    """By promtool where it is installed; elsewhere by what once was wrong: matching between a number and a vector."""
+    file = DEPLOY / "prometheus-alerts.yml"
+    (alerts,) = documents(file.name)
+    rules = [rule["expr"] for group in alerts["groups"] for rule in group["rules"]]
+    assert [rule for rule in rules if re.search(r"[\d.] [-+*/] (on|ignoring) ", rule)] == []
+    if promtool := shutil.which("promtool"):
+        subprocess.run([promtool, "check", "rules", file], check=True)
