@@ -169,7 +169,7 @@ core: ## Create .venv with what the core and its commands need, nothing else: se
 wheels: setup ## dist/: a manylinux wheel for each CPython here, a pure wheel and the source archive
 	@$(PYTHON_IN_VENV) tools/wheels.py
 
-dist-check: wheels ## Install each wheel into an empty environment: demo, a group of three, the bus where native
+dist-check: wheels ## Install each wheel and the source archive into an empty environment: demo, a group of three, the bus where native
 	@$(PYTHON_IN_VENV) tools/dist_check.py
 
 pythons: setup ## Unit, scenario and integration tiers on each CPython here (TIERS="tests/unit" for others)

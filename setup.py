@@ -30,14 +30,26 @@ def extension(source: Path) -> Extension:
 
 
 def readme() -> str:
-    """The README as a package index shows it: links to files of this tree lead to the repository."""
+    """The README as a package index shows it: links to files of this tree lead to the repository, if it has one."""
     home = tomllib.loads(Path("pyproject.toml").read_text())["project"].get("urls", {}).get("Repository")
     page = Path("README.md")
     text = page.read_text() if page.exists() else ""
     if home is None:
-        return text
+        return without_links(text) if text else ""
     absolute = re.sub(r"(!\[[^]]*\]\()(?!https?:|#)", rf"\g<1>{home}/raw/main/", text)
     return re.sub(r"((?<!!)\[[^]]*\]\()(?!https?:|#)", rf"\g<1>{home}/blob/main/", absolute)
+
+
+def without_links(text: str) -> str:
+    """Where nothing can be linked to, paths stand as text and pictures are left out."""
+    text = re.sub(r"!\[[^]]*\]\((?!https?:)[^)]*\)\n*", "", text)
+
+    def named(found: re.Match[str]) -> str:
+        words, path = found[1], found[2].partition("#")[0]
+        return words if words.rstrip("/") == path else f"{words} ({path})"
+
+    text = re.sub(r"\[([^]]*)\]\((?!https?:|#)([^)]*)\)", named, text)
+    return f"{text}\nPaths are those of the source archive.\n"
 
 
 wanted = [] if os.environ.get("RINGCAST_NATIVE") == "none" else sorted(NATIVE.glob("_*.c"))

@@ -33,17 +33,15 @@ copybutton_prompt_is_regexp = True
 linkcheck_ignore = [
     r"http://127\.0\.0\.1",
     r"http://10\.",
-    r"https://github\.com/ringcast/",
     r"http://www\.jgroups\.org",
 ]
 
 
 def source_link(app, docname, source):  # type: ignore[no-untyped-def]
-    """Links to files that are no pages (examples, deploy, tests) lead to the repository."""
+    """Links to files that are no pages (examples, deploy, tests) are downloads of the site; a directory stands as text."""
     import os
     import re
 
-    home = "https://github.com/ringcast/ringcast/blob/main"
     here = Path(app.srcdir, docname).parent
 
     def leads(found: "re.Match[str]") -> str:
@@ -51,9 +49,10 @@ def source_link(app, docname, source):  # type: ignore[no-untyped-def]
         is_page = target.suffix == ".md" and target.is_relative_to(app.srcdir)
         if is_page or target.suffix in (".png", ".svg") or not target.exists():
             return found[0]
-        return f"{found[1]}{home}/{target.relative_to(ROOT)}{found[3]})"
+        words = found[1].strip("`")
+        return f"`{words}`" if target.is_dir() else f"{{download}}`{words} <{found[2]}>`"
 
-    source[0] = re.sub(r"(\]\()(?!https?:|#|mailto:)([^)#\s]+)((?:#[^)]*)?)\)", leads, source[0])
+    source[0] = re.sub(r"(?<!!)\[([^]]*)\]\((?!https?:|#|mailto:)([^)#\s]+)(?:#[^)]*)?\)", leads, source[0])
 
 
 def setup(app):  # type: ignore[no-untyped-def]

@@ -1,11 +1,14 @@
-"""Installs each wheel of dist/ into an empty environment and uses it there, as somebody who has nothing else would.
+"""Installs each wheel of dist/, and the source archive, into an empty environment and uses it there.
 
 For each: the version, `ringcast demo --quick`, a group of three in one program, and the shared-memory bus where the
-wheel is native; a pure wheel must say in one sentence that it has no bus. One line for each, exit code 1 if any failed.
+wheel is native; a pure wheel must say in one sentence that it has no bus. The archive must hold what the README speaks
+of. One line for each, exit code 1 if any failed.
 """
 
+import re
 import subprocess
 import sys
+import tarfile
 import tempfile
 from pathlib import Path
 
@@ -75,15 +78,25 @@ def check(wheel: Path, python: Path) -> str | None:
     return None
 
 
+def missing(archive: Path) -> str | None:
+    """What the README links to and the source archive does not hold."""
+    with tarfile.open(archive) as held:
+        names = {name.partition("/")[2] for name in held.getnames()}
+    links = re.findall(r"\]\((?!https?:|#)([^)#\s]+)", (ROOT / "README.md").read_text())
+    lost = sorted({link for link in links if not any(name == link or name.startswith(f"{link}/") for name in names)})
+    return f"it lacks {', '.join(lost)}" if lost else None
+
+
 def main() -> int:
     found = interpreters.interpreters()
     failed = False
-    for wheel in sorted(DIST.glob("*.whl")):
-        tag = wheel.name.split("-")[2]
+    for path in (*sorted(DIST.glob("*.whl")), *DIST.glob("*.tar.gz")):
+        is_archive = path.name.endswith(".tar.gz")
+        tag = "" if is_archive else path.name.split("-")[2]
         version = f"{tag[2]}.{tag[3:]}" if tag.startswith("cp") else next(iter(found))
-        wrong = check(wheel, found[version])
+        wrong = (missing(path) if is_archive else None) or check(path, found[version])
         failed = failed or wrong is not None
-        print(f"{wheel.name}: {'works' if wrong is None else 'FAILS: ' + wrong}", flush=True)
+        print(f"{path.name}: {'works' if wrong is None else 'FAILS: ' + wrong}", flush=True)
     return int(failed)
 
 

@@ -17,7 +17,7 @@ import time
 from pathlib import Path
 
 FENCE = re.compile(r"^```(\w*)\n(.*?)^```", re.S | re.M)
-STAYS = ("ringcast node", "ringcast page", "python store.py", "python hello.py", "python poll.py")
+STAYS = ("ringcast node", "ringcast page", "python shop.py", "python store.py", "python hello.py", "python poll.py")
 ASSIGNMENTS = re.compile(r"((?:\w+=\S+ )*)(.*)", re.S)
 ELSEWHERE = (
     "make ",
@@ -25,6 +25,8 @@ ELSEWHERE = (
     "scp ",
     ".venv/",
     ". .venv",
+    "python3 -m venv ",
+    ". env/",
     "ringcast node chat --name alice --bind 10.",
     "ringcast node chat --name bob --bind 10.",
 )
@@ -96,10 +98,10 @@ class Session:
                 assert child.stdin is not None
                 child.stdin.write(f"{line} {number}\n")
                 child.stdin.flush()
-        for number, (command, child) in enumerate(self.staying):
-            if command.startswith("ringcast node"):
-                for other in (0, 1):
-                    self.await_text(self.directory / f"shell-{number}.txt", f"{line} {other}", child)
+        nodes = [number for number, (command, _) in enumerate(self.staying) if command.startswith("ringcast node")]
+        for number in nodes:
+            for other in nodes:
+                self.await_text(self.directory / f"shell-{number}.txt", f"{line} {other}", self.staying[number][1])
 
     def end(self) -> None:
         for command, child in reversed(self.staying):
@@ -129,13 +131,19 @@ def play(page: Path, directory: Path) -> None:
 
 def check_what_was_said(session: Session) -> None:
     """By the words of the README: who sees what. The pages were looked at by nobody: they only say where they are."""
-    shells = enumerate(command for command, _ in session.staying)
-    groups = [number for number, command in shells if not command.startswith("ringcast page")]
-    said = [(session.directory / f"shell-{number}.txt").read_text() for number in groups]
-    assert "bob: typed 1" in said[0] and "alice: typed 0" in said[1], said[:2]
-    assert "members: alice, bob, 127.0.0.1:7003" in said[2] and "hello, everybody" in said[2], said[2]
+    said: dict[str, list[str]] = {}
+    for number, (command, _) in enumerate(session.staying):
+        program = " ".join(command.split()[:2])
+        said.setdefault(program, []).append((session.directory / f"shell-{number}.txt").read_text())
+    one, other = ([int(line) for line in shell.splitlines()] for shell in said["python shop.py"])
+    assert one[0] == 1 < other[0] and not set(one) & set(other), (one, other)
+    assert one == sorted(one) and other == sorted(other), (one, other)
+    alice, bob = said["ringcast node"]
+    assert "bob: typed" in alice and "alice: typed" in bob, (alice, bob)
+    (hello,) = said["python hello.py"]
+    assert "members: alice, bob, 127.0.0.1:7003" in hello and "hello, everybody" in hello, hello
     both = '{"joined at 127.0.0.1:7011": 0, "joined at 127.0.0.1:7012": 1}'
-    assert both in said[3] and both in said[4], said[3:]
+    assert all(both in shell for shell in said["python store.py"]), said["python store.py"]
 
 
 if __name__ == "__main__":

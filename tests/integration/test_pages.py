@@ -1,27 +1,38 @@
-"""Every program in the cookbook and in docs/blocks.md runs and prints what stands beside its prints; fragments run."""
+"""Every program in the pages runs and prints what stands beside its prints; fragments run, with what they define."""
 
 from __future__ import annotations
 
 import ast
 import asyncio
+import contextlib
 import inspect
 import io
 import json
+import os
 import re
-from collections.abc import AsyncIterator, Iterator
+import subprocess
+import sys
+import threading
+import time
+from collections.abc import AsyncIterator, Awaitable, Iterator
 from contextlib import redirect_stdout
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
 
 import pytest
+from job_owners import JobOwners
+from replicated_store import Store
 
 import ringcast
+from ringcast.bus import SharedBus
+from ringcast.cli.app import run as run_command
 from ringcast.security import Keyring, new_key, write_keyring
+from ringcast.testing import World
 
 DOCS = Path(__file__).resolve().parents[2] / "docs"
 PROGRAMS = re.compile(r"^## (.+?)$|^```python\n(.*?)^```", re.MULTILINE | re.DOTALL)
-PRINTS = re.compile(r"^ *print\(.*\)  # (.*)$", re.MULTILINE)
+PRINTS = re.compile(r"^ *print\(.*\) +# (.*)$", re.MULTILINE)
 QUIET_SECONDS = 0.5  # a fragment that reads for ever has shown by then that it works
 
 
@@ -34,6 +45,13 @@ def programs(*pages: str) -> list[Any]:
             if program:
                 found.append(pytest.param(page, program, id=f"{page}: {heading}"))
     return found
+
+
+async def for_a_while(work: Awaitable[Any]) -> None:
+    """What would go on for ever has shown by then that it works."""
+    with contextlib.suppress(TimeoutError):
+        async with asyncio.timeout(QUIET_SECONDS):
+            await work
 
 
 def compiled(page: str, program: str) -> Any:
@@ -57,6 +75,10 @@ def test_a_program_runs_and_prints_what_it_says(
             asyncio.run(run())
         else:
             exec(code, names)
+        if "main" in names:
+            monkeypatch.setenv("POD_NAME", "shop-0")
+            monkeypatch.setenv("POD_IP", "127.0.0.1")
+            asyncio.run(for_a_while(names["main"]()))
     assert said.getvalue().splitlines() == PRINTS.findall(program)
 
 
@@ -78,7 +100,7 @@ class Ledger:
 
 async def run_fragment(page: str, program: str) -> None:
     """In a group of three, with the names that the text speaks of; on loopback, whatever addresses it shows."""
-    text = re.sub(r"\b10\.0\.0\.\d+:7\d+", "127.0.0.1:0", program).replace("7001", "0")
+    text = re.sub(r"\b10\.0\.0\.\d+:7\d+", "127.0.0.1:0", program).replace("7001", "0").replace("9464", "0")
     async with ringcast.join("orders", name="me", config="test") as group:
         others = [await ringcast.join("orders", name=name, seeds=group.me.endpoint, config="test") for name in "ab"]
         view = await group.wait_for(3, timeout=60)
@@ -107,6 +129,7 @@ async def run_fragment(page: str, program: str) -> None:
                 ran = eval(compiled(page, text), names)
                 if ran is not None:
                     await ran
+                await use_what_is_defined(names)
         except TimeoutError:
             assert "for event in" in text or "for batch in" in text, "it never ended"
         finally:
@@ -116,17 +139,37 @@ async def run_fragment(page: str, program: str) -> None:
                 await other.close()
 
 
+async def use_what_is_defined(names: dict[str, Any]) -> None:
+    """Call the functions that a fragment shows, as the group would."""
+    if "main" in names:
+        await for_a_while(names["main"]())
+    if "merge_state" in names:
+        sides = {(names["alice"],): b'{"a": 1}', (names["bob"],): b'{"b": 2}'}
+        assert json.loads(names["merge_state"](sides)) == {"a": 1, "b": 2}
+    if "get_state" in names:
+        names["ledger"].data = b"held"
+        chunks = list(names["get_state"]())
+        names["ledger"].data = b""
+        await names["set_state"](_each(chunks))
+        assert names["ledger"].data == b"held"
+
+
+async def _each(chunks: list[bytes]) -> AsyncIterator[bytes]:
+    for chunk in chunks:
+        yield chunk
+
+
 async def read(group: ringcast.Group) -> None:
     async for _ in group:
         pass
 
 
-PLAIN = ("ringcast.sync.join",)  # for threads: shown in the cookbook, and run there
-FRAGMENTS = [
-    fragment
-    for fragment in programs("guide.md", "operations.md", "design/ordering.md")
-    if not any(word in fragment.values[1] for word in PLAIN)  # type: ignore[union-attr]
-]
+def is_fragment(program: Any) -> bool:
+    """Threads and processes of their own are run below."""
+    return not any(word in program.values[1] for word in ("ringcast.sync.join", "ringcast.bus"))
+
+
+FRAGMENTS = [each for each in programs("guide.md", "operations.md", "design/ordering.md") if is_fragment(each)]
 
 
 @pytest.mark.parametrize(("page", "program"), FRAGMENTS)
@@ -136,3 +179,68 @@ def test_a_fragment_runs(page: str, program: str, tmp_path: Path, monkeypatch: p
     tmp_path.chmod(0o700)
     write_keyring(tmp_path / "orders.key", Keyring((new_key(),)), is_new=True)
     asyncio.run(run_fragment(page, program))
+
+
+def shown(page: str, word: str) -> str:
+    """The one program of a page that holds a word."""
+    (found,) = [program.values[1] for program in programs(page) if word in program.values[1]]
+    return str(found)
+
+
+def test_the_fragment_for_threads_runs() -> None:
+    with ringcast.sync.join("orders", name="other", config="test") as other:
+        text = shown("guide.md", "ringcast.sync.join").replace("10.0.0.2:7001", other.me.endpoint)
+        names: dict[str, Any] = {"ringcast": ringcast}
+        reading = threading.Thread(target=exec, args=(compiled("guide.md", text), names))
+        reading.start()
+        heard = next(event for event in other if isinstance(event, ringcast.Message))
+        assert heard.payload == b"hello"
+        while not isinstance(names.get("event"), ringcast.Message):
+            time.sleep(0.01)  # until it is in its loop, which only the end of its group ends
+        names["group"].close()
+        reading.join(60)
+        assert not reading.is_alive()
+
+
+@pytest.mark.needs("native")
+def test_the_guides_program_with_processes_runs(tmp_path: Path) -> None:
+    program = shown("guide.md", "multiprocessing").replace('"jobs"', f'"jobs-{os.getpid()}"')
+    file = tmp_path / "program.py"
+    file.write_text(program)
+    done = subprocess.run([sys.executable, file], capture_output=True, text=True, timeout=120, check=False)
+    assert (done.stdout.splitlines(), done.stderr) == (PRINTS.findall(program), "")
+
+
+@pytest.mark.needs("native")
+def test_the_fragment_of_the_bus_runs() -> None:
+    name = f"trades-{os.getpid()}"
+    code = compiled("bus.md", shown("design/bus.md", "ringcast.bus").replace("trades", name))
+    with SharedBus.open(name) as bus, bus.attach("bob") as bob:
+        alice = threading.Thread(target=exec, args=(code, names := {}))
+        alice.start()
+        assert bob.dequeue().payload == b"hello"
+        alice.join(60)
+        assert names["item"].payload == b"2"
+
+
+def test_the_page_about_testing_shows_a_service_and_a_test_that_work(monkeypatch: pytest.MonkeyPatch) -> None:
+    """What the excerpt of the store leaves out is that of the example."""
+    page = "testing-your-service.md"
+    names: dict[str, Any] = {"json": json, "ringcast": ringcast, "JobOwners": JobOwners}
+    exec(shown(page, "class Store:"), names)
+    names["Store"] = type("Store", (names["Store"], Store), {})
+    asyncio.run(for_a_while(eval(compiled(page, shown(page, "store = Store()").replace("[...]", "[]")), names)))
+    exec(shown(page, "test_both_sides"), names)
+    with contextlib.ExitStack() as worlds:
+        names["test_both_sides_of_a_partition_end_with_the_same_data"](
+            lambda *place, **options: worlds.enter_context(World(*place, **options))
+        )
+    exec(shown(page, "class Careless"), names)
+    assert names["Careless"].free is not JobOwners.free
+
+
+def test_the_settings_that_the_page_shows_are_taken(tmp_path: Path) -> None:
+    (text,) = re.findall(r"^```toml\n(.*?)^```", (DOCS / "operations.md").read_text(), re.MULTILINE | re.DOTALL)
+    file = tmp_path / "ringcast.toml"
+    file.write_text(text)
+    assert run_command(["--settings", str(file), "node", "--help"]) == 0

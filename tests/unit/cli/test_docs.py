@@ -52,6 +52,13 @@ def test_every_python_block_compiles(page: Path) -> None:
             compile(text, str(page), "exec", flags=ast.PyCF_ALLOW_TOP_LEVEL_AWAIT)
 
 
+def test_the_first_program_of_the_readme_has_eight_lines_and_two_that_start_it() -> None:
+    program = next(text for language, text in blocks(ROOT / "README.md") if language == "python")
+    lines = [line for line in program.splitlines() if line and not line.startswith("#")]
+    start = next(number for number, line in enumerate(lines) if line.startswith("with contextlib.suppress"))
+    assert (start, len(lines) - start) == (8, 2)
+
+
 @pytest.mark.parametrize("page", PAGES, ids=lambda page: page.name)
 def test_every_link_to_a_page_of_ours_leads_somewhere(page: Path) -> None:
     links = re.findall(r"\]\(([^)#\s]+)[^)]*\)", page.read_text())
