@@ -31,7 +31,7 @@ TRIPS = 2_000
 # ---- ringcast
 
 
-async def ringcast_member(me: int, ports: list[int], what: str, seconds: float) -> list[float]:
+async def ringcast_member(me: int, ports: list[int], what: str, seconds: float) -> None:
     from ringcast import blocks
 
     table, locks = blocks.ReplicatedDict("d", str, int), blocks.Locks("l")
@@ -52,8 +52,8 @@ async def ringcast_member(me: int, ports: list[int], what: str, seconds: float) 
         cpu = time.process_time()
         rate = await _run(one, seconds, in_flight)
         cpu = time.process_time() - cpu
-        await asyncio.sleep(1)  # The others may still measure.
-        return [rate, cpu / seconds]
+        print(json.dumps([rate, cpu / seconds]), flush=True)
+        await asyncio.to_thread(sys.stdin.read)  # The others may still measure, and need a majority.
 
 
 async def _run(one, seconds: float, in_flight: int) -> float:  # type: ignore[no-untyped-def]
@@ -136,7 +136,7 @@ async def _there_and_back(place, member) -> None:  # type: ignore[no-untyped-def
 # ---- PySyncObj
 
 
-def peer_member(me: int, ports: list[int], what: str, seconds: float) -> list[float]:
+def peer_member(me: int, ports: list[int], what: str, seconds: float) -> None:
     from pysyncobj import SyncObj  # type: ignore[import-not-found]
     from pysyncobj.batteries import ReplDict, ReplLockManager  # type: ignore[import-not-found]
 
@@ -192,9 +192,9 @@ def peer_member(me: int, ports: list[int], what: str, seconds: float) -> list[fl
     cpu = time.process_time()
     rate = run(seconds)
     cpu = time.process_time() - cpu
-    time.sleep(1)
+    print(json.dumps([rate, cpu / seconds]), flush=True)
+    sys.stdin.read()
     node.destroy()
-    return [rate, cpu / seconds]
 
 
 # ---- running them
@@ -215,18 +215,22 @@ def together(python: str, members: int, *words: str, groups: int = 1) -> list[st
     ports = json.dumps(free_ports(members * groups))
     command = [python, str(Path(__file__).resolve()), "--member"]
     children = [
-        subprocess.Popen([*command, str(me), ports, *words], stdout=subprocess.PIPE, text=True) for me in range(members)
+        subprocess.Popen([*command, str(me), ports, *words], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
+        for me in range(members)
     ]
-    return [child.communicate(timeout=300)[0] for child in children]
+    said = [child.stdout.readline() for child in children if child.stdout is not None]
+    for child in children:
+        child.communicate(timeout=300)  # Nobody goes before all have said it.
+    return said
 
 
 def member(words: list[str]) -> None:
     me, ports = int(words[0]), json.loads(words[1])
     match words[2:]:
         case ["ringcast", what, seconds]:
-            print(json.dumps(asyncio.run(ringcast_member(me, ports, what, float(seconds)))))
+            asyncio.run(ringcast_member(me, ports, what, float(seconds)))
         case ["PySyncObj", what, seconds]:
-            print(json.dumps(peer_member(me, ports, what, float(seconds))))
+            peer_member(me, ports, what, float(seconds))
         case ["trips"]:
             print(json.dumps(asyncio.run(ringcast_trips(me, ports))))
 
