@@ -7,7 +7,6 @@ key is used, so a group on loopback without a key does not pay for it.
 from ringcast.security.certificate import check_private_key, names_in
 from ringcast.security.key_file import KEY_FILE_VARIABLE, KeySource, read_keyring, write_keyring
 from ringcast.security.keyring import Key, Keyring, new_key
-from ringcast.security.replay import ReplayWindow
 from ringcast.security.seal import NOT_SEALED, OTHER_VERSION, OVERHEAD, REASONS, UNKNOWN_KEY, Seal, is_sealed
 
 __all__ = [
@@ -20,7 +19,6 @@ __all__ = [
     "Key",
     "KeySource",
     "Keyring",
-    "ReplayWindow",
     "Seal",
     "check_private_key",
     "is_sealed",

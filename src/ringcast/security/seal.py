@@ -23,6 +23,7 @@ from __future__ import annotations
 import itertools
 import struct
 import threading
+from array import array
 from collections import OrderedDict
 from collections.abc import Callable
 from functools import cache
@@ -32,7 +33,7 @@ from zlib import crc32
 
 from ringcast.errors import ConfigError, UsageError
 from ringcast.security.keyring import Key, Keyring
-from ringcast.security.replay import ReplayWindow
+from ringcast.security.replay import SIZE, new_window
 
 if TYPE_CHECKING:
     from cryptography.hazmat.primitives.ciphers.aead import AESGCM
@@ -50,6 +51,7 @@ _BEGIN = struct.Struct("<2sBBI4s")
 _REST = struct.Struct("<QI")
 CHECK_BYTES = 4
 _NUMBER = struct.Struct("<I")
+_pack, _unpack = _NUMBER.pack, _NUMBER.unpack
 _GROUP_AT, _KEY_AT, _SALT_AT = 4, 8, 12
 _CHECK_AT = _BEGIN.size + SALT_BYTES + _REST.size
 SESSION_BYTES = _CHECK_AT + CHECK_BYTES
@@ -58,6 +60,7 @@ TAG_BYTES = 16
 OVERHEAD = HEAD_BYTES + TAG_BYTES
 _NONCE_START = bytes(8)
 _LARGEST = 65_536
+_NO_WINDOW = array("Q")
 
 NOT_SEALED = "not encrypted, and this member takes only what is"
 TRUNCATED = "cut off before the end of its seal"
@@ -75,16 +78,13 @@ REASONS = (
 )
 
 
-_NOTHING_CAME = ReplayWindow()
-
-
 class _Sending:
     """The session that this process seals with. Replaced as a whole: two threads use it."""
 
-    __slots__ = ("cipher", "numbers", "session")
+    __slots__ = ("encrypt", "numbers", "session")
 
     def __init__(self, cipher: AESGCM, session: bytes) -> None:
-        self.cipher = cipher
+        self.encrypt = cipher.encrypt
         self.session = session
         self.numbers = itertools.count(1)  # next() is one step, also for two threads
 
@@ -92,12 +92,13 @@ class _Sending:
 class _Receiving:
     """A session of another process."""
 
-    __slots__ = ("cipher", "seen_at", "window")
+    __slots__ = ("came", "decrypt_into", "latest", "seen_at")
 
     def __init__(self, cipher: AESGCM) -> None:
-        self.cipher = cipher
-        self.window = _NOTHING_CAME
-        self.seen_at = 0  # the highest number when it was last spared
+        self.decrypt_into = cipher.decrypt_into
+        self.came = _NO_WINDOW  # until something came that is genuine (replay.py)
+        self.latest = 0  # the number that was taken last
+        self.seen_at = 0  # which one that was when it was last spared
 
 
 class _Opener:
@@ -185,9 +186,9 @@ class Seal:
                 if self._sending is sending:
                     self._renew()
             return self.seal(frame)
-        packed = _NUMBER.pack(number)
+        packed = _pack(number)
         head = sending.session + packed
-        return head + sending.cipher.encrypt(_NONCE_START + packed, frame, head)
+        return head + sending.encrypt(_NONCE_START + packed, frame, head)
 
     def _renew(self) -> None:
         if self._sending is not None:
@@ -214,34 +215,42 @@ class Seal:
 
     def open(self, sealed: Frame) -> Frame | str:
         """The frame, valid until the next call; or why it is none."""
+        head = bytes(sealed[:HEAD_BYTES])
         size = len(sealed) - OVERHEAD
-        if size < 0:
-            return TRUNCATED if bytes(sealed[:2]) == MAGIC else NOT_SEALED
-        session = bytes(sealed[:SESSION_BYTES])
-        known = self._sessions.get(session)
-        receiving = self._stranger(session) if known is None else known
-        if isinstance(receiving, str):
-            return receiving
-        head = sealed[:HEAD_BYTES]
+        receiving = self._sessions.get(head[:SESSION_BYTES])
+        if receiving is None or size < 0:
+            return self._open_first(sealed, head)
         packed = head[SESSION_BYTES:]
-        (number,) = _NUMBER.unpack(packed)
-        window = receiving.window
-        if window.is_too_old(number):
-            return TOO_OLD
-        if window.has_come(number):
-            return REPLAYED
-        if size > _LARGEST:
-            return NOT_GENUINE
+        (number,) = _unpack(packed)
+        came, at = receiving.came, number % SIZE
+        if came[at] >= number:
+            return REPLAYED if came[at] == number else TOO_OLD
         clear = self._buffer[:size]
         try:
-            receiving.cipher.decrypt_into(_NONCE_START + packed, sealed[HEAD_BYTES:], head, clear)
-        except Exception:  # InvalidTag; whatever else it may be, nothing of this frame is used
+            receiving.decrypt_into(_NONCE_START + packed, sealed[HEAD_BYTES:], head, clear)
+        except Exception:  # InvalidTag, or too long for the buffer; nothing of this frame is used
             return NOT_GENUINE
-        if known is None:
-            receiving.window = ReplayWindow()  # only now: whoever forges must not make us allocate
-        receiving.window.note(number)
-        if known is None:
-            self._remember(session, receiving)
+        came[at] = receiving.latest = number
+        return clear
+
+    def _open_first(self, sealed: Frame, head: bytes) -> Frame | str:
+        """Of a session that is not known yet. Nothing is kept of it before a frame of it is genuine."""
+        if len(sealed) < OVERHEAD:
+            return TRUNCATED if head[:2] == MAGIC else NOT_SEALED
+        session = head[:SESSION_BYTES]
+        receiving = self._stranger(session)
+        if isinstance(receiving, str):
+            return receiving
+        packed = head[SESSION_BYTES:]
+        clear = self._buffer[: len(sealed) - OVERHEAD]
+        try:
+            receiving.decrypt_into(_NONCE_START + packed, sealed[HEAD_BYTES:], head, clear)
+        except Exception:  # as in `open`
+            return NOT_GENUINE
+        (number,) = _unpack(packed)
+        receiving.came = new_window()  # only now: whoever forges must not make us allocate
+        receiving.came[number % SIZE] = receiving.latest = number
+        self._remember(session, receiving)
         return clear
 
     def peek(self, sealed: bytes) -> bytes | None:
@@ -291,7 +300,7 @@ class Seal:
         epochs[epoch] = session
         for past in [past for past in epochs if past < max(epochs) - 1]:
             self._sessions.pop(epochs.pop(past), None)
-        receiving.seen_at = receiving.window.highest
+        receiving.seen_at = receiving.latest
         self._sessions[session] = receiving
         while len(self._sessions) > MOST_SESSIONS:
             self._forget_one()
@@ -300,9 +309,9 @@ class Seal:
         """The oldest that has said nothing new since it was last looked at."""
         while True:
             session, receiving = next(iter(self._sessions.items()))
-            if receiving.seen_at == receiving.window.highest:
+            if receiving.seen_at == receiving.latest:
                 return self._forget(session)
-            receiving.seen_at = receiving.window.highest
+            receiving.seen_at = receiving.latest
             self._sessions.move_to_end(session)
 
     def _forget(self, session: bytes) -> None:

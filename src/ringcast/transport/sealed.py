@@ -51,8 +51,8 @@ class SealedTransport:
         refuse_oversize(frames, self.max_frame)
         if not to:
             return len(frames)  # alone: nothing to seal
-        sealed = self._reused(frames)
-        sealed += map(self.seal.seal, frames[len(sealed) :])
+        sealed = self._reused(frames) if self._sealed else []
+        sealed += map(self.seal.seal, frames[len(sealed) :] if sealed else frames)
         taken = self._carrier.cast(to, sealed)
         if taken < len(frames):
             self._sealed = list(zip(frames[taken:], sealed[taken:], strict=True))
