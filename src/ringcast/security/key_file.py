@@ -13,7 +13,7 @@ import tempfile
 from pathlib import Path
 
 from ringcast.errors import ConfigError
-from ringcast.security.keyring import FIRST_LINE, SECRET_BYTES, Key, Keyring
+from ringcast.security.keyring import FIRST_LINE, SECRET_BYTES, Key, Keyring, is_like_a_key
 
 KEY_FILE_VARIABLE = "RINGCAST_KEY_FILE"
 MOST_BYTES = 64 * 1024
@@ -31,7 +31,8 @@ def read_keyring(source: KeySource) -> Keyring:
     if isinstance(source, str) and ("\n" in source or source.startswith(FIRST_LINE)):
         raise ConfigError("the text of a keyring is given to key= as bytes; a str is the path of its file")
     if isinstance(source, str | Path):
-        return _from_file(Path(source))
+        like_a_key = "that key= names (it looks like a key itself: give it as bytes)"
+        return _from_file(Path(source), like_a_key if is_like_a_key(str(source)) else str(source))
     raise ConfigError(f"key must be the path of a key file, or bytes, not {type(source).__name__}")
 
 
@@ -41,14 +42,14 @@ def _from_bytes(given: bytes) -> Keyring:
     return _parse(given, "key=")
 
 
-def _from_file(path: Path) -> Keyring:
+def _from_file(path: Path, shown: str) -> Keyring:
     try:
         descriptor = os.open(path, os.O_RDONLY | os.O_CLOEXEC | os.O_NONBLOCK)
         with os.fdopen(descriptor, "rb") as file:
             check_owner(path, os.fstat(descriptor))
             return _parse(file.read(MOST_BYTES), str(path))
     except OSError as error:
-        raise ConfigError(f"cannot read the key file {path}: {error.strerror or error}") from None
+        raise ConfigError(f"cannot read the key file {shown}: {error.strerror or error}") from None
 
 
 def check_owner(path: Path, found: os.stat_result) -> None:

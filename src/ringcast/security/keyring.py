@@ -127,6 +127,18 @@ def new_key() -> Key:
     return Key(os.urandom(SECRET_BYTES))
 
 
+def is_like_a_key(text: str) -> bool:
+    """Does a word of it hold as many bytes as a key, in base64 or in hex? Such a text is not repeated in errors."""
+    for word in text.split():
+        for decode in (base64.b64decode, base64.urlsafe_b64decode, bytes.fromhex):
+            try:
+                if len(decode(word)) == SECRET_BYTES:
+                    return True
+            except ValueError:
+                pass
+    return False
+
+
 def _key_of(words: list[str]) -> Key | None:
     if len(words) != 3 or words[0] not in ("primary", "accepted"):
         return None

@@ -119,3 +119,18 @@ def test_a_keyring_given_as_text_is_not_repeated_in_the_error() -> None:
         with pytest.raises(ConfigError) as refused:
             read_keyring(given)
         assert base64.b64encode(OLD.secret).decode() not in str(refused.value)
+
+
+@pytest.mark.parametrize("written", ["base64", "urlsafe", "hex", "line"])
+def test_a_key_that_is_given_where_its_file_belongs_is_not_repeated(written: str) -> None:
+    key = Key(b"\xff" * 32)  # in base64 all slashes, which a path makes one of
+    text = {
+        "base64": base64.b64encode(key.secret).decode(),
+        "urlsafe": base64.urlsafe_b64encode(key.secret).decode(),
+        "hex": key.secret.hex(),
+        "line": f"primary {key.name} {base64.b64encode(key.secret).decode()}",
+    }[written]
+    with pytest.raises(ConfigError, match="it looks like a key itself") as raised:
+        read_keyring(text)
+    assert not any(word in str(raised.value) for word in (*text.split(), str(Path(text))))
+    assert raised.value.__suppress_context__
