@@ -13,6 +13,7 @@ from ringcast.errors import ConfigError, RingcastError
 from ringcast.model import Address, Config, View, ViewId, check_name, profile
 from ringcast.runtime.arguments import RecordTo
 from ringcast.runtime.driver import Driver, Entry
+from ringcast.runtime.dropped import given_to_application
 from ringcast.runtime.group import Group
 from ringcast.runtime.host import Host, RealHost
 from ringcast.runtime.keys import GroupKeys, chosen_key
@@ -48,7 +49,7 @@ async def open_fixed(
     to = None if record is None else recording_options(record)
     source = chosen_key(key, unencrypted)
     keys = None if source is None else GroupKeys(group, source)
-    return await enter_fixed(group, mine, view, transport, config, to, RealHost(), Entry(), keys)
+    return given_to_application(await enter_fixed(group, mine, view, transport, config, to, RealHost(), Entry(), keys))
 
 
 async def enter_fixed(

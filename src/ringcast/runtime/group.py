@@ -253,13 +253,17 @@ class Group:
         """
         self._home.check()
         self._reading.note_reader()
-        return self._reading.by_message()
+        return self._reading.by_message(self._leave_reading)
 
     def batches(self) -> Batches:
         """The same as runs of messages: the fast way to read."""
         self._home.check()
         self._reading.note_reader()
-        return Batches(self._reading)
+        return Batches(self._reading, self)
+
+    async def _leave_reading(self) -> None:
+        """Whoever reads refers to the group by this (runtime/dropped.py)."""
+        self._reading.settle()
 
     async def receive(self, timeout: float | None = None) -> GroupEvent:
         """The next event. WaitExpired after `timeout` seconds, GroupClosed (or what ended it) when there is no more."""

@@ -25,6 +25,7 @@ from ringcast.runtime import arguments
 from ringcast.runtime.absences import nobody_answered
 from ringcast.runtime.discovery import Discovery, NoAnswerYet, StaticDiscovery
 from ringcast.runtime.driver import Driver, Entry
+from ringcast.runtime.dropped import given_to_application
 from ringcast.runtime.exposure import check_exposure
 from ringcast.runtime.fixed import within_transport
 from ringcast.runtime.group import Group
@@ -98,7 +99,7 @@ class Joining:
         if self._is_begun:
             raise UsageError(f"this join of group {self._place.group!r} was used before: call join again for another")
         self._is_begun = True
-        return await enter(self._place)
+        return given_to_application(await enter(self._place))
 
     async def __aenter__(self) -> Group:
         self._group = await self._enter()

@@ -27,12 +27,12 @@ class LoopGuard:
         self.thread_id = get_ident()
         self._thread = threading.current_thread().name
         self._what = what
-        self._is_forked = False
+        self.is_forked = False
         ends_with_fork(self)
 
     def on_forked(self) -> None:
         """In the child no thread is the loop's."""
-        self._is_forked = True
+        self.is_forked = True
         self.thread_id = -1
 
     def check(self) -> None:
@@ -41,7 +41,7 @@ class LoopGuard:
             self.refuse()
 
     def refuse(self) -> NoReturn:
-        if self._is_forked:
+        if self.is_forked:
             raise UsageError(f"{self._what} belongs to the parent of this process, which forked after it had joined")
         here = asyncio._get_running_loop()
         called = "without an event loop" if here is None else f"on {_name(here)}"

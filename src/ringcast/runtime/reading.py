@@ -13,9 +13,10 @@ from __future__ import annotations
 
 import asyncio
 from collections import deque
-from collections.abc import Iterator
+from collections.abc import Callable, Coroutine, Iterator
 from itertools import islice
 from operator import length_hint
+from typing import Any
 
 from ringcast.core import IN_THE_STATE, Channel, Deliver, Dequeue, Install, ProvideState
 from ringcast.errors import RingcastError, UsageError
@@ -131,12 +132,9 @@ class Reading:
 
     # ---- handing over
 
-    def by_message(self) -> Messages:
+    def by_message(self, leave: Callable[[], Coroutine[Any, Any, None]]) -> Messages:
         """Everything that is delivered, message by message; another one goes on where this one is left."""
-        return messages_in(self._hand, self.next_event, self._leave)
-
-    async def _leave(self) -> None:
-        self.settle()
+        return messages_in(self._hand, self.next_event, leave)
 
     async def next_event(self) -> Message | Notice:
         """The next message or notice; StopAsyncIteration after the end, or the error that ended the group."""
@@ -357,10 +355,11 @@ class Reading:
 class Batches:
     """Everything that is delivered, messages in runs. To leave it loses nothing; another one goes on there."""
 
-    __slots__ = ("_place",)
+    __slots__ = ("_group", "_place")
 
-    def __init__(self, place: Reading) -> None:
+    def __init__(self, place: Reading, group: object) -> None:
         self._place = place
+        self._group = group  # kept from being collected while somebody reads (runtime/dropped.py)
 
     def __aiter__(self) -> Batches:
         return self

@@ -9,6 +9,8 @@ import os
 import socket
 import threading
 import time
+import weakref
+from collections.abc import AsyncIterator, Callable
 from pathlib import Path
 
 import pytest
@@ -190,6 +192,59 @@ def test_a_loop_that_ends_without_leaving_ends_the_heartbeats_too() -> None:
     while any(thread.name == "ringcast heartbeats" for thread in threading.enumerate()):
         assert time.monotonic() < deadline, "only turns a hang into a failure"
         time.sleep(0.01)
+
+
+def test_a_group_that_is_dropped_without_closing_says_so_and_leaves(caplog: pytest.LogCaptureFixture) -> None:
+    async def story() -> None:
+        async with alone(inspect=False) as first:
+            second = await ringcast.join(
+                "host", name="B", seeds=[first.me.endpoint], config=profile("test"), leave_on_sigterm=False
+            )
+            assert len(second.members) == 2
+            async with asyncio.timeout(60):
+                await first.wait_for(members=2)
+                del second
+                async for event in first:
+                    if isinstance(event, ringcast.ViewChange) and event.view.members == (first.me,):
+                        break
+
+    asyncio.run(story())
+    assert [r.levelname for r in caplog.records if "nobody refers to group 'host' any more" in r.message] == ["WARNING"]
+    assert not any(thread.name == "ringcast heartbeats" for thread in threading.enumerate())
+
+
+@pytest.mark.parametrize("read", [aiter, ringcast.Group.batches])
+def test_a_group_that_somebody_reads_is_not_dropped(
+    read: Callable[[ringcast.Group], AsyncIterator[object]], caplog: pytest.LogCaptureFixture
+) -> None:
+    async def story() -> None:
+        group = await alone(inspect=False)
+        events, seen = read(group), weakref.ref(group)
+        await group.send(b"x")
+        del group
+        while not isinstance(await anext(events), ringcast.Message | ringcast.Batch):
+            pass
+        still = seen()
+        assert still is not None, "the iterator keeps it"
+        await still.close()
+
+    asyncio.run(story())
+    assert not any("nobody refers" in record.message for record in caplog.records)
+
+
+def test_a_group_that_was_closed_or_whose_loop_has_ended_is_dropped_in_silence(
+    caplog: pytest.LogCaptureFixture,
+) -> None:
+    async def closed() -> None:
+        group = await alone(inspect=False)
+        await group.close()
+
+    async def returned() -> ringcast.Group:
+        return await alone(inspect=False)
+
+    asyncio.run(closed())
+    asyncio.run(returned())
+    assert not any("nobody refers" in record.message for record in caplog.records)
 
 
 def test_a_blocked_loop_is_said(caplog: pytest.LogCaptureFixture) -> None:
