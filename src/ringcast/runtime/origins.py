@@ -35,6 +35,7 @@ from ringcast.runtime.allowance import Allowance
 from ringcast.transport import Endpoint, Frame, Guarded, Source, Transport
 from ringcast.wire import (
     CHALLENGE,
+    HEAD_BYTES,
     PROOF,
     OriginFrames,
     can_be_challenged,
@@ -42,6 +43,7 @@ from ringcast.wire import (
     cookie_in,
     is_multicast_run,
     is_of_ringcast,
+    sender_in,
 )
 from ringcast.wire import VERSION as WIRE_VERSION
 
@@ -50,8 +52,9 @@ MOST_KEPT = 64
 KEPT_BYTES = 2_048  # a first frame that is larger is not kept: its sender repeats it
 PER_SECOND = 500  # challenges, and as many proofs
 CHALLENGE_AGAIN_NS = 50_000_000
-OUTSIDER_PER_SECOND = 200  # frames taken of one process outside the view; runs of a multicast count apart
-OUTSIDERS_PER_SECOND = 1_000  # of all of them together, without such runs
+OUTSIDER_PER_SECOND = 100  # frames taken of one process outside the view; runs of a multicast count apart
+OUTSIDER_RUNS_PER_SECOND = 200  # such runs: what a process sends in a view that this one does not have yet
+OUTSIDERS_PER_SECOND = 500  # frames of all of them together, without such runs
 
 VERSIONS_PER_SECOND = 10  # processes of another version that are told of it
 
@@ -59,6 +62,8 @@ GARBAGE = "not a ringcast frame"
 UNPROVED = "its sender is not proved to be where it says"
 TOO_MANY = "too many frames of processes outside the view"
 OF_ORIGINS = "a challenge or its proof"
+
+_NOBODY = HEAD_BYTES, None  # the sender of no frame
 
 
 @dataclass(slots=True)
@@ -89,6 +94,7 @@ class Origins:
         self._frames: OriginFrames | None = None
         self._members: dict[Source, bytes] = {}
         self._inside: dict[bytes, None] = {}  # endpoints of the members
+        self._senders: dict[Source, tuple[int, bytes]] = {}  # in each member's last frame: its end, its bytes
         self._outsiders: OrderedDict[Source, Outsider] = OrderedDict()
         self._kept: OrderedDict[Source, bytes] = OrderedDict()
         self._challenged: OrderedDict[Source, int] = OrderedDict()  # when, the last ones
@@ -108,6 +114,7 @@ class Origins:
         before, now = self._members, self._now_ns()
         self._members = {(endpoint.host, endpoint.port): str(endpoint).encode() for endpoint in endpoints}
         self._inside = dict.fromkeys(self._members.values())
+        self._senders = {}
         for source, outsider in self._outsiders.items():
             if outsider.endpoint in self._inside:  # behind an address translation, and proved
                 self._members[source] = outsider.endpoint
@@ -122,12 +129,16 @@ class Origins:
     # ---- every frame
 
     def guard(self, source: Source, frame: Frame, reply_to: Source) -> Frame | None:
-        return frame if self.admits(source, frame, reply_to) else None
+        end, sender = self._senders.get(source, _NOBODY)
+        if frame[HEAD_BYTES:end] == sender or self.admits(source, frame, reply_to):
+            return frame
+        return None
 
     def admits(self, source: Source, frame: Frame, reply_to: Source) -> bool:
         """May this frame be decoded?"""
         claimed = claimed_endpoint(frame)
         if claimed is not None and self._members.get(source) == claimed:
+            self._senders[source] = sender_in(frame)
             return True
         return self._admits_outsider(source, frame, claimed, reply_to)
 
@@ -219,6 +230,7 @@ class Origins:
         self._remember(source, claimed, self._now_ns())
         if claimed in self._inside:
             self._members[source] = claimed
+            self._senders.pop(source, None)
         kept = self._kept.pop(source, None)
         if kept is not None and claimed_endpoint(kept) == claimed:
             self._on_frame(kept)
@@ -228,7 +240,7 @@ class Origins:
             self._outsiders.popitem(last=False)
         known = self._outsiders.get(source)
         if known is None or known.endpoint != endpoint:
-            allowances = Allowance(OUTSIDER_PER_SECOND, now_ns), Allowance(OUTSIDER_PER_SECOND, now_ns)
+            allowances = Allowance(OUTSIDER_PER_SECOND, now_ns), Allowance(OUTSIDER_RUNS_PER_SECOND, now_ns)
             self._outsiders[source] = Outsider(endpoint, *allowances)
 
 

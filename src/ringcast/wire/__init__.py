@@ -2,6 +2,7 @@
 
 from ringcast.wire.codec import ENCRYPTED, Codec, Onlooker
 from ringcast.wire.control import decode_control, encode_control
+from ringcast.wire.header import HEAD_BYTES
 from ringcast.wire.limits import MAX_FRAME, VERSION
 from ringcast.wire.origin import (
     CHALLENGE,
@@ -13,11 +14,13 @@ from ringcast.wire.origin import (
     is_multicast_run,
     is_of_ringcast,
     may_be_of,
+    sender_in,
 )
 
 __all__ = [
     "CHALLENGE",
     "ENCRYPTED",
+    "HEAD_BYTES",
     "MAX_FRAME",
     "PROOF",
     "VERSION",
@@ -32,4 +35,5 @@ __all__ = [
     "is_multicast_run",
     "is_of_ringcast",
     "may_be_of",
+    "sender_in",
 ]

@@ -99,6 +99,12 @@ def claimed_endpoint(frame: Frame) -> bytes | None:
     return bytes(frame[at:end]) if end <= len(frame) else None
 
 
+def sender_in(frame: Frame) -> tuple[int, bytes]:
+    """Where the sender's address ends, and its bytes. Of a frame that says where its sender is."""
+    end = _address_end(frame)
+    return end, bytes(frame[HEAD_BYTES:end])
+
+
 def may_be_of(names: tuple[str, ...], frame: Frame) -> bool:
     """Does this frame name one of these as its sender? Challenges name nobody; what is cut off is for the decoder."""
     if len(frame) < _LEAST or frame[3] == CHALLENGE:
