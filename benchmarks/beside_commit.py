@@ -14,6 +14,7 @@ user      join, own messages delivered, fresh payloads, one `await send` each, `
           compares the length; four processes, one sends, IP multicast; pyzmq over tcp and ipc in the same form
 counts    the same with a body that only counts, beside the old checkout's single form
 batch     `bench multicast`'s batch form; with 1 kB beside what a C program gets through the same sockets
+forms     1 kB in batch and single form over UDP to each, IP multicast and TCP: the two checkouts alone
 trips     one message to and fro between two members, fixed membership, UDP; beside a bare asyncio echo
 """
 
@@ -151,6 +152,15 @@ def lines(old: Path, seconds: float) -> Iterator[tuple[str, list[tuple[str, Call
         if (size, transport, senders) == (1_000, "udp", 1):
             found.append(("raw", lambda: raw(seconds)))
         yield f"batch {senders} x {size} B {way}", found
+    for shape in ("batch", "single"):
+        for way in WAYS:
+            yield (
+                f"forms {shape} 1000 B {WAYS[way]}",
+                [
+                    ("old", lambda shape=shape, way=way: form(old, shape, 1, 1_000, seconds, way)),
+                    ("new", lambda shape=shape, way=way: form(NEW, shape, 1, 1_000, seconds, way)),
+                ],
+            )
     yield (
         "trips 100 B",
         [
@@ -162,6 +172,7 @@ def lines(old: Path, seconds: float) -> Iterator[tuple[str, list[tuple[str, Call
     )
 
 
+WAYS = {"unicast": "UDP to each", "udp": "multicast", "tcp": "TCP"}
 BATCHES = (
     (1, 1_000, "udp"),
     (4, 1_000, "udp"),
@@ -217,6 +228,9 @@ def show(path: Path) -> None:
         olds = [row["figure"] for row in rows if (row["line"], row["who"]) == (line, "old")]
         whole = "" if all(row.get("complete", True) for row in found) else " INCOMPLETE"
         cpu = f"{statistics.median(row['cpu_us'] for row in found):.2f}" if "cpu_us" in found[0] else ""
+        if cpu and who == "new":
+            before = [row["cpu_us"] for row in rows if (row["line"], row["who"]) == (line, "old")]
+            cpu += f", times {spread([row['cpu_us'] / b for row, b in zip(found, before, strict=False)], 2)}"
         ratios = [row["figure"] / old for row, old in zip(found, olds, strict=False)]
         beside = spread(ratios, 2) if who != "old" and ratios else ""
         figures = spread([row["figure"] for row in found], 0)

@@ -3,9 +3,9 @@
     python benchmarks/encryption.py [--seconds S] [--turns N] [--size B] [--transport udp|tcp]
 
 Prints messages per second per receiver in batch form (one sender, three receivers), closed round trips of 100 B, and
-what sealing adds to the CPU time of all members per message, with the part of it that is the cipher: in a run of its
-own each call of the cipher is timed inside the members (`share_of_cipher_in_group`). Also of one sealed and opened full
-frame the part that is the cipher (one call each on the same bytes).
+what sealing adds to the CPU time of all members per message, with the part of it that is the cipher: in a third run of
+each turn every call of the cipher is timed inside the members (`share_of_cipher_in_group`). Also of one sealed and
+opened full frame the part that is the cipher (one call each on the same bytes). Compared is within a turn.
 """
 
 from __future__ import annotations
@@ -14,6 +14,7 @@ import argparse
 import asyncio
 import json
 import os
+import sys
 import tempfile
 import time
 from collections.abc import Callable
@@ -70,9 +71,9 @@ async def throughput(key: str | None, wanted: argparse.Namespace) -> dict[str, A
     return figures
 
 
-async def cipher_us_per_message(key: str, wanted: argparse.Namespace, directory: Path) -> float:
+async def cipher_us_per_message(key: str, wanted: argparse.Namespace, directory: Path, turn: int) -> float:
     """CPU time inside the cipher, of all members together."""
-    times = directory / "times"
+    times = directory / f"times-{turn}"
     times.mkdir()
     (directory / "sitecustomize.py").write_text(TIMER)
     changed = {"PYTHONPATH": f"{directory}{os.pathsep}{os.environ.get('PYTHONPATH', '')}"}
@@ -126,16 +127,19 @@ async def run(wanted: argparse.Namespace) -> dict[str, Any]:
         rates: dict[bool, list[float]] = {False: [], True: []}
         costs: dict[bool, list[float]] = {False: [], True: []}
         trips: dict[bool, list[float]] = {False: [], True: []}
-        for _ in range(wanted.turns):
+        ciphers: list[float] = []
+        for turn in range(wanted.turns):
             for is_sealed in (False, True):
                 key = str(path) if is_sealed else None
                 figures = await throughput(key, wanted)
                 rates[is_sealed].append(float(figures["messages_per_second_per_receiver"]))
                 costs[is_sealed].append(float(figures["cpu_us_per_message"]))
                 trips[is_sealed].append(await round_trip(key, wanted))
-        cipher = await cipher_us_per_message(str(path), wanted, Path(directory))
+            ciphers.append(await cipher_us_per_message(str(path), wanted, Path(directory), turn))
+            last = [{"clear": kept[False][-1], "sealed": kept[True][-1]} for kept in (rates, costs, trips)]
+            print(f"turn {turn + 1}: messages/s, CPU us, trip us {last}, cipher us {ciphers[-1]}", file=sys.stderr)
     clear, sealed = median(rates[False]), median(rates[True])
-    added = median(costs[True]) - median(costs[False])
+    added = [b - a for a, b in zip(costs[False], costs[True], strict=True)]
     return {
         "size": wanted.size,
         "transport": wanted.transport,
@@ -145,10 +149,13 @@ async def run(wanted: argparse.Namespace) -> dict[str, Any]:
         "shares_of_clear": [round(b / a, 2) for a, b in zip(rates[False], rates[True], strict=True)],
         "clear_cpu_us_per_message": median(costs[False]),
         "sealed_cpu_us_per_message": median(costs[True]),
-        "cipher_cpu_us_per_message": cipher,
-        "share_of_cipher_in_group": cipher / added,
+        "added_cpu_us_per_message": median(added),
+        "cipher_cpu_us_per_message": median(ciphers),
+        "share_of_cipher_in_group": sum(ciphers) / sum(added),
+        "shares_of_cipher_in_group": [round(b / a, 2) for a, b in zip(added, ciphers, strict=True)],
         "clear_round_trip_p50_us": median(trips[False]),
         "sealed_round_trip_p50_us": median(trips[True]),
+        "round_trip_factors": [round(b / a, 2) for a, b in zip(trips[False], trips[True], strict=True)],
         "round_trip_factor": median(b / a for a, b in zip(trips[False], trips[True], strict=True)),
         **share_of_cipher(60_000),
     }

@@ -8,6 +8,7 @@ import sys
 
 from ringcast.bench.multicast import Shape, measure
 
-form, senders, size, seconds, transport, record = json.loads(sys.argv[1])
-shape = Shape(4, senders, size, seconds, transport, ip_multicast=transport == "udp", record=record)
+form, senders, size, seconds, way, record = json.loads(sys.argv[1])
+transport = "tcp" if way == "tcp" else "udp"
+shape = Shape(4, senders, size, seconds, transport, ip_multicast=way == "udp", record=record)
 print(json.dumps(asyncio.run(measure(shape, form))), flush=True)
