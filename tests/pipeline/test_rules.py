@@ -47,8 +47,8 @@ def found(spark: SparkSession, place: Path) -> dict[str, Judgement]:
     return judged(spark, place)
 
 
-def judged(spark: SparkSession, place: Path) -> dict[str, Judgement]:
-    application = Application(segment_files(spark, str(place)))
+def judged(spark: SparkSession, place: Path, **options: int) -> dict[str, Judgement]:
+    application = Application(segment_files(spark, str(place)), **options)
     try:
         return application.judge()
     finally:
@@ -79,6 +79,13 @@ def test_checkers_and_rules_agree(name: str, found: dict[str, Judgement], by_che
 
 def test_spark_and_this_process_say_the_same_word_for_word(place: Path, found: dict[str, Judgement]) -> None:
     assert {outcome.run: outcome.judgement for outcome in judge_local([str(place)])} == found
+
+
+def test_runs_that_are_too_large_to_travel_whole_are_judged_alike(
+    spark: SparkSession, place: Path, found: dict[str, Judgement]
+) -> None:
+    """By facts, and what is wanted again in jobs of its own."""
+    assert judged(spark, place, small_bytes=0) == found
 
 
 def recorded(root: Path, story: Story, cut: str = "") -> list[Recording]:

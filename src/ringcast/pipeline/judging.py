@@ -214,6 +214,7 @@ class Application:
     files: DataFrame  # path, content
     require: tuple[str, ...] = ()
     with_tables: bool = True
+    small_bytes: int = SMALL_BYTES
     _facts: DataFrame | None = None
     _results: list[DataFrame] = field(default_factory=list)
     _told: dict[str, _Told] = field(default_factory=dict)
@@ -266,7 +267,7 @@ class Application:
                 frame.unpersist()
 
     def _facts_of(self, files: DataFrame) -> DataFrame:
-        return files.mapInArrow(_kernel_task(0, {}, self._kernels), _spark(ROWS))
+        return files.mapInArrow(_first_task(self._kernels, self.small_bytes), _spark(ROWS))
 
     def _rows(self, *names: str) -> DataFrame:
         frames = [frame.where(frame["table"].isin(*names)) for frame in self._results]
@@ -284,7 +285,7 @@ class Application:
     def _read_again(self, again: Mapping[str, _Told], round_: int) -> DataFrame:
         files = only(self.files, "path", [path for told in again.values() for path in told.paths])
         wanted = {run: told.wanted for run, told in again.items()}
-        return files.mapInArrow(_kernel_task(round_, wanted, self._kernels), _spark(ROWS))
+        return files.mapInArrow(_again_task(round_, wanted), _spark(ROWS))
 
     @property
     def _kernels(self) -> Sequence[ModuleType]:
@@ -355,40 +356,53 @@ def _header(path: str, content: bytes) -> tuple[str, int]:
     return header.run, header.number
 
 
-def _kernel_task(round_: int, wanted: Mapping[str, Sequence[Wanted]], rules: Sequence[ModuleType]) -> Any:
-    kernels = _again_in(wanted) if round_ else partial(facts_of, rules=rules)
+def _first_task(rules: Sequence[ModuleType], small_bytes: int) -> Any:
+    """Each segment as what the kernels find in it, or whole."""
+    kernels = partial(facts_of, rules=rules)
 
     def row(path: str, content: pa.Buffer) -> tuple[Any, ...]:
-        if round_ == 0 and len(content) <= SMALL_BYTES:
+        if len(content) <= small_bytes:
             run, number = _header(path, content)
             if number == 0:
-                return run, path, len(content), round_, None, content.to_pybytes()
+                return run, path, len(content), 0, None, content.to_pybytes()
+        run, facts = _read(path, content, kernels)
+        return run, path, len(content), 0, pack_facts(facts), None
+
+    return partial(_rows_of, row)
+
+
+def _again_task(round_: int, wanted: Mapping[str, Sequence[Wanted]]) -> Any:
+    """Each segment as what is wanted of it."""
+
+    def kernels(segment: Segment) -> list[Fact]:
+        return facts_again(segment, wanted.get(segment.header.run, ()), KERNELS)
+
+    def row(path: str, content: pa.Buffer) -> tuple[Any, ...]:
         run, facts = _read(path, content, kernels)
         return run, path, len(content), round_, pack_facts(facts), None
 
-    def run(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
-        for batch in batches:
-            rows, size = [], 0
-            for path, content in zip(batch.column("path").to_pylist(), batch.column("content"), strict=True):
-                with _no_collections():
-                    rows.append(row(path, content.as_buffer()))
-                size += len(rows[-1][-1] or rows[-1][-2])
-                if size > _BATCH_BYTES:
-                    yield _batch(ROWS, rows)
-                    rows, size = [], 0
-            if rows:
-                yield _batch(ROWS, rows)
+    return partial(_rows_of, row)
 
-    return run
+
+def _rows_of(
+    row: Callable[[str, pa.Buffer], tuple[Any, ...]], batches: Iterator[pa.RecordBatch]
+) -> Iterator[pa.RecordBatch]:
+    for batch in batches:
+        rows, size = [], 0
+        for path, content in zip(batch.column("path").to_pylist(), batch.column("content"), strict=True):
+            with _no_collections():
+                rows.append(row(path, content.as_buffer()))
+            size += len(rows[-1][-1] or rows[-1][-2])
+            if size > _BATCH_BYTES:
+                yield _batch(ROWS, rows)
+                rows, size = [], 0
+        if rows:
+            yield _batch(ROWS, rows)
 
 
 def _batch(schema: pa.Schema, rows: Sequence[Sequence[Any]]) -> pa.RecordBatch:
     columns = [pa.array(c, f.type) for c, f in zip(zip(*rows, strict=True), schema, strict=True)]
     return pa.RecordBatch.from_arrays(columns, schema=schema)
-
-
-def _again_in(wanted: Mapping[str, Sequence[Wanted]]) -> Kernels:
-    return lambda segment: facts_again(segment, wanted.get(segment.header.run, ()), KERNELS)
 
 
 def _comparison_task(require: tuple[str, ...], with_tables: bool) -> Any:
@@ -397,12 +411,14 @@ def _comparison_task(require: tuple[str, ...], with_tables: bool) -> Any:
     def run(given: pa.Table) -> pa.Table:
         name, found = given.column("run")[0].as_py(), Found()
         with _no_collections():
-            for row in given.sort_by([("round", "ascending"), ("path", "ascending")]).to_pylist():
-                path, content = row["path"], row["content"]
+            rounds, paths = (given.column(name).to_pylist() for name in ("round", "path"))
+            for round_, path, at in sorted(zip(rounds, paths, range(len(given)), strict=True)):
+                content, facts = (given.column(name)[at].as_buffer() for name in ("content", "facts"))
                 if content is not None:
-                    found.add_content(path, content, _read(path, content, partial(facts_of, rules=rules))[1])
-                else:
-                    found.add(path, row["bytes"], unpack_facts(row["facts"]), row["round"])
+                    data = content.to_pybytes()
+                    found.add_content(path, data, _read(path, data, partial(facts_of, rules=rules))[1])
+                else:  # one segment at a time: all of them as they travel may be some hundred megabytes
+                    found.add(path, given.column("bytes")[at].as_py(), unpack_facts(facts), round_)
             comparison, wanted = found.compare()
             outcome = _outcome(name, comparison, found, require, "spark", with_tables)
             rows = _told_of(outcome, comparison, wanted, found, with_tables)

@@ -151,10 +151,13 @@ TABLES: dict[str, Table] = {
             "a figure; see metric",
             {
                 "group": (_TEXT, "the group or bus"),
-                "metric": (_TEXT, "latency, pace, delivered, sent, occupancy, repair, events, messages, …"),
+                "metric": (
+                    _TEXT,
+                    "latency, view latency, pace, delivered, sent, occupancy, repair, events, messages, …",
+                ),
                 "member": (_TEXT, "at whom"),
                 "peer": (_TEXT, "of a latency the sender, of a repair the receiver"),
-                "label": (_TEXT, "kind of event, phase, reason, what was waited for"),
+                "label": (_TEXT, "kind of event, phase, reason, view, what was waited for"),
                 "t_ns": (_I64, "begin of the slot of time"),
                 "low_ns": (_I64, "lower bound of the bucket of a histogram"),
                 "value": (_I64, "messages, events, or ns of a duration"),
