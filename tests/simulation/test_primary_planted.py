@@ -17,18 +17,17 @@ from simulation.test_primary_pauses import idle
 def a_view_that_one_voter_never_got() -> int:
     """A goes on with B and C, but C never gets that view, and is cut off with D and E: they are three of five."""
     world = PrimaryWorld(1)
-    world.begin()
+    world.form()
     sides = ["ABC", "DE"]
 
-    def blocked(sender: str, receiver: str) -> bool:
-        view = world["A"].view
-        if view is not None and len(view.members) == 3:  # A has it, and is about to tell the others.
+    def is_cut_off(sender: str, receiver: str, packet: object) -> bool:
+        if len(world["A"].node.view.members) == 3:  # A has it, and is about to tell the others.
             sides[:] = ["AB", "CDE"]
         return not any(sender in side and receiver in side for side in sides)
 
-    world.blocked = blocked
+    world.network.snares.append(is_cut_off)
     world.run_for(8 * SECOND)
-    return _violations([proc.recorder.recording() for proc in [*world.past, *world.procs.values()]])
+    return _violations(world.recordings())
 
 
 def two_that_are_cut_apart() -> int:

@@ -22,7 +22,7 @@ from typing import IO, NamedTuple
 
 import msgspec
 
-from ringcast.core import Channel, Deliver, Dequeue
+from ringcast.core import Deliver, Dequeue
 
 _log = logging.getLogger("ringcast")
 
@@ -41,17 +41,12 @@ class Refill:
 
 
 class Block(NamedTuple):
-    """A part of the file, and what of it stayed in memory: its entries there are empty.
-
-    `private`: how many of its messages came to this member alone; once `is_void` only they are handed over.
-    """
+    """A part of the file, and what of it stayed in memory: its entries there are empty."""
 
     at: int
     nbytes: int
     messages: int
-    private: int
     kept: list[object]
-    is_void: bool = False
 
 
 class Spool:
@@ -71,7 +66,6 @@ class Spool:
         self._file: IO[bytes] | None = None
         self._file_bytes = 0
         self._is_full = False
-        self._is_writing_void = False  # what is being written was voided meanwhile
         self._write: asyncio.Future[int] | None = None
 
     @property
@@ -132,22 +126,6 @@ class Spool:
         self._drop_file()
         return kept
 
-    def void(self) -> None:
-        """Throw away what is part of a state: everything but views and what came to this member alone."""
-        self._ready = deque(item for item in self._ready if _stays(item))
-        self._waiting = deque(item for item in self._waiting if _stays(item))
-        self._is_writing_void = bool(self._writing)
-        blocks = [block for block in self._blocks if block.private or block.kept]
-        self._blocks = deque(block._replace(messages=block.private, is_void=True) for block in blocks)
-        in_memory = [*self._ready, *self._waiting]
-        self._waiting_bytes = sum(map(_cost, (*self._waiting, *self._writing)))
-        kept = [item for block in self._blocks for item in block.kept]
-        self.memory_bytes = sum(map(_cost, (*in_memory, *self._writing, *kept)))
-        private = [item for item in self._writing if _stays(item)]
-        self.messages = sum(map(_messages, (*in_memory, *private))) + sum(block.messages for block in self._blocks)
-        if self.is_empty:
-            self._drop_file()
-
     def _in_memory(self) -> list[object]:
         on_disk = [item for block in self._blocks for item in block.kept]
         return [*self._ready, *on_disk, *self._writing, *self._waiting]
@@ -178,8 +156,7 @@ class Spool:
         loop = asyncio.get_running_loop()
         items = await loop.run_in_executor(None, _read, file, block)
         if self._blocks and self._blocks[0] is block:  # Else it was cleared meanwhile.
-            is_void = self._blocks.popleft().is_void
-            items = [item for item in items if _stays(item)] if is_void else items
+            self._blocks.popleft()
             self._ready.extend(items)
             self.memory_bytes += sum(map(_cost, items)) - sum(map(_cost, block.kept))
 
@@ -211,18 +188,14 @@ class Spool:
             if self._waiting:
                 self._begin_write()
             return
-        self._writing, is_void, self._is_writing_void = [], self._is_writing_void, False
+        self._writing = []
         error = done.exception()
         if error is not None:
             self._on_refused(error, items)
-            if is_void:
-                self.void()
             return
         kept = [item for item in items if not isinstance(item, Deliver)]
         cost = sum(map(_cost, items))
-        private = sum(_messages(item) for item in items if _stays(item))
-        messages = private if is_void else sum(map(_messages, items))
-        self._blocks.append(Block(self._file_bytes, done.result(), messages, private, kept, is_void))
+        self._blocks.append(Block(self._file_bytes, done.result(), sum(map(_messages, items)), kept))
         self._file_bytes += done.result()
         self._waiting_bytes -= cost
         self.memory_bytes -= cost - sum(map(_cost, kept))
@@ -242,11 +215,6 @@ class Spool:
         if self._file is not None and self._write is None:
             self._file.close()
             self._file, self._file_bytes = None, 0
-
-
-def _stays(item: object) -> bool:
-    """Is it in no provider's state?"""
-    return not isinstance(item, Deliver) or (type(item) is Deliver and item.channel is Channel.PEER)
 
 
 def _cost(item: object) -> int:

@@ -2,8 +2,7 @@
 
 The application's `set_state` gets an iterator of chunks and returns when it holds the state; only then does it see
 messages. If the provider is gone half way, another one begins with a later cut: `set_state` is cancelled and called
-again from the beginning, and what was delivered before that cut is thrown away, for it is in the state; but not what
-came to this member alone (G16).
+again from the beginning, and what was delivered before that cut is thrown away, for it is in the state.
 What arrives meanwhile goes into the joining spool and holds no sender back; it is handed over behind the state.
 If there will be no state, what arrives is thrown away until this member has gone: the error of its join says so.
 Invariant: a chunk is acked when it was read, so memory stays flat. Not the transfer: that is core/state/chunks.py.
@@ -61,30 +60,22 @@ class StateLoading:
         self._task = asyncio.create_task(self._load(self._chunks))
 
     def void_inbox(self) -> None:
-        """Views stay to be read, and what came to this member alone, for it is in no state; other messages count as
-        read. If there will be no state only views stay."""
-        inbox, kept = self._driver.inbox, []
-        if self._is_refused:
-            kept = self._clear_spool(WITHOUT_STATE)
-        else:
-            self._note_void(IN_THE_STATE)
-            self.spool.void()
+        """Views stay to be read; messages count as read."""
+        inbox = self._driver.inbox
+        views = self._clear_spool(WITHOUT_STATE if self._is_refused else IN_THE_STATE)
         self._driver.node.on_spool_void()
         for item in [inbox.popleft() for _ in range(len(inbox))]:
-            if isinstance(item, Install) or (_is_private(item) and not self._is_refused):
-                kept.append(item)
+            if isinstance(item, Install):
+                views.append(item)
             elif isinstance(item, Deliver):
                 self._void(item)
-        inbox.extend(kept)
+        inbox.extend(views)
 
     def _clear_spool(self, why: Mapping[str, str]) -> list[object]:
         """Throw its messages away; returns its views."""
-        self._note_void(why)
-        return self.spool.clear()
-
-    def _note_void(self, why: Mapping[str, str]) -> None:
         if self._driver.is_recorded and not self.spool.is_empty:
             self._driver.note(Event(Kind.UNREAD, self._driver.now_ns(), detail=why))
+        return self.spool.clear()
 
     # ---- what arrives meanwhile
 
@@ -113,7 +104,8 @@ class StateLoading:
 
     def _count(self, item: Deliver) -> None:
         driver = self._driver
-        if self._is_refused or (_is_private(item) and item.origin == driver.node.me):
+        is_private = type(item) is Deliver and item.channel is Channel.PEER
+        if self._is_refused or (is_private and item.origin == driver.node.me):
             self._void(item)
         else:
             if driver.is_recorded:
@@ -198,10 +190,6 @@ class StateLoading:
             self._is_refused = True
             self.done.set_exception(error)
             self.void_inbox()
-
-
-def _is_private(item: object) -> bool:
-    return type(item) is Deliver and item.channel is Channel.PEER
 
 
 class Chunks:

@@ -78,42 +78,6 @@ def test_what_went_over_the_disk_comes_back_whole_and_in_order() -> None:
     run(story)
 
 
-@pytest.mark.parametrize("memory", [1_000_000, 4_000])
-def test_what_is_part_of_a_state_goes_views_and_private_messages_stay_in_order(memory: int) -> None:
-    async def story() -> None:
-        items: list[object] = []
-        for number in range(1, 100):
-            items += [delivery(number), Deliver(A, Channel.PEER, [b"p"], number, 1, 1, 5)]
-            items += [VIEW, Dequeue(A, Channel.PEER, [b"x"], number, 1, 1, 0, stamp=Stamp(3, number))]
-        room = asyncio.Event()
-        spool = Spool(memory, 1_000_000, room.set)
-        for item in items:
-            while not spool.put(item):
-                room.clear()
-                await room.wait()
-        spool.void()  # Some of it is in memory, some on the disk, some on its way there.
-        assert spool.messages == 99 and spool.put(delivery(100))
-        found = await everything(spool)
-        stayed = [item for item in items if item is VIEW or (type(item) is Deliver and item.epoch)]
-        assert found == [*stayed, delivery(100)]
-        assert spool.memory_bytes == spool.disk_bytes == spool.messages == 0
-
-    run(story)
-
-
-def test_a_spool_that_is_void_and_holds_nothing_else_is_empty_at_once() -> None:
-    async def story() -> None:
-        spool = Spool(0, 1_000_000, lambda: None)
-        spool.put(delivery(1))
-        assert spool._write is not None
-        await asyncio.wait([spool._write])
-        await asyncio.sleep(0)
-        spool.void()
-        assert spool.is_empty and spool._file is None and spool.memory_bytes == spool.messages == 0
-
-    run(story)
-
-
 def test_the_disk_is_bounded_too() -> None:
     async def story() -> None:
         room = asyncio.Event()
