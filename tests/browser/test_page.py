@@ -107,7 +107,8 @@ def test_a_shared_link_shows_the_same_run(browser: Browser, simulated: str) -> N
     begin_again(page, 9)
     drag_out(page, "B")
     until_views(page, 2)
-    page.click("#play")  # pause
+    page.click("#play")
+    page.wait_for_function("() => document.getElementById('play').textContent === 'play'")  # Nothing moves any more.
     page.click("#share")
     page.wait_for_function("() => location.hash.includes('seed=9')")
     link, shown = page.url, page.inner_text("#state")
