@@ -22,15 +22,17 @@ def given_to_application(group: Group) -> Group:
     """The same group, as an object that nobody else refers to."""
     held = object.__new__(Group)
     held.__dict__ = group.__dict__
-    watch = weakref.finalize(held, _on_dropped, group, asyncio.get_running_loop())
+    watch = weakref.finalize(held, _on_dropped, weakref.ref(group))  # what keeps it going refers to it, this does not
     watch.atexit = False  # the end of the process is told to the others by silence
     return held
 
 
-def _on_dropped(group: Group, loop: asyncio.AbstractEventLoop) -> None:
+def _on_dropped(seen: weakref.ref[Group]) -> None:
     """In whichever thread the collector runs."""
-    if group._closing is None and not loop.is_closed() and not group._home.is_forked:
-        loop.call_soon_threadsafe(_leave, group)
+    group = seen()
+    if group is None or group._closing is not None or group._home.is_forked or group._home.loop.is_closed():
+        return
+    group._home.loop.call_soon_threadsafe(_leave, group)
 
 
 def _leave(group: Group) -> None:

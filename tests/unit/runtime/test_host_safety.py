@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import gc
 import json
 import logging
 import os
@@ -230,6 +231,26 @@ def test_a_group_that_somebody_reads_is_not_dropped(
 
     asyncio.run(story())
     assert not any("nobody refers" in record.message for record in caplog.records)
+
+
+def test_a_group_that_was_closed_is_collected_with_an_application_that_refers_to_it() -> None:
+    class Service:
+        group: ringcast.Group
+
+        def get_state(self) -> bytes:
+            return b""
+
+        async def set_state(self, chunks: AsyncIterator[bytes]) -> None: ...
+
+    async def story() -> weakref.ref[Service]:
+        service = Service()
+        service.group = await alone(inspect=False, get_state=service.get_state, set_state=service.set_state)
+        await service.group.close()
+        return weakref.ref(service)
+
+    seen = asyncio.run(story())
+    gc.collect()
+    assert seen() is None
 
 
 def test_a_group_that_was_closed_or_whose_loop_has_ended_is_dropped_in_silence(
