@@ -17,7 +17,6 @@ from ringcast.model import Address
 class Promise:
     id: RollCallId
     asker: Address
-    until_ns: int
     is_filling: bool = False
     has_filled: bool = False
 
@@ -37,8 +36,8 @@ class Promises:
         return None
 
     def give(self, now_ns: int, roll_call: RollCallId, asker: Address) -> None:
-        self.current = Promise(roll_call, asker, now_ns + self._limit_ns)
-        self._timer.at_ns = self.current.until_ns
+        self.current = Promise(roll_call, asker)
+        self._timer.at_ns = now_ns + self._limit_ns
 
     def end(self) -> Promise | None:
         """Returns the promise that ended, if there was one."""
