@@ -1,6 +1,7 @@
 """The pure state machines: multicast and membership; merge and ordering have their rooms beside them."""
 
 from ringcast.core.control import DECLARED, Control, Heartbeat, MergeView, NewView, Relayed, Staged, ViewAnswer
+from ringcast.core.control.declaration import MAX_WORDS
 from ringcast.core.control.streams import LARGEST_CONTROL
 from ringcast.core.effects import (
     IN_THE_STATE,
@@ -53,6 +54,7 @@ __all__ = [
     "DECLARED",
     "IN_THE_STATE",
     "LARGEST_CONTROL",
+    "MAX_WORDS",
     "WITHOUT_STATE",
     "Ack",
     "AwaitMerged",

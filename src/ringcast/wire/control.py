@@ -11,7 +11,7 @@ from functools import lru_cache
 
 import msgspec
 
-from ringcast.core import DECLARED, LARGEST_CONTROL, Control, Drop, MergeView, NewView, Relayed, ViewAnswer
+from ringcast.core import DECLARED, LARGEST_CONTROL, MAX_WORDS, Control, Drop, MergeView, NewView, Relayed, ViewAnswer
 from ringcast.model import MAX_ENDPOINT, MAX_INCARNATION, MAX_NAME, Address, ViewId, check_name
 from ringcast.wire.limits import (
     MAX_CACHED,
@@ -20,7 +20,6 @@ from ringcast.wire.limits import (
     MAX_MEMBERS,
     MAX_VIEW_NUMBER,
     MAX_WINDOW_BYTES,
-    MAX_WORDS,
 )
 
 _TYPES = {kind: bytes([declared.number]) for kind, declared in DECLARED.items()}

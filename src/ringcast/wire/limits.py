@@ -13,4 +13,3 @@ MAX_WINDOW_BYTES = 2**34
 MAX_VIEW_NUMBER = 2**48  # no group gets there: a view every millisecond for nine thousand years
 MAX_CACHED = 4_096  # addresses and tags remembered by a decoder
 MAX_MEMBERS = 4_096  # entries of any list in a control message
-MAX_WORDS = 512  # characters of a reason

@@ -4,12 +4,26 @@ from __future__ import annotations
 
 import gc
 
+import msgspec
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from ringcast.core import Drop
-from ringcast.core.control import DECLARED, Announce, Ask, Control, Heartbeat, Join, NewView, RollCallId, Suspicion
+from ringcast.core import MAX_WORDS, Drop
+from ringcast.core.control import (
+    DECLARED,
+    Announce,
+    Ask,
+    Control,
+    Heartbeat,
+    Join,
+    JoinRefused,
+    NewView,
+    Refusal,
+    RollCallId,
+    StateConfirmed,
+    Suspicion,
+)
 from ringcast.model import Address, Entry, ViewId
 from ringcast.wire import decode_control, encode_control
 from ringcast.wire.control import _TYPES
@@ -34,6 +48,21 @@ def test_whatever_is_encoded_is_decoded_or_out_of_bounds(message: Control) -> No
 )
 def test_usual_messages_come_back_as_they_were(message: Control) -> None:
     assert decode_control(encode_control(message)) == message
+
+
+@pytest.mark.parametrize("text", ["x" * 5_000, "two\nlines", "\x1b[2J", "\x00" * 512, "\udc80", "M12#3, " * 200])
+def test_a_reason_is_one_printable_line_whoever_made_it(text: str) -> None:
+    for made in (Refusal(RollCallId(V, 0, 1), text), StateConfirmed(text)):
+        decoded = decode_control(encode_control(made))
+        assert decoded == made
+        said = made.why if isinstance(made, Refusal) else made.error
+        assert said.isprintable() and 0 < len(said) <= MAX_WORDS
+
+
+def test_a_reason_that_a_liar_encoded_by_itself_is_made_printable_when_it_is_read() -> None:
+    read = decode_control(_TYPES[JoinRefused] + msgspec.msgpack.encode({"why": "\x1b]0;owned\x07" + "y" * 600}))
+    assert isinstance(read, JoinRefused)
+    assert read.why.startswith("\\x1b]0;owned\\x07y") and read.why.endswith("y...") and len(read.why) == MAX_WORDS
 
 
 def test_every_message_has_a_number_of_its_own() -> None:

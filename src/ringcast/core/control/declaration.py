@@ -15,6 +15,10 @@ Who sends, as this process sees it:
 and the state of this process: LOOKING for a group, IN_VIEW, or PROMISED to a roll call, when a view is on its way whose
 members we do not know yet. A message that only ever comes on the control stream between two processes is not taken from
 a single datagram, and the reverse. "answered only" marks what an outsider gets an answer to, and nothing more.
+
+A text in a message is a reason, for people: one printable line of at most MAX_WORDS characters, whoever made it. Longer
+ones are cut and control characters escaped at both ends, so that neither the text of an application's exception nor a
+list of many members makes a message that nobody takes, and no peer writes into a log what a terminal obeys.
 """
 
 from __future__ import annotations
@@ -77,6 +81,7 @@ class Declaration(NamedTuple):
 
 
 DECLARED: dict[type[Control], Declaration] = {}
+MAX_WORDS = 512  # characters of a reason
 
 M = TypeVar("M", bound=Control)
 
@@ -89,11 +94,31 @@ def message(
     assert number not in [declared.number for declared in DECLARED.values()], number
 
     def declare(kind: type[M]) -> type[M]:
+        texts = [name for name, annotation in kind.__annotations__.items() if annotation in ("str", str)]
+        if texts:
+            kind.__post_init__ = _shortening(texts)  # type: ignore[attr-defined]
         made = dataclass(frozen=True, slots=True)(kind)
         DECLARED[made] = Declaration(number, Rule(carriers, looking, in_view, promised))
         return made
 
     return declare
+
+
+def _shortening(texts: list[str]) -> Callable[[Control], None]:
+    """What a message with these texts does when it is made, here or by the decoder."""
+
+    def shorten(made: Control) -> None:
+        for name in texts:
+            text = getattr(made, name)
+            if len(text) > MAX_WORDS or not text.isprintable():
+                object.__setattr__(made, name, _in_one_line(text))
+
+    return shorten
+
+
+def _in_one_line(text: str) -> str:
+    whole = "".join(c if c.isprintable() else c.encode("unicode_escape").decode() for c in text[:MAX_WORDS])
+    return whole if len(whole) <= MAX_WORDS and len(text) <= MAX_WORDS else whole[: MAX_WORDS - 3] + "..."
 
 
 # What control messages name: roll calls, merges, transfers, and what is held of whom.
