@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, TypeVar
 
 import pytest
 
-from ringcast.bench.tree_memory import TreeMemory, tree_cpu_seconds
+from ringcast.bench.process_tree import TreeUse
 from ringcast.pipeline import Application, judge_local, segment_files
 from ringcast.pipeline.results import BUCKETS, TABLES
 from ringcast.pipeline.writing import TableStore, write_tables
@@ -34,10 +34,10 @@ IDS = 20
 T = TypeVar("T")
 
 
-def timed(what: str, runs: int, work: Callable[[], T]) -> T:
-    cpu, wall = tree_cpu_seconds(), time.perf_counter()
+def timed(use: TreeUse, what: str, runs: int, work: Callable[[], T]) -> T:
+    cpu, wall = use.cpu_seconds(), time.perf_counter()
     result = work()
-    cpu, wall = tree_cpu_seconds() - cpu, time.perf_counter() - wall
+    cpu, wall = use.cpu_seconds() - cpu, time.perf_counter() - wall
     print(f"{what}: {runs} runs, {cpu:.1f} CPU s, {wall:.1f} s, {1000 * cpu / runs:.1f} CPU ms each")
     return result
 
@@ -59,16 +59,17 @@ def test_thousands_of_small_runs_are_judged_in_one_application(spark: SparkSessi
         if not seed.exists():
             simulate(draw(int(seed.name), (3, 5)), seed)
         write_copies(seed, tmp_path / "runs")
-    alone = timed(
-        "one by one, in this process", SEEDS, lambda: {seed.name: judge_local([str(seed)])[0] for seed in seeds}
-    )
+    with TreeUse() as use:
+        alone = timed(
+            use, "one by one, in this process", SEEDS, lambda: {s.name: judge_local([str(s)])[0] for s in seeds}
+        )
     store = TableStore(spark, str(tmp_path / "tables"))
     application = Application(segment_files(spark, str(tmp_path / "runs")))
-    with TreeMemory() as memory:
-        judged = timed("judged in one application", SEEDS * IDS, application.judge)
-        timed("tables written", SEEDS * IDS, lambda: write_tables(store, application, list(judged)))
+    with TreeUse() as use:
+        judged = timed(use, "judged in one application", SEEDS * IDS, application.judge)
+        timed(use, "tables written", SEEDS * IDS, lambda: write_tables(store, application, list(judged)))
     application.close()
-    print(f"largest task {memory.largest_python_megabytes:.0f} MB")
+    print(f"largest task {use.largest_python_megabytes:.0f} MB")
     expected = {f"{name} of {n}": one.judgement.verdict for name, one in alone.items() for n in range(IDS)}
     assert {run: judgement.verdict for run, judgement in judged.items()} == expected
     verdicts = store.read("verdicts")

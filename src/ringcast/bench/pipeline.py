@@ -15,7 +15,7 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any
 
-from ringcast.bench.tree_memory import TreeMemory, tree_cpu_seconds
+from ringcast.bench.process_tree import TreeUse
 from ringcast.model import Kind
 
 PERIOD_DELIVERIES = 1_000_000
@@ -114,19 +114,19 @@ def _history(deliveries: int, place: Path, single_view: bool, say: Callable[[str
 def _judge(recordings: Path, result: Result, master: str | None, say: Callable[[str], None]) -> None:
     from ringcast.pipeline import Application, segment_files, spark_session
 
-    with spark_session(master) as spark, TreeMemory() as memory:
+    with spark_session(master) as spark, TreeUse() as use:
         say("starting Spark and its workers")
         _warm_up(spark)
         say("judging all guarantees")
-        started, cpu = time.perf_counter(), tree_cpu_seconds()
+        started, cpu = time.perf_counter(), use.cpu_seconds()
         application = Application(segment_files(spark, str(recordings)), with_tables=False)
         (judgement,) = application.judge().values()
         result.seconds = time.perf_counter() - started
-        result.cpu_seconds = tree_cpu_seconds() - cpu
+        result.cpu_seconds = use.cpu_seconds() - cpu
         result.verdict, result.events = judgement.verdict, judgement.events
         application.close()
-    result.rss_megabytes_max = memory.highest_megabytes
-    result.largest_process_megabytes = memory.largest_python_megabytes
+    result.rss_megabytes_max = use.highest_megabytes
+    result.largest_process_megabytes = use.largest_python_megabytes
 
 
 def _warm_up(spark: Any) -> None:
