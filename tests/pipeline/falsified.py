@@ -642,6 +642,17 @@ def _(lie: bool) -> list[Recording]:
     return got(story, (Kind.HANDED, 3, 1), (Kind.TAKEN, 1, 3)).recordings()
 
 
+@falsified("G15", "thrown away with the spool although it came to this member alone")
+def _(lie: bool) -> list[Recording]:
+    story = Story("ab", self_delivery=False).view("ab").send("a", 3, PRIVATE, peer="b")
+    story.deliver("b", "a", 1, 3, stream=PRIVATE)
+    story.event("b", Kind.SPOOLED, "a", first=1, count=3, stream=PRIVATE).taken("b", "a", 1, 3, stream=PRIVATE)
+    story.event("b", Kind.UNREAD, detail={"why": "it is part of the state that is loaded", "told": "state"})
+    if not lie:
+        story.event("b", Kind.HANDED, "a", first=1, count=3, stream=PRIVATE)
+    return story.ack("a", "b", 3, stream=PRIVATE).recordings()
+
+
 @falsified("G16", "given up although its destination stays")
 def _(lie: bool) -> list[Recording]:
     story = Story("ab").view("ab")

@@ -286,9 +286,9 @@ class Rpc(Block):
             self._running.pop(key).cancel()
 
     def _on_begun(self, member: Address, view: int) -> None:
-        """What was asked of it before the cut of its state it will never read."""
+        """What was asked of it before the cut of its state it will never read, except a request to it alone."""
         for call in self._calls.values():
-            if call.sent_in is not None and call.sent_in < view:
+            if call.sent_in is not None and call.sent_in < view and (call.to_all or call.is_ordered):
                 call.put(Answer(member, error=Gone(member, "had no state yet")))
 
     def _mark_gone(self, call: Call, here: tuple[Address, ...]) -> None:

@@ -181,7 +181,7 @@ class HandedChecker:
             sentence = f"{member} dropped what its application had not read, without an error that says so"
             self._report.violated((member,), index, sentence, Evidence.of(member, index, event))
         if event.peer is None:
-            self._void_spool(state)
+            self._void_spool(state, (event.detail or {}).get("told") == _IN_THE_STATE)
             return
         if (event.detail or {}).get("told") != _IN_THE_STATE and state.given_up is None:
             state.given_up = index
@@ -191,9 +191,11 @@ class HandedChecker:
         else:
             _waiting(state, event).drop(event.first, last)
 
-    def _void_spool(self, state: _Member) -> None:
-        for waiting in state.streams.values():
-            waiting.drop(0, waiting.spooled)
+    def _void_spool(self, state: _Member, is_in_the_state: bool) -> None:
+        """No state has what came to this member alone: that is handed over behind it."""
+        for (_, stream), waiting in state.streams.items():
+            if not (is_in_the_state and stream):
+                waiting.drop(0, waiting.spooled)
         for peer, spooled in state.ordered.spooled.items():
             state.ordered.drop(peer, 0, spooled)
 

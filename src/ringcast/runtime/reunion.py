@@ -22,7 +22,6 @@ from ringcast.core import (
     AwaitState,
     Deliver,
     GiveMerged,
-    Install,
     MergedOver,
     MergeStates,
     SideOver,
@@ -30,8 +29,9 @@ from ringcast.core import (
 from ringcast.errors import StateError, UsageError
 from ringcast.model import Address, StatesApart, ViewId
 from ringcast.runtime.driver import Driver
+from ringcast.runtime.spool import Refill
 from ringcast.runtime.state_giving import GetState, StateGiving, as_chunks
-from ringcast.runtime.state_loading import Chunks, SetState
+from ringcast.runtime.state_loading import Chunks, SetState, void_before_state
 from ringcast.runtime.state_record import StateRecord
 
 Sides = Mapping[tuple[Address, ...], bytes]  # the members of each side -> its state
@@ -127,18 +127,14 @@ class StateReunion:
                 self._give_up(effect.error or "")
 
     def on_await(self, order: AwaitState) -> None:
-        """Somebody who has the merged state gives its own, as of a later view: what we held is part of it."""
+        """Somebody who has the merged state gives its own, as of a later view: what we held is part of it.
+
+        What came to this member alone is not: it stays on its side of the stop.
+        """
         if self._is_for_later(self.on_await, order):
             return
         assert self._stop is not None
-        inbox = self._driver().inbox
-        for item in [inbox.popleft() for _ in range(len(inbox))]:
-            if isinstance(item, Install):
-                inbox.append(item)
-            elif isinstance(item, Deliver):
-                self._void(item)
-        if not self._is_reached:
-            inbox.appendleft(self._stop)
+        void_before_state(self._driver(), self._void)
         self._begin(order)
 
     def on_chunk(self, delivery: Deliver) -> None:
@@ -211,11 +207,13 @@ class StateReunion:
     def _fail(self, error: StateError) -> None:
         """This member goes. What lies behind the stop is handed to nobody: it goes on from a state that is not here."""
         self._forget_later()
-        stop, inbox = self._stop, self._driver().inbox
+        stop, inbox, spool = self._stop, self._driver().inbox, self._driver().spool
         kept = [] if self._is_reached else list(takewhile(lambda item: item is not stop, inbox))
         self._on_failed(error)
         inbox.clear()
         inbox.extend(kept)
+        if spool is not None and Refill not in map(type, kept):
+            spool.clear()
         self._end(None)
 
     # ---- the parts

@@ -16,13 +16,13 @@ import logging
 import os
 import tempfile
 from collections import deque
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from functools import partial
 from typing import IO, NamedTuple
 
 import msgspec
 
-from ringcast.core import Deliver, Dequeue
+from ringcast.core import Channel, Deliver, Dequeue
 
 _log = logging.getLogger("ringcast")
 
@@ -40,13 +40,31 @@ class Refill:
     """Stands in the stream where the next part of the spool belongs, which is on the disk."""
 
 
+def is_private(item: object) -> bool:
+    """Did it come to this member alone, in no order with others? Then no provider's state has it."""
+    return type(item) is Deliver and item.channel is Channel.PEER
+
+
+def is_in_no_state(item: object) -> bool:
+    return not isinstance(item, Deliver) or is_private(item)
+
+
+def _is_any(item: object) -> bool:
+    return True
+
+
 class Block(NamedTuple):
-    """A part of the file, and what of it stayed in memory: its entries there are empty."""
+    """A part of the file, and what of it stayed in memory: its entries there are empty.
+
+    What `stays` is still to be handed over: so many `messages`, of which `private` came to this member alone.
+    """
 
     at: int
     nbytes: int
     messages: int
+    private: int
     kept: list[object]
+    stays: Callable[[object], bool]
 
 
 class Spool:
@@ -66,7 +84,9 @@ class Spool:
         self._file: IO[bytes] | None = None
         self._file_bytes = 0
         self._is_full = False
+        self._stays: Callable[[object], bool] = _is_any  # what of `_writing` is still to be handed over
         self._write: asyncio.Future[int] | None = None
+        self._is_reading = False
 
     @property
     def is_empty(self) -> bool:
@@ -126,9 +146,35 @@ class Spool:
         self._drop_file()
         return kept
 
+    def void(self) -> None:
+        """Throw away what is part of a state: views stay, and what came to this member alone."""
+        self._keep(is_in_no_state)
+
+    def void_to_private(self) -> list[object]:
+        """The same, and only what came to this member alone stays; returns what is no message (views), in order."""
+        notices = [item for item in self._in_memory() if not isinstance(item, Deliver)]
+        self._keep(is_private)
+        return notices
+
+    def _keep(self, stays: Callable[[object], bool]) -> None:
+        """Blocks stay as they are on the disk: what does not stay is left out when they are read."""
+        self._ready = deque(filter(stays, self._ready))
+        self._waiting = deque(filter(stays, self._waiting))
+        if self._stays is not is_private:  # Else its views were taken out already.
+            self._stays = stays
+        blocks = (block._replace(kept=list(filter(stays, block.kept)), stays=stays) for block in self._blocks)
+        self._blocks = deque(block._replace(messages=block.private) for block in blocks if block.private or block.kept)
+        self._waiting_bytes = _costs(self._waiting) + _costs(self._writing)
+        on_disk = sum(_costs(block.kept) for block in self._blocks)
+        self.memory_bytes = _costs(self._ready) + on_disk + self._waiting_bytes
+        self.messages = sum(map(_messages, self._in_memory())) + sum(block.messages for block in self._blocks)
+        if self.is_empty:
+            self._drop_file()
+
     def _in_memory(self) -> list[object]:
+        """What is still to be handed over, as far as it is here."""
         on_disk = [item for block in self._blocks for item in block.kept]
-        return [*self._ready, *on_disk, *self._writing, *self._waiting]
+        return [*self._ready, *on_disk, *filter(self._stays, self._writing), *self._waiting]
 
     # ---- what is handed over
 
@@ -139,7 +185,7 @@ class Spool:
             self._waiting_bytes = 0
         taken = list(self._ready)
         self._ready.clear()
-        self.memory_bytes -= sum(map(_cost, taken))
+        self.memory_bytes -= _costs(taken)
         self.messages -= sum(map(_messages, taken))
         if self.is_empty:
             self._drop_file()
@@ -154,11 +200,15 @@ class Spool:
         block, file = self._blocks[0], self._file
         assert file is not None
         loop = asyncio.get_running_loop()
-        items = await loop.run_in_executor(None, _read, file, block)
-        if self._blocks and self._blocks[0] is block:  # Else it was cleared meanwhile.
+        self._is_reading = True
+        try:
+            items = await loop.run_in_executor(None, _read, file, block)
+        finally:
+            self._is_reading = False
+        if self._blocks and self._blocks[0] is block:  # Else it was cleared or voided meanwhile.
             self._blocks.popleft()
             self._ready.extend(items)
-            self.memory_bytes += sum(map(_cost, items)) - sum(map(_cost, block.kept))
+            self.memory_bytes += _costs(items) - _costs(block.kept)
 
     # ---- the disk
 
@@ -167,6 +217,7 @@ class Spool:
         while self._waiting and (not size or size + _cost(self._waiting[0]) <= MAX_BLOCK_BYTES):
             size += _cost(self._waiting[0])
             self._writing.append(self._waiting.popleft())
+        self._stays = _is_any
         loop = asyncio.get_running_loop()
         self._write = loop.run_in_executor(None, self._write_block, self._file, self._file_bytes, self._writing)
         self._write.add_done_callback(partial(self._on_written, self._writing))
@@ -188,17 +239,19 @@ class Spool:
             if self._waiting:
                 self._begin_write()
             return
+        staying = list(filter(self._stays, items))
         self._writing = []
+        self._waiting_bytes -= _costs(items)
+        self.memory_bytes -= _costs(items)
         error = done.exception()
         if error is not None:
-            self._on_refused(error, items)
+            self._on_refused(error, staying)
             return
-        kept = [item for item in items if not isinstance(item, Deliver)]
-        cost = sum(map(_cost, items))
-        self._blocks.append(Block(self._file_bytes, done.result(), sum(map(_messages, items)), kept))
+        kept = [item for item in staying if not isinstance(item, Deliver)]
+        messages, private = sum(map(_messages, staying)), sum(map(_messages, filter(is_private, staying)))
+        self._blocks.append(Block(self._file_bytes, done.result(), messages, private, kept, self._stays))
         self._file_bytes += done.result()
-        self._waiting_bytes -= cost
-        self.memory_bytes -= cost - sum(map(_cost, kept))
+        self.memory_bytes += _costs(kept)
         if self._waiting:
             self._begin_write()
         self._on_room()
@@ -210,9 +263,11 @@ class Spool:
         _log.warning("the joining spool cannot be written: %s; what does not fit in memory waits at its senders", error)
         self.disk_limit = 0
         self._waiting.extendleft(reversed(items))
+        self._waiting_bytes += _costs(items)
+        self.memory_bytes += _costs(items)
 
     def _drop_file(self) -> None:
-        if self._file is not None and self._write is None:
+        if self._file is not None and self._write is None and not self._is_reading:
             self._file.close()
             self._file, self._file_bytes = None, 0
 
@@ -221,6 +276,10 @@ def _cost(item: object) -> int:
     if not isinstance(item, Deliver):
         return ITEM_BYTES
     return ITEM_BYTES + item.nbytes + MESSAGE_BYTES * len(item.payloads)
+
+
+def _costs(items: Iterable[object]) -> int:
+    return sum(map(_cost, items))
 
 
 def _messages(item: object) -> int:
@@ -240,8 +299,9 @@ def _read(file: IO[bytes], block: Block) -> list[object]:
         if not part:
             raise OSError(f"the joining spool ends at {block.at + len(data)}, within a block")
         data += part
-    kept = iter(block.kept)
-    return [next(kept) if row is None else _delivery(*row) for row in _decode_block.decode(data)]
+    kept = iter(block.kept)  # Empty, if views were taken out.
+    items = [next(kept, None) if row is None else _delivery(*row) for row in _decode_block.decode(data)]
+    return [item for item in items if item is not None and block.stays(item)]
 
 
 def _delivery(is_ordered: bool, row: msgspec.Raw) -> Deliver:

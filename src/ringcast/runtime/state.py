@@ -87,8 +87,6 @@ class StateExchange:
             return
         self.is_busy = False
         error = None if done.cancelled() else done.exception()
-        if error is None and not done.cancelled():
-            self.loading.hand_over()
         if isinstance(error, StateError) and self._on_failed is not None:
             self._on_failed(error)
 
@@ -115,9 +113,10 @@ class StateExchange:
     def _is_for_reunion(self, reunion: StateReunion, effect: object) -> bool:
         match effect:
             case MergeStates() | AwaitMerged():
-                if self.loading is not None and self.loading.supersede():
-                    reunion.lacks_state = True
+                behind = None if self.loading is None else self.loading.supersede()
+                reunion.lacks_state = reunion.lacks_state or behind is not None
                 reunion.on_effect(effect)
+                self._driver().inbox.extend(behind or [])
             case SideOver() | GiveMerged() | MergedOver():
                 reunion.on_effect(effect)
             case AwaitState() if reunion.is_open:

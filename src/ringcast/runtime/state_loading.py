@@ -2,7 +2,8 @@
 
 The application's `set_state` gets an iterator of chunks and returns when it holds the state; only then does it see
 messages. If the provider is gone half way, another one begins with a later cut: `set_state` is cancelled and called
-again from the beginning, and what was delivered before that cut is thrown away, for it is in the state.
+again from the beginning, and what was delivered before that cut is thrown away, for it is in the state; but not what
+came to this member alone (G16). If a merge comes before the state, that stands behind the merged one.
 What arrives meanwhile goes into the joining spool and holds no sender back; it is handed over behind the state.
 If there will be no state, what arrives is thrown away until this member has gone: the error of its join says so.
 Invariant: a chunk is acked when it was read, so memory stays flat. Not the transfer: that is core/state/chunks.py.
@@ -14,11 +15,11 @@ import asyncio
 from collections import deque
 from collections.abc import AsyncIterator, Awaitable, Callable, Mapping
 
-from ringcast.core import IN_THE_STATE, WITHOUT_STATE, AwaitState, Channel, Deliver, Install, StateOver
+from ringcast.core import IN_THE_STATE, WITHOUT_STATE, AwaitState, Deliver, Install, ProvideState, StateOver
 from ringcast.errors import StateError
 from ringcast.model import Event, Kind
 from ringcast.runtime.driver import Driver
-from ringcast.runtime.spool import Refill, Spool
+from ringcast.runtime.spool import Refill, Spool, is_private
 from ringcast.runtime.state_record import StateRecord, Step
 
 SetState = Callable[[AsyncIterator[bytes]], Awaitable[None]]
@@ -54,28 +55,10 @@ class StateLoading:
     def on_await(self, order: AwaitState) -> None:
         """A provider begins; what was delivered before its cut is void."""
         self._stop()
-        self.void_inbox()
+        void_before_state(self._driver, self._void)
         record = StateRecord(self._driver, order.provider, order.view, "join")
         self._chunks = Chunks(self._driver, str(order.provider), self._patience, record)
         self._task = asyncio.create_task(self._load(self._chunks))
-
-    def void_inbox(self) -> None:
-        """Views stay to be read; messages count as read."""
-        inbox = self._driver.inbox
-        views = self._clear_spool(WITHOUT_STATE if self._is_refused else IN_THE_STATE)
-        self._driver.node.on_spool_void()
-        for item in [inbox.popleft() for _ in range(len(inbox))]:
-            if isinstance(item, Install):
-                views.append(item)
-            elif isinstance(item, Deliver):
-                self._void(item)
-        inbox.extend(views)
-
-    def _clear_spool(self, why: Mapping[str, str]) -> list[object]:
-        """Throw its messages away; returns its views."""
-        if self._driver.is_recorded and not self.spool.is_empty:
-            self._driver.note(Event(Kind.UNREAD, self._driver.now_ns(), detail=why))
-        return self.spool.clear()
 
     # ---- what arrives meanwhile
 
@@ -104,8 +87,7 @@ class StateLoading:
 
     def _count(self, item: Deliver) -> None:
         driver = self._driver
-        is_private = type(item) is Deliver and item.channel is Channel.PEER
-        if self._is_refused or (is_private and item.origin == driver.node.me):
+        if self._is_refused or (is_private(item) and item.origin == driver.node.me):
             self._void(item)
         else:
             if driver.is_recorded:
@@ -136,20 +118,34 @@ class StateLoading:
         else:
             self._chunks.end()
 
-    def supersede(self) -> bool:
-        """A merge came before the state did: what comes of it is for this member, too. True if it is so."""
+    def supersede(self) -> list[object] | None:
+        """A merge came before the state did: what comes of it is for this member, too. None if the state was here.
+
+        Views stay to be read. Returns what belongs behind the merged state: what came to this member alone.
+        """
         if self.is_over:
-            return False
+            return None
         self._stop()
-        self.void_inbox()
-        self._succeed()
-        return True
+        void_before_state(self._driver, self._void)
+        inbox, views = self._driver.inbox, self.spool.void_to_private()
+        behind: list[object] = [] if self.spool.is_empty else [Refill()]
+        for item in inbox:
+            (behind if is_private(item) else views).append(item)
+        inbox.clear()
+        inbox.extend(views)
+        self.done.set_result(None)
+        return behind
 
     def close(self) -> None:
         self._stop()
         if not self.is_over:
-            self._clear_spool(WITHOUT_STATE)  # Behind the state they would stay to be read.
+            self._clear_spool()  # Behind the state they would stay to be read.
         self.done.cancel()
+
+    def _clear_spool(self) -> list[object]:
+        """There will be no state: throw its messages away; returns its views."""
+        _note_void(self._driver, WITHOUT_STATE)
+        return self.spool.clear()
 
     # ---- the application's part
 
@@ -183,13 +179,48 @@ class StateLoading:
     def _succeed(self) -> None:
         if not self.is_over:
             self.done.set_result(None)
+            self.hand_over()
 
     def _fail(self, error: StateError) -> None:
         self._stop()
         if not self.is_over:
             self._is_refused = True
             self.done.set_exception(error)
-            self.void_inbox()
+            self._void_all()
+
+    def _void_all(self) -> None:
+        """Views stay to be read; messages count as read."""
+        inbox, views = self._driver.inbox, self._clear_spool()
+        self._driver.node.on_spool_void()
+        for item in [inbox.popleft() for _ in range(len(inbox))]:
+            if isinstance(item, Install):
+                views.append(item)
+            elif isinstance(item, Deliver):
+                self._void(item)
+        inbox.extend(views)
+
+
+def void_before_state(driver: Driver, void: Callable[[Deliver], None]) -> None:
+    """A state comes: what was delivered before its cut is part of it, also what is in the spool, and counts as read.
+
+    Everything else stays to be read in its order: views, and what came to this member alone, for it is in no state.
+    """
+    if driver.spool is not None:
+        _note_void(driver, IN_THE_STATE)
+        driver.spool.void()
+    inbox, kept = driver.inbox, []
+    for item in [inbox.popleft() for _ in range(len(inbox))]:
+        if isinstance(item, Deliver) and not is_private(item):
+            void(item)
+        elif not isinstance(item, ProvideState):  # The state that it asks for is about to be replaced.
+            kept.append(item)
+    inbox.extendleft(reversed(kept))
+    driver.node.on_spool_void()
+
+
+def _note_void(driver: Driver, why: Mapping[str, str]) -> None:
+    if driver.is_recorded and driver.spool is not None and not driver.spool.is_empty:
+        driver.note(Event(Kind.UNREAD, driver.now_ns(), detail=why))
 
 
 class Chunks:

@@ -129,3 +129,20 @@ def test_what_a_joiner_spools_may_be_taken_before_it_is_handed_over() -> None:
     void = spooled(two(), "b", "a", 1, 10).taken("b", "a", 1, 10)
     unread(void, "b", None, detail={"why": "it is part of the state that is loaded", "told": "state"})
     assert told(void).verdict == "unjudged" and not told(void).violations
+
+
+def test_what_came_to_a_joiner_alone_is_in_no_state() -> None:
+    """It was thrown away with the spool, and nobody was told."""
+    state = {"why": "it is part of the state that is loaded", "told": "state"}
+    story = Story("ab").view("ab").deliver("b", "a", 1, 2, stream=PRIVATE)
+    spooled(story, "b", "a", 1, 2, stream=PRIVATE).taken("b", "a", 1, 2, stream=PRIVATE)
+    unread(story, "b", None, detail=state)
+    assert told(handed(story, "b", "a", 1, 2, stream=PRIVATE)).verdict == "held"
+    lost = Story("ab").view("ab").deliver("b", "a", 1, 2, stream=PRIVATE)
+    spooled(lost, "b", "a", 1, 2, stream=PRIVATE).taken("b", "a", 1, 2, stream=PRIVATE)
+    unread(lost, "b", None, detail=state)
+    assert "neither handed over" in sentence(lost)
+    refused = Story("ab").view("ab").deliver("b", "a", 1, 2, stream=PRIVATE)
+    spooled(refused, "b", "a", 1, 2, stream=PRIVATE).taken("b", "a", 1, 2, stream=PRIVATE)
+    unread(refused, "b", None, detail={"why": "no state", "told": "StateError"})
+    assert not told(refused).violations

@@ -6,8 +6,10 @@ from typing import Any
 
 import pytest
 
+from ringcast.core import Deliver
 from ringcast.errors import ConfigError, StateError
 from ringcast.model import Message, StatesApart, ViewChange, profile
+from ringcast.order import Order
 from ringcast.runtime import Group, join
 from ringcast.runtime.reunion import Sides
 from unit.runtime.test_join import World, in_world, until
@@ -246,6 +248,147 @@ async def test_a_reader_that_is_cancelled_at_the_stop_loses_nothing(world: World
     await split.groups["C"].send(b"after")
     b.reading = asyncio.create_task(b.read(split.groups["B"]))
     await until(lambda: all(counter.words == [b"one", b"after"] for counter in split.counters.values()))
+
+
+class LateJoiner:
+    """A | C and D, which joins with a state that C never ends giving: the merge comes before it."""
+
+    def __init__(self, world: World, spool_bytes: int) -> None:
+        self.world = world
+        self.a, self.c, self.d = Counter(), Counter(), Counter()
+        self.groups: dict[str, Group] = {}
+        self.is_asked = asyncio.Event()
+        self.config = profile("test", spool_bytes=spool_bytes)
+
+    async def begin(self) -> None:
+        """D has taken 3 x 100 messages into its spool, a third of them to itself alone, and has no state."""
+        for name, counter in (("A", self.a), ("C", self.c)):
+            own = {"get_state": self.first_never} if name == "C" else {}
+            self.groups[name] = await counter.enter(self.world, name, **own)
+        self.cut("AC")
+        await until(lambda: all(len(group.members) == 1 for group in self.groups.values()))
+        hooks = {"get_state": self.d.get_state, "set_state": self.d.set_state, "merge_state": self.d.merge_state}
+        joining = self.world.joining("D", seeds=("mem:C",), config=self.config, **hooks)
+        self.cut("ACD")
+        self.joining = asyncio.create_task(self.world.stack.enter_async_context(joining))
+        await self.is_asked.wait()
+        c = self.groups["C"]
+        newcomer = next(member for member in c.members if member.name == "D")
+        for number in range(100):
+            await c.send(b"all %d" % number)
+            await c.send(b"alone %d" % number, to=newcomer)
+            await c.send(b"ordered %d" % number, order=Order.TOTAL)
+        await c.flush(10)
+
+    async def first_never(self) -> AsyncIterator[bytes]:
+        if not self.is_asked.is_set():
+            yield b"half a stat"
+            self.is_asked.set()
+            await asyncio.sleep(3600)
+        async for chunk in self.c.get_state():
+            yield chunk
+
+    def cut(self, names: str) -> None:
+        transports = self.world.transports
+        for name in names:
+            others = [other for other in names if (name == "A") != (other == "A")]
+            transports[name].block(transports[other].local for other in others)
+
+    def heal(self) -> None:
+        for transport in self.world.transports.values():
+            transport.unblock()
+
+    async def read(self) -> None:
+        self.groups["D"] = await self.joining
+        self.d.reading = asyncio.create_task(self.d.read(self.groups["D"]))
+
+
+@pytest.mark.parametrize("spool_bytes", [1_000_000, 8_000], ids=["in memory", "on disk"])
+def test_what_came_to_a_joiner_alone_is_read_behind_the_state_of_a_merge_that_came_first(spool_bytes: int) -> None:
+    """Simulated seed 1 (rejoin, state): it was read before there was any state (G18); before that it was lost (G15)."""
+
+    @in_world
+    async def story(world: World) -> None:
+        late = LateJoiner(world, spool_bytes)
+        await late.begin()
+        late.heal()
+        d = await late.joining
+        spool = d._reading._driver.spool
+        assert spool is not None and spool.messages == 100 and (spool.disk_bytes > 0) == (spool_bytes < 10_000)
+        await late.read()
+        await until(lambda: "alone 99" in late.d.stream)
+        await late.groups["A"].send(b"after")
+        await until(lambda: "after" in late.d.stream)
+        stream = [word for word in late.d.stream if word != "view"]
+        assert stream == ["merge", "state", *(f"alone {number}" for number in range(100)), "after"]
+        assert spool.is_empty and spool.disk_bytes == 0
+        assert sorted(late.d.words) == sorted([*late.a.words, *(b"alone %d" % number for number in range(100))])
+
+    story()
+
+
+@pytest.mark.parametrize("is_reached", [True, False], ids=["at the stop", "before the stop"])
+@pytest.mark.parametrize("spool_bytes", [1_000_000, 8_000], ids=["in memory", "on disk"])
+def test_what_came_to_a_member_alone_stays_when_another_one_gives_the_merged_state(
+    spool_bytes: int, is_reached: bool
+) -> None:
+    """The merger dies, and who has the merged state gives its own: what is private is not in that (G15, G16)."""
+
+    @in_world
+    async def story(world: World) -> None:
+        split = Split(world)
+        counters, groups, may_load = split.counters, split.groups, asyncio.Event()
+
+        def merge_without_d(states: Sides) -> bytes:
+            world.transports["A"].block([world.transports["D"].local])
+            return counters["A"].merge_state(states)
+
+        async def set_state(chunks: AsyncIterator[bytes]) -> None:
+            await may_load.wait()
+            await counters["D"].set_state(chunks)
+
+        for name in "ABC":
+            groups[name] = await counters[name].enter(world, name, merge_state=merge_without_d)
+        hooks = {"get_state": counters["D"].get_state, "set_state": set_state, "merge_state": merge_without_d}
+        config = profile("test", spool_bytes=spool_bytes)
+        joining = world.stack.enter_async_context(world.joining("D", config=config, **hooks))
+        entering = asyncio.create_task(joining)
+        await until(lambda: len(groups["C"].members) == 4)
+        for number in range(100):
+            await groups["C"].send(b"all %d" % number)
+            await groups["C"].send(b"alone %d" % number, to=groups["C"].members[-1])
+        await groups["C"].flush(10)
+        may_load.set()
+        d = groups["D"] = await entering
+        spool, reunion = d._reading._driver.spool, d._state._reunion
+        assert spool is not None and (spool.disk_bytes > 0) == (spool_bytes < 10_000) and reunion is not None
+        if is_reached:
+            reading = asyncio.create_task(counters["D"].read(d))
+        split.cut(True)
+        await until(lambda: all(len(group.members) == 2 for group in groups.values()))
+        split.cut(False)
+        await until(lambda: counters["C"].stream.count("state") == 2)
+        await groups["C"].send(b"in the state")
+        await groups["C"].send(b"later, alone", to=d.me)
+        await until(lambda: {b"in the state", b"later, alone"} <= _unread(d))
+        assert reunion.is_open and reunion.is_busy == is_reached
+        await groups["A"].close()  # Without a word, as a crash.
+        await until(lambda: len(d.members) == 3)
+        if not is_reached:
+            reading = asyncio.create_task(counters["D"].read(d))
+        await until(lambda: reading.done() or "later, alone" in counters["D"].stream)
+        stream = [word for word in counters["D"].stream if word != "view" and not word.startswith("all")]
+        alone = [f"alone {number}" for number in range(100)]
+        assert stream == ["state", *alone, "merge", "state", "later, alone"]
+        assert b"in the state" in counters["D"].words
+        assert spool.is_empty and spool.disk_bytes == 0
+
+    story()
+
+
+def _unread(group: Group) -> set[bytes]:
+    inbox = group._reading._driver.inbox
+    return {payload for item in inbox if isinstance(item, Deliver) for payload in item.payloads}
 
 
 def test_a_merge_hook_needs_the_other_two() -> None:

@@ -78,6 +78,101 @@ def test_what_went_over_the_disk_comes_back_whole_and_in_order() -> None:
     run(story)
 
 
+@pytest.mark.parametrize("memory", [1_000_000, 4_000])
+def test_what_is_part_of_a_state_goes_views_and_private_messages_stay_in_order(memory: int) -> None:
+    async def story() -> None:
+        items: list[object] = []
+        for number in range(1, 100):
+            items += [delivery(number), Deliver(A, Channel.PEER, [b"p"], number, 1, 1, 5)]
+            items += [VIEW, Dequeue(A, Channel.PEER, [b"x"], number, 1, 1, 0, stamp=Stamp(3, number))]
+        room = asyncio.Event()
+        spool = Spool(memory, 1_000_000, room.set)
+        for item in items:
+            while not spool.put(item):
+                room.clear()
+                await room.wait()
+        spool.void()  # Some of it is in memory, some on the disk, some on its way there.
+        assert spool.messages == 99 and spool.put(delivery(100))
+        found = await everything(spool)
+        stayed = [item for item in items if item is VIEW or (type(item) is Deliver and item.epoch)]
+        assert found == [*stayed, delivery(100)]
+        assert spool.memory_bytes == spool.disk_bytes == spool.messages == 0
+
+    run(story)
+
+
+@pytest.mark.parametrize("memory", [1_000_000, 4_000])
+def test_views_can_be_taken_out_so_that_only_private_messages_stay(memory: int) -> None:
+    async def story() -> None:
+        private = [Deliver(A, Channel.PEER, [b"p"], number, 1, 1, 5) for number in range(1, 100)]
+        room = asyncio.Event()
+        spool = Spool(memory, 1_000_000, room.set)
+        for number, item in enumerate(private, 1):
+            for each in (delivery(number), item, VIEW):
+                while not spool.put(each):
+                    room.clear()
+                    await room.wait()
+        assert spool.void_to_private() == [VIEW] * 99
+        assert spool.messages == 99 and spool.void_to_private() == []
+        assert await everything(spool) == private
+        assert spool.memory_bytes == spool.disk_bytes == spool.messages == 0
+
+    run(story)
+
+
+def test_what_came_behind_a_void_stays_although_the_disk_refuses_what_was_before(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    def refuse(*_: object) -> int:
+        raise OSError("no space left on device")
+
+    async def story() -> None:
+        monkeypatch.setattr(os, "pwrite", refuse)
+        spool = Spool(100_000, 1_000_000, lambda: None)
+        private = Deliver(A, Channel.PEER, [bytes(74_000)], 1, 1, 74_000, 5)
+        assert spool.put(private) and not spool._write
+        assert spool.put(delivery(1, 1_000)) and spool._write  # On its way to the disk.
+        spool.void()
+        assert spool.put(VIEW) and spool.put(delivery(2))
+        await asyncio.wait([spool._write])
+        await asyncio.sleep(0)
+        assert await everything(spool) == [private, VIEW, delivery(2)]
+        assert spool.memory_bytes == spool._waiting_bytes == spool.messages == 0
+
+    run(story)
+
+
+def test_a_block_that_is_voided_while_it_is_read_gives_what_stays() -> None:
+    async def story() -> None:
+        spool = Spool(0, 1_000_000, lambda: None)
+        private = Deliver(A, Channel.PEER, [b"p"], 1, 1, 1, 5)
+        for item in (private, delivery(1)):
+            assert spool.put(item) and spool._write
+            await asyncio.wait([spool._write])
+            await asyncio.sleep(0)
+        reading = asyncio.create_task(spool.fetch())
+        await asyncio.sleep(0)
+        spool.void()
+        await reading
+        assert await everything(spool) == [private]
+        assert spool.memory_bytes == spool.disk_bytes == spool.messages == 0
+
+    run(story)
+
+
+def test_a_spool_that_is_void_and_holds_nothing_else_is_empty_at_once() -> None:
+    async def story() -> None:
+        spool = Spool(0, 1_000_000, lambda: None)
+        spool.put(delivery(1))
+        assert spool._write is not None
+        await asyncio.wait([spool._write])
+        await asyncio.sleep(0)
+        spool.void()
+        assert spool.is_empty and spool._file is None and spool.memory_bytes == spool.messages == 0
+
+    run(story)
+
+
 def test_the_disk_is_bounded_too() -> None:
     async def story() -> None:
         room = asyncio.Event()

@@ -395,6 +395,31 @@ async def test_what_was_spooled_before_another_provider_cut_its_state_is_in_that
 
 
 @in_world
+async def test_a_private_message_that_was_spooled_is_in_no_state_and_is_read_behind_the_next(world: World) -> None:
+    """The provider dies: what the joiner has taken goes with its state, except what came to the joiner alone (G16)."""
+    a, b, c = Ledger(), Ledger(), Ledger()
+    first = await a.enter(world, "A")
+    begun = asyncio.Event()
+
+    async def never_ends() -> AsyncIterator[bytes]:
+        yield b"half a stat"
+        begun.set()
+        await asyncio.sleep(3600)
+
+    provider = await b.enter(world, "B", get_state=never_ends)
+    joining = asyncio.create_task(c.enter(world, "C"))
+    await begun.wait()
+    newcomer = next(member for member in first.members if member.name == "C")
+    await first.send(b"to all")
+    await first.send(b"to C alone", to=newcomer)
+    await first.flush(5)
+    await provider.close()  # Without a word, as a crash.
+    await joining
+    await until(lambda: len(c.entries) == 2)
+    assert c.entries == [b"to all", b"to C alone"] and c.loads == 2
+
+
+@in_world
 async def test_a_joiner_that_cannot_load_its_state_holds_nobody_back_on_its_way_out(world: World) -> None:
     a = Ledger()
     group = await a.enter(world, "A")

@@ -66,7 +66,9 @@ class _Events:
         counts &= ~dequeued | (piece.view[at] >= 0)  # on a bus, to dequeue is to be given
         named = peer >= 0
         is_void = (kind == Kind.UNREAD) & ~named
-        self.voids = at[is_void]
+        self.voids: Array = at[is_void]
+        told = [piece.detail_of(place).get("told") for place in self.voids.tolist()]
+        self.whole_voids: Array = self.voids[np.array([words != IN_THE_STATE for words in told], dtype=bool)]
         self.nameless = int((counts & ~is_void & ~named).sum())
         kept = counts & named
         if not kept.all():
@@ -77,12 +79,17 @@ class _Events:
     def lines(self) -> Iterator[tuple[int, Array, Array]]:
         """Each line: its stream, the places of its events, what they are."""
         for group in groups(self.stream, self.peer):
-            at, what = self.at[group], self.what[group]
-            if len(self.voids):
-                at, what = np.append(at, self.voids), np.append(what, np.full(len(self.voids), VOID))
+            stream, at, what = int(self.stream[group[0]]), self.at[group], self.what[group]
+            voids = self.voids_of(stream)
+            if len(voids):
+                at, what = np.append(at, voids), np.append(what, np.full(len(voids), VOID))
                 order = np.argsort(at, kind="stable")
                 at, what = at[order], what[order]
-            yield int(self.stream[group[0]]), at, what
+            yield stream, at, what
+
+    def voids_of(self, stream: int) -> Array:
+        """Where what this stream has in the spool is thrown away. No state has what came to this member alone."""
+        return self.whole_voids if stream > 0 else self.voids
 
 
 def kernel(piece: Piece, out: Out) -> None:
@@ -106,8 +113,9 @@ def kernel(piece: Piece, out: Out) -> None:
         for stream, at, _ in events.lines():
             out.fact(SILENT, index=piece.index(at[0]), peer=_sender(piece, stream, at), stream=stream)
         return
+    whole = set(events.whole_voids.tolist())
     for place in events.voids.tolist():
-        out.fact("void", index=piece.index(place))
+        out.fact("void", index=piece.index(place), value=int(place in whole))
     for stream, at, what in events.lines():
         is_joining = len(events.voids) > 0 or bool((what == SPOOLED).any())
         if is_joining or not (_sequence if stream == ORDERED else _steady)(piece, stream, at, what, out):
@@ -217,7 +225,8 @@ def compare(run: Run, out: Out) -> None:
     for key, facts in lines.items():
         member, sender, stream = key
         for void in voids.get(member, []):
-            facts.setdefault(void.segment, void)
+            if void.value or stream <= 0:
+                facts.setdefault(void.segment, void)
         parts = [facts[number] for number in sorted(facts)]
         is_right = _order_is_right if stream == ORDERED else _stream_is_right
         if any(part.what == SILENT for part in parts) or not is_right(sender, parts, _is_asked(run, member)):
@@ -306,8 +315,8 @@ def read_again(piece: Piece, wanted: Iterable[Wanted], out: Out) -> None:
         if key in lines:
             seen.add(key)
             _steps(piece, AGAIN, stream, at, what, out)
-    for place in events.voids.tolist():
-        for sender, stream in lines - seen:
+    for sender, stream in lines - seen:
+        for place in events.voids_of(stream).tolist():
             columns = (np.array([number]) for number in (VOID, 0, 0, piece.index(place), -1))
             out.fact(AGAIN, index=piece.index(place), peer=sender, stream=stream, data=pack_columns(*columns))
 
