@@ -1,13 +1,15 @@
 """Virtual time: one queue of things to do, and a clock for each member that may run fast or slow.
 
 Time is integer nanoseconds and passes only when the queue says so. Of two things due at the same moment the one that
-was planned first happens first, so a run depends on nothing but what was planned.
+was planned first happens first, so a run depends on nothing but what was planned. What is planned for the present
+moment stands in a line of its own, behind everything that was planned for this moment before it came.
 There is no cancelling: a timer that is no longer wanted carries what it was for, and is ignored when it comes.
 """
 
 from __future__ import annotations
 
 import sys
+from collections import deque
 from collections.abc import Callable
 from heapq import heapify, heappop, heappush
 from typing import Any
@@ -20,26 +22,34 @@ _MILLION = 1_000_000
 class Clock:
     """The queue of the simulated world."""
 
-    __slots__ = ("_planned", "_queue", "is_passing", "now_ns")
+    __slots__ = ("_planned", "_queue", "_soon", "is_passing", "now_ns", "running")
 
     def __init__(self) -> None:
         self.now_ns = 0
         self.is_passing = False  # a world lets time pass; at the end it puts back what is global (passing.py)
+        self.running: object = None  # meanwhile: the event loop that asyncio takes to be the running one
         self._planned = 0
         self._queue: list[tuple[int, int, Action, tuple[Any, ...]]] = []
+        self._soon: deque[tuple[Action, tuple[Any, ...]]] = deque()  # planned for now
 
     def at(self, t_ns: int, action: Action, *args: Any) -> None:
         """Plan an action; what lies in the past happens as soon as possible."""
-        self._planned += 1
-        heappush(self._queue, (t_ns if t_ns > self.now_ns else self.now_ns, self._planned, action, args))
-
-    def at_once(self, action: Action, *args: Any) -> None:
-        """Plan an action for this moment, as the last thing of another one; with nothing else due, it happens now."""
-        queue = self._queue
-        if queue and queue[0][0] <= self.now_ns:
-            self.at(self.now_ns, action, *args)
+        if t_ns > self.now_ns:
+            self._planned += 1
+            heappush(self._queue, (t_ns, self._planned, action, args))
         else:
-            action(*args)
+            self._soon.append((action, args))
+
+    def soon(self, action: Action, *args: Any) -> None:
+        """Plan an action for this moment."""
+        self._soon.append((action, args))
+
+    def at_once(self, action: Action, arg: Any) -> None:
+        """The same, as the last thing of another action; with nothing else due, it happens now."""
+        if self._soon or (self._queue and self._queue[0][0] <= self.now_ns):
+            self._soon.append((action, (arg,)))
+        else:
+            action(arg)
 
     def after(self, delay_ns: int, action: Action, *args: Any) -> None:
         self.at(self.now_ns + delay_ns, action, *args)
@@ -47,31 +57,40 @@ class Clock:
     @property
     def next_ns(self) -> int | None:
         """When the next action is due, or None if nothing is planned."""
+        if self._soon:
+            return self.now_ns
         return self._queue[0][0] if self._queue else None
 
     def step(self) -> bool:
         """Let the next action happen; False if there is none."""
-        if not self._queue:
+        if self._soon and not (self._queue and self._queue[0][0] <= self.now_ns):
+            action, args = self._soon.popleft()
+        elif self._queue:
+            self.now_ns, _, action, args = heappop(self._queue)
+        else:
             return False
-        self.now_ns, _, action, args = heappop(self._queue)
         action(*args)
         return True
 
     def run(self, until_ns: int, done: Callable[[], bool] | None, complaints: list[Any], most: int) -> bool | None:
         """As `run_until` (then False), or until `done` (then True). None: somebody complains, or more than `most`
         actions happened at one moment."""
-        queue, actions = self._queue, 0
+        queue, soon, actions = self._queue, self._soon, 0
         while not complaints and actions <= most:
             if done is not None and done():
                 return True
-            if not queue or queue[0][0] > until_ns:
+            if soon and not (queue and queue[0][0] <= self.now_ns):
+                action, args = soon.popleft()
+                actions += 1
+            elif not queue or queue[0][0] > until_ns:
                 self.now_ns = max(self.now_ns, until_ns)
                 return False
-            due_ns, _, action, args = heappop(queue)
-            if due_ns == self.now_ns:
-                actions += 1
             else:
-                self.now_ns, actions = due_ns, 0
+                due_ns, _, action, args = heappop(queue)
+                if due_ns == self.now_ns:
+                    actions += 1
+                else:
+                    self.now_ns, actions = due_ns, 0
             action(*args)
         return None
 

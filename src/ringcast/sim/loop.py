@@ -36,6 +36,7 @@ class VirtualLoop(asyncio.AbstractEventLoop):
         self._unbegun: list[tuple[asyncio.Task[Any], asyncio.Handle]] = []  # the first steps that death came before
         self._is_frozen = False
         self._is_dead = False
+        self._outer: asyncio.AbstractEventLoop | None = None  # the running loop, outside a world that lets time pass
 
     # ---- time
 
@@ -61,7 +62,7 @@ class VirtualLoop(asyncio.AbstractEventLoop):
         self, callback: Callable[[*Ts], object], *args: *Ts, context: Context | None = None
     ) -> asyncio.Handle:
         handle = asyncio.Handle(callback, args, self, context)
-        self._clock.at(self._clock.now_ns, self._run, handle)
+        self._clock.soon(self._run, handle)
         return handle
 
     def call_soon_threadsafe(
@@ -98,19 +99,22 @@ class VirtualLoop(asyncio.AbstractEventLoop):
         if self._is_frozen:
             self._held.append((self._run, handle))
             return
-        outer = self._enter()
+        clock = self._clock
+        if clock.running is not self:
+            self._enter()
         try:
             handle._run()
         finally:
-            if not self._clock.is_passing:
-                _set_running_loop(outer)
+            if not clock.is_passing:
+                _set_running_loop(self._outer)
 
-    def _enter(self) -> asyncio.AbstractEventLoop | None:
-        """Be the running loop; returns which one was. A world leaves it so until another runs: it is a system call."""
-        outer = _get_running_loop()
-        if outer is not self:
-            _set_running_loop(self)
-        return outer
+    def _enter(self) -> None:
+        """Be the running loop. A world leaves it so until another runs: to ask and to change that is a system call."""
+        if self._clock.is_passing:
+            self._clock.running = self
+        else:
+            self._outer = _get_running_loop()
+        _set_running_loop(self)
 
     def woken(self, callback: Callable[[], None]) -> None:
         """A callback of the socket of this process, planned on the clock: never cancelled, and without a context."""
@@ -119,14 +123,16 @@ class VirtualLoop(asyncio.AbstractEventLoop):
         if self._is_frozen:
             self._held.append((self.woken, callback))
             return
-        outer = self._enter()
+        clock = self._clock
+        if clock.running is not self:
+            self._enter()
         try:
             callback()
         except Exception as error:
             self._complain({"message": "what arrived could not be dealt with", "exception": error})
         finally:
-            if not self._clock.is_passing:
-                _set_running_loop(outer)
+            if not clock.is_passing:
+                _set_running_loop(self._outer)
 
     # ---- the process around it
 
@@ -138,7 +144,7 @@ class VirtualLoop(asyncio.AbstractEventLoop):
         self._is_frozen = False
         held, self._held = self._held, deque()
         for run, what in held:
-            self._clock.at(self._clock.now_ns, run, what)
+            self._clock.soon(run, what)
 
     def die(self) -> None:
         """Nothing happens here any more: no callback, no `finally`."""
@@ -157,7 +163,7 @@ class VirtualLoop(asyncio.AbstractEventLoop):
         unbegun, self._unbegun = self._unbegun, []
         for task, handle in unbegun:
             task.cancel()  # Its first step then only ends it: nothing of it runs.
-            self._clock.at(self._clock.now_ns, self._run, handle)
+            self._clock.soon(self._run, handle)
 
     def unfinished(self) -> list[asyncio.Task[Any]]:
         return [task for task in self._tasks if not task.done()]

@@ -37,7 +37,7 @@ class Passing:
         try:
             return self._step(until_ns, done)
         finally:
-            self._clock.is_passing = False
+            self._clock.is_passing, self._clock.running = False, None
             asyncio._set_running_loop(outer_loop)
             sys.set_asyncgen_hooks(*outer)
 
