@@ -60,9 +60,9 @@ class AckMap(Generic[K]):
 
     def check(self) -> None:
         """Every invariant of the map; for tests and the simulator."""
-        assert 0 <= self._at_minimum <= len(self._acks), (self._at_minimum, self._acks)
-        assert self._at_minimum or not self._acks, self._acks
-        if len(self._acks) > AT_ONCE and not self._audit.is_due(len(self._acks)):
+        count = len(self._acks)
+        assert 0 < self._at_minimum <= count or self._at_minimum == count == 0, (self._at_minimum, self._acks)
+        if count > AT_ONCE and not self._audit.is_due(count):
             return
         acks = list(self._acks.values())
         assert self.minimum == (min(acks) if acks else 0), (self.minimum, self._acks)

@@ -169,9 +169,9 @@ class SendWindow(Generic[T]):
             assert self.bytes >= first_bytes + nbytes, (self.bytes, runs)
 
     def _check_runs(self) -> None:
-        lasts = [last for last, _ in self._runs]
+        lasts, sizes = zip(*self._runs, strict=True)
         assert all(map(lt, lasts, lasts[1:])), lasts
-        assert self.bytes == sum(nbytes for _, nbytes in self._runs), (self.bytes, self._runs)
+        assert self.bytes == sum(sizes), (self.bytes, self._runs)
 
     def _marks(self) -> dict[str, int]:
         return {name: getattr(self, name) for name in ("low", "high", "bound", "bytes", "max_bytes", "capacity")}

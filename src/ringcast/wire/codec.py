@@ -31,6 +31,7 @@ from ringcast.wire.control import decode_control, encode_control
 from ringcast.wire.header import (
     ADDRESS_BYTES,
     HEAD_BYTES,
+    KIND_AT,
     AddressBook,
     Malformed,
     address_end,
@@ -189,7 +190,7 @@ _KINDS: dict[type, int] = {
 }
 
 ENCRYPTED = "encrypted, and this member has no key"
-_CHANNEL = struct.Struct("<B")
+_PACKED_CHANNELS = tuple(bytes([channel]) for channel in Channel)
 _NONE = struct.Struct("<")
 _ONE = struct.Struct("<q")
 _TWO = struct.Struct("<qq")
@@ -208,7 +209,7 @@ class Codec:
         self._heads_to: dict[tuple[type, Address], bytes] = {}
         self._sources: dict[bytes, Source] = {}
         self._book = AddressBook()
-        self._streams: dict[bytes, tuple[Channel, Tag]] = {}  # what stands between the head and the last numbers
+        self._numbered: dict[bytes, tuple[Address, Channel, Tag]] = {}  # by all that stands before the last numbers
         self._tag: Tag = 0
         self._packed_tag = pack_tag(0)
 
@@ -222,7 +223,7 @@ class Codec:
         tag = self._pack_tag(packet.tag)
         if type(packet) is Run:
             return b"".join([head, *pack_run(packet, self.me, tag)])
-        return head + _CHANNEL.pack(packet.channel) + tag + self._body(packet)
+        return head + _PACKED_CHANNELS[packet.channel] + tag + self._body(packet)
 
     def _head_to(self, kind: type, to: Address) -> bytes:
         head = self._heads_to.get((kind, to))
@@ -262,17 +263,36 @@ class Codec:
         """Nothing of what it gives refers to the frame: that may be a buffer which is written again at once."""
         sender: Address | None = None
         try:
+            if len(frame) > HEAD_BYTES and (again := self._read_again(frame)) is not None:
+                return again
             source = self._read_head(frame)
             kind, sender, at = source.kind, source.sender, source.end
             if kind == _RUN:
                 return sender, source.read_run(self._book, frame)
             if kind == _LOOSE:
                 return _read_loose(sender, bytes(frame[at:]))
-            return sender, self._read(kind, frame, at)
+            return sender, self._read(kind, sender, frame, at)
         except Malformed as why:
             return Drop(ENCRYPTED if bytes(frame[:2]) == SEALED_MAGIC else str(why), sender)
         except Exception as fault:  # a mistake of ours: it ends with this frame
             return Drop(f"a frame that cannot be read: {type(fault).__name__}", sender)
+
+    def _read_again(self, frame: bytes | memoryview) -> tuple[Address, Packet] | None:
+        """An ack or an announcement like one before, but for the numbers at its end. Most frames without data are."""
+        kind = frame[KIND_AT]
+        if kind == _ACK:
+            known = self._numbered.get(bytes(frame[: -_ONE.size]))
+            if known is not None:
+                sender, channel, tag = known
+                (upto,) = _ONE.unpack_from(frame, len(frame) - _ONE.size)
+                return (sender, Ack(channel, tag, upto)) if upto >= 0 else None
+        elif kind == _HIGHEST:
+            known = self._numbered.get(bytes(frame[: -_TWO.size]))
+            if known is not None:
+                sender, channel, tag = known
+                high, low = _TWO.unpack_from(frame, len(frame) - _TWO.size)
+                return (sender, Highest(channel, tag, high, low)) if 0 <= low <= high else None
+        return None
 
     def _read_head(self, frame: bytes | memoryview) -> Source:
         """A head that was right before is right again."""
@@ -287,16 +307,18 @@ class Codec:
             remember(self._sources, head, source)
         return source
 
-    def _read(self, kind: int, frame: bytes | memoryview, at: int) -> Packet:
+    def _read(self, kind: int, sender: Address, frame: bytes | memoryview, at: int) -> Packet:
+        channel, tag, at = self._read_stream(frame, at)
         if kind == _ACK:
-            channel, tag, (upto,) = self._read_numbers(frame, at, _ONE)
+            (upto,) = _numbers(frame, at, _ONE)
+            remember(self._numbered, bytes(frame[:at]), (sender, channel, tag))
             return Ack(channel, tag, upto)
         if kind == _HIGHEST:
-            channel, tag, (high, low) = self._read_numbers(frame, at, _TWO)
+            high, low = _numbers(frame, at, _TWO)
             if low > high:
                 raise Malformed("a low above the highest")
+            remember(self._numbered, bytes(frame[:at]), (sender, channel, tag))
             return Highest(channel, tag, high, low)
-        channel, tag, at = self._read_stream(frame, at)
         if kind == _REQUEST:
             return self._read_request(channel, tag, frame, at)
         if kind == _UNREPAIRABLE:
@@ -311,25 +333,8 @@ class Codec:
         if at >= len(frame) or frame[at] >= len(_CHANNELS):
             raise Malformed("a packet without its channel")
         channel = _CHANNELS[frame[at]]
-        tag, end = read_tag(self._book, channel, frame, at + _CHANNEL.size)
+        tag, end = read_tag(self._book, channel, frame, at + 1)
         return channel, tag, end
-
-    def _read_numbers(
-        self, frame: bytes | memoryview, at: int, shape: struct.Struct
-    ) -> tuple[Channel, Tag, tuple[int, ...]]:
-        """Channel and tag, which repeat from frame to frame, and these numbers behind them."""
-        begin = len(frame) - shape.size
-        known = self._streams.get(bytes(frame[at:begin])) if begin > at else None
-        if known is None:
-            channel, tag, end = self._read_stream(frame, at)
-            numbers = _numbers(frame, end, shape)
-            remember(self._streams, bytes(frame[at:end]), (channel, tag))
-            return channel, tag, numbers
-        channel, tag = known
-        numbers = shape.unpack_from(frame, begin)
-        if min(numbers) < 0:
-            raise Malformed("a number out of range")
-        return channel, tag, numbers
 
     def _read_request(self, channel: Channel, tag: Tag, frame: bytes | memoryview, at: int) -> Request:
         origin, at = self._book.read_address(frame, at)
@@ -350,11 +355,15 @@ class Onlooker(Codec):
 
     def __init__(self, group: str) -> None:
         super().__init__(group, Address("", 0, ""))
+        self._seen = b""  # the last frame, which may go to many
+        self._packet: Packet | None = None
 
     def packet_of(self, frame: bytes) -> Packet | None:
         """What this frame says; None if it is no frame of the group."""
-        decoded = self.decode(for_everybody(frame))
-        return None if isinstance(decoded, Drop) else decoded[1]
+        if frame is not self._seen:
+            decoded = self.decode(for_everybody(frame))
+            self._seen, self._packet = frame, None if isinstance(decoded, Drop) else decoded[1]
+        return self._packet
 
 
 def _read_loose(sender: Address, data: bytes) -> tuple[Address, Loose] | Drop:

@@ -6,8 +6,10 @@ text and sequence is held against its bound. Each type and its number is declare
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import fields, is_dataclass
-from functools import lru_cache
+from functools import lru_cache, partial
+from typing import Any
 
 import msgspec
 
@@ -49,20 +51,23 @@ def decode_control(data: bytes) -> Control | Drop:
 
 def _out_of_bounds(value: object) -> str | None:
     """What breaks a bound, anywhere inside; None if nothing does."""
-    if isinstance(value, Address):
-        return "an address out of range" if _is_long(value) else _bad_address(value)
-    if isinstance(value, ViewId):
-        return "an address out of range" if _is_long(value.creator) else _bad_view_id(value)
-    if isinstance(value, tuple):
-        if len(value) > MAX_MEMBERS:
-            return f"a list of {len(value)}"
-        return next((wrong for item in value if (wrong := _out_of_bounds(item))), None)
-    if isinstance(value, int):
-        return None if 0 <= value <= MAX_MARK else f"the number {value}"
-    if isinstance(value, str):
-        return None if len(value) <= MAX_WORDS else f"{len(value)} characters of text"
     kind = type(value)
-    for name in _FIELDS[kind] if kind in _FIELDS else _fields_of(kind):
+    look = _LOOKS.get(kind)
+    if look is None:
+        look = _LOOKS[kind] = _look_for(kind)
+    return look(value)
+
+
+def _look_for(kind: type) -> Look:
+    """Found once for each kind of value: there are as many as the declared messages have parts."""
+    for known, look in _KNOWN_LOOKS:
+        if issubclass(kind, known):
+            return look
+    return partial(_bad_part, tuple(spec.name for spec in fields(kind)) if is_dataclass(kind) else ())
+
+
+def _bad_part(names: tuple[str, ...], value: object) -> str | None:
+    for name in names:
         part = getattr(value, name)
         wrong = _out_of_bounds(part)
         if wrong is not None:
@@ -72,15 +77,21 @@ def _out_of_bounds(value: object) -> str | None:
     return None
 
 
+def _bad_tuple(value: tuple[object, ...]) -> str | None:
+    if len(value) > MAX_MEMBERS:
+        return f"a list of {len(value)}"
+    return next((wrong for item in value if (wrong := _out_of_bounds(item))), None)
+
+
+def _bad_number(value: int) -> str | None:
+    return None if 0 <= value <= MAX_MARK else f"the number {value}"
+
+
+def _bad_text(value: str) -> str | None:
+    return None if len(value) <= MAX_WORDS else f"{len(value)} characters of text"
+
+
 _ALLOCATED = {"capacity": MAX_CAPACITY, "window_bytes": MAX_WINDOW_BYTES}  # windows are made of these sizes
-_FIELDS: dict[type, tuple[str, ...]] = {}
-
-
-def _fields_of(kind: type) -> tuple[str, ...]:
-    """Of a message or a part of one, found once; anything else has none."""
-    names = tuple(spec.name for spec in fields(kind)) if is_dataclass(kind) else ()
-    _FIELDS[kind] = names
-    return names
 
 
 _VIEWS = (NewView, MergeView, ViewAnswer)
@@ -102,6 +113,14 @@ def _is_long(address: Address) -> bool:
     return len(address.name) > MAX_NAME or len(address.endpoint) > MAX_ENDPOINT
 
 
+def _bad_member(address: Address) -> str | None:
+    return "an address out of range" if _is_long(address) else _bad_address(address)
+
+
+def _bad_tag(view_id: ViewId) -> str | None:
+    return "an address out of range" if _is_long(view_id.creator) else _bad_view_id(view_id)
+
+
 # The same few stand in nearly every message: what was right before is right again. Asked for short ones only, for what
 # was asked is remembered.
 
@@ -120,3 +139,14 @@ def _bad_address(address: Address) -> str | None:
     if not address.endpoint.isprintable():
         return "an address that cannot be printed"
     return check_name(address.name)
+
+
+Look = Callable[[Any], str | None]
+_KNOWN_LOOKS: tuple[tuple[type, Look], ...] = (
+    (Address, _bad_member),
+    (ViewId, _bad_tag),
+    (tuple, _bad_tuple),
+    (int, _bad_number),
+    (str, _bad_text),
+)
+_LOOKS: dict[type, Look] = {}

@@ -25,6 +25,7 @@ _ADDRESS = struct.Struct("<BBq")
 _NUMBER = struct.Struct("<q")
 
 HEAD_BYTES = _HEAD.size
+KIND_AT = 3
 ADDRESS_BYTES = _ADDRESS.size  # without the name and the endpoint
 EVERYBODY = 0
 
