@@ -10,7 +10,7 @@ from __future__ import annotations
 
 from ringcast.core.control import DECLARED, Control
 from ringcast.core.control.declaration import ALONE, ANYBODY, MEMBERS, NOBODY, Carrier, Rule, Sender, State
-from ringcast.core.packets import Channel
+from ringcast.core.packets import Channel, Loose, Packet
 
 STREAMS: dict[Channel, Rule] = {
     # The multicast looks at each run itself (multicast.py): early ones wait for their view.
@@ -21,11 +21,32 @@ STREAMS: dict[Channel, Rule] = {
 }
 
 
+def is_taken_of_members(packet: Packet) -> bool:
+    """Is it taken from a member of our view in every state? So is nearly all that comes."""
+    if type(packet) is Loose:
+        return type(packet.message) in _DATAGRAMS_OF_MEMBERS
+    return packet.channel in _STREAMS_OF_MEMBERS
+
+
+def _is_open_to_members(rule: Rule) -> bool:
+    return Sender.MEMBER in rule.in_view and Sender.MEMBER in rule.promised
+
+
+_STREAMS_OF_MEMBERS = frozenset(channel for channel, rule in STREAMS.items() if _is_open_to_members(rule))
+_DATAGRAMS_OF_MEMBERS = frozenset(
+    kind
+    for kind, declared in DECLARED.items()
+    if Carrier.DATAGRAM in declared.rule.carriers and _is_open_to_members(declared.rule)
+)
+
+
 def takes_message(message: Control, carrier: Carrier, sender: Sender, state: State) -> bool:
     rule = DECLARED[type(message)].rule
     return carrier in rule.carriers and sender in rule.senders(state)
 
 
-def takes_packet(channel: Channel, sender: Sender, state: State) -> bool:
-    """A packet of a stream: run, ack, request, highest, refusal or reset."""
-    return sender in STREAMS[channel].senders(state)
+def takes_packet(packet: Packet, sender: Sender, state: State) -> bool:
+    """A message alone in its packet; or a packet of a stream: run, ack, request, highest, refusal or reset."""
+    if isinstance(packet, Loose):
+        return takes_message(packet.message, Carrier.DATAGRAM, sender, state)
+    return sender in STREAMS[packet.channel].senders(state)

@@ -226,7 +226,8 @@ class Coordination:
         heard = self.detector.on_heard(now_ns, sender)
         if heard:
             out = out + self.carry_out(now_ns, heard)
-        return out + self._progress(now_ns) if self._is_filling else out
+        group = self._node._group
+        return out if group is None or group.standstill is None or not group.is_filled else out + self._progress(now_ns)
 
     @property
     def _is_filling(self) -> bool:

@@ -49,7 +49,7 @@ class Deadlines:
             self.first_ns = self._earliest_ns()
 
     def _earliest_ns(self) -> int | None:
-        return min((at_ns for timer in self._timers if (at_ns := timer.at_ns) is not None), default=None)
+        return min([at_ns for timer in self._timers if (at_ns := timer._at_ns) is not None], default=None)
 
     def check(self) -> None:
         assert self.first_ns == self._earliest_ns(), (self.first_ns, self._earliest_ns())

@@ -10,9 +10,9 @@ from __future__ import annotations
 from collections import deque
 from collections.abc import Callable, Iterable, Mapping, Sequence
 
-from ringcast.core.admission import takes_message, takes_packet
+from ringcast.core.admission import is_taken_of_members, takes_packet
 from ringcast.core.control import NOTHING_TO_SETTLE, Heartbeat, Settlement, Staged
-from ringcast.core.control.declaration import Carrier, Sender, State
+from ringcast.core.control.declaration import Sender, State
 from ringcast.core.control.streams import ControlStreams, Decode, Encode
 from ringcast.core.coordination import Coordination
 from ringcast.core.effects import Deliver, Dequeue, Drop, Effect
@@ -302,19 +302,19 @@ class Node:
             return [Drop(f"{described(packet)}, not taken from this process now", sender)]
         if self.next_interval_ns is None and not (type(packet) is Loose and type(packet.message) is Heartbeat):
             self.wake(now_ns)  # A heartbeat leaves nothing to be acked or repeated.
-        out = self.order.sift(now_ns, self._on[type(packet)](now_ns, sender, packet))
+        out = self._on[type(packet)](now_ns, sender, packet)
+        if type(packet) is Run:
+            out = self.order.sift(now_ns, out)
         return out if self.coordination is None else self.coordination.after_packet(now_ns, sender, out)
 
     def _takes(self, sender: Address, packet: Packet) -> bool:
-        others = self.coordination
-        if others is not None:
-            who, state = others.who_is(sender), others.admission_state
-        else:
-            who = Sender.MEMBER if self._group is not None and sender in self._group.view else Sender.OUTSIDER
-            state = State.LOOKING if self._group is None else State.IN_VIEW
-        if isinstance(packet, Loose):
-            return takes_message(packet.message, Carrier.DATAGRAM, who, state)
-        return takes_packet(packet.channel, who, state)
+        is_member = self._group is not None and sender in self._group.view
+        if is_member and is_taken_of_members(packet):
+            return True
+        if self.coordination is not None:
+            return takes_packet(packet, self.coordination.who_is(sender), self.coordination.admission_state)
+        who = Sender.MEMBER if is_member else Sender.OUTSIDER
+        return takes_packet(packet, who, State.LOOKING if self._group is None else State.IN_VIEW)
 
     def _on_run(self, now_ns: int, sender: Address, run: Run) -> list[Effect]:
         if run.channel is _GROUP:

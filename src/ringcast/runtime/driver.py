@@ -399,7 +399,9 @@ class Driver:
             self._flush_frames()
 
     def _unicast(self, effect: Unicast) -> None:
-        self._send(self._endpoint(effect.to.endpoint), self._codec.encode(effect.packet, effect.to))
+        to = effect.to
+        endpoint = self._endpoints.get(to.endpoint) or self._endpoint(to.endpoint)
+        self._send(endpoint, self._codec.encode(effect.packet, to))
 
     def _probe(self, effect: Probe) -> None:
         self._send(self._endpoint(effect.endpoint), self._codec.encode(effect.packet))
@@ -408,8 +410,9 @@ class Driver:
         if to is None:
             self.drops.add("an address without a usable endpoint")
             return
-        is_taken = not (self._unsent.count and self._unsent.holds(to)) and self.transport.send(to, frame)
-        if not is_taken and not self._unsent.put(to, frame):
+        if not (self._unsent.count and self._unsent.holds(to)) and self.transport.send(to, frame):
+            return
+        if not self._unsent.put(to, frame):
             self.drops.add("the socket was busy for too long")
 
     def _endpoint(self, text: str) -> Endpoint | None:

@@ -24,7 +24,7 @@ from ringcast.core import (
     Unicast,
     Unrepairable,
 )
-from ringcast.core.admission import STREAMS, takes_message, takes_packet
+from ringcast.core.admission import STREAMS, is_taken_of_members, takes_message, takes_packet
 from ringcast.core.control import DECLARED, Ask, Control, Fill, Leave, NewView, RollCallId, Suspicion
 from ringcast.core.control.declaration import Carrier, Sender, State
 from ringcast.model import SECOND, Address, Entry, View, ViewId, profile
@@ -107,7 +107,14 @@ def test_a_message_is_taken_in_exactly_these_cells(row: str) -> None:
 def test_a_packet_of_a_stream_is_taken_in_exactly_these_cells(row: str) -> None:
     name, *by_state = row.split()
     for (state, letters), sender in product(zip(State, by_state, strict=True), Sender):
-        assert takes_packet(Channel[name], sender, state) is (LETTERS[sender] in letters), (state, sender)
+        assert takes_packet(Ack(Channel[name], 1, 1), sender, state) is (LETTERS[sender] in letters), (state, sender)
+
+
+def test_what_members_may_always_say_is_what_the_tables_give_them_in_a_view() -> None:
+    messages: list[Packet] = [Loose(blank(kind)) for kind in KINDS.values()]
+    for packet in [*messages, *(Ack(channel, 1, 1) for channel in Channel)]:
+        in_view = [takes_packet(packet, Sender.MEMBER, state) for state in (State.IN_VIEW, State.PROMISED)]
+        assert is_taken_of_members(packet) is all(in_view), packet
 
 
 # ---- a node in a view of three, and what others say to it

@@ -43,6 +43,7 @@ class FailureDetector:
         self._watched: dict[Address, None] = {}  # an ordered set: members I watch now
         self._named: dict[Address, None] = {}  # watched because somebody asked for it (a merge leader)
         self._turned_ns: int | None = None
+        self._well_ns = min(config.suspect_after_ns, config.stall_limit_ns)  # whoever was heard within it is well
 
     # ---- what others ask
 
@@ -157,12 +158,15 @@ class FailureDetector:
         if health is None:
             return []
         out: Steps = []
+        was_well = health.doubt is None
         if health.note_progress(now_ns, progress):
             health.is_slow = False
             if health.doubt is Reason.STALLED:
                 out += self._trust(now_ns, peer)
         out += self.on_heard(now_ns, peer)
-        self._set_timer()
+        is_own_turn = self._turned_ns is not None and self.timer.at_ns == self._turned_ns + self.config.heartbeat_ns
+        if not (was_well and is_own_turn):  # else nobody's silence is due first, and hearing only puts it off
+            self._set_timer()
         return out
 
     def _trust(self, now_ns: int, peer: Address) -> Steps:
@@ -302,11 +306,11 @@ class FailureDetector:
         if self._turned_ns is None:
             self._turned_ns = now_ns
 
-    def _attended(self) -> list[Address]:
+    def _attended(self) -> Iterable[Address]:
         doubted = [peer for peer, health in self.health.items() if health.doubt is not None]
         if not doubted and not self._named:
-            return list(self._watched)
-        return list(dict.fromkeys([*self._watched, *self._named, *doubted]))
+            return self._watched
+        return dict.fromkeys([*self._watched, *self._named, *doubted])
 
     def _set_timer(self) -> None:
         """Hearing only puts a deadline off, and an early one does no harm. At least once in a heartbeat interval, so
@@ -316,28 +320,19 @@ class FailureDetector:
             return
         first_ns = self._turned_ns + self.config.heartbeat_ns
         for peer in self._attended():
-            due_ns = self._due_ns(self.health[peer])
+            due_ns = self.health[peer].due_ns(self.config)
             if due_ns < first_ns:
                 first_ns = due_ns
         self.timer.at_ns = first_ns
 
-    def _due_ns(self, health: Health) -> int:
-        config = self.config
-        if health.is_unheard:
-            due_ns = health.complained_ns + config.suspect_repeat_ns
-            return min(due_ns, health.since_ns + config.suspect_repeat_ns) if health.is_suspected else due_ns
-        if health.is_suspected:
-            return health.since_ns + config.suspect_repeat_ns
-        if health.doubt is not None:
-            return min(health.since_ns + config.verify_ns, health.asked_ns + config.verify_ns // 2 + 1)
-        return health.heard_ns + config.suspect_after_ns
-
     def on_time(self, now_ns: int) -> Steps:
         self._forgive_own_sleep(now_ns)
         out: Steps = []
-        for peer in self._attended():
-            if not self.health[peer].is_well(now_ns, self.config):
-                out += self._examine(now_ns, peer, self.health[peer])
+        since_ns = now_ns - self._well_ns
+        for peer in list(self._attended()):
+            health = self.health[peer]
+            if not health.is_well(since_ns):
+                out += self._examine(now_ns, peer, health)
         out += self._settle_complaints(now_ns)
         self._set_timer()
         return out

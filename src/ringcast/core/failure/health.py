@@ -49,12 +49,21 @@ class Health:
         self.doubt, self.is_suspected, self.was_told = None, False, False
         self.is_unheard, self.vouched_ns = False, None
 
-    def is_well(self, now_ns: int, config: Config) -> bool:
-        """Heard, its core loop goes on, and nobody says otherwise: there is nothing to examine."""
-        if self.doubt is not None or self.is_unheard or self.is_slow:
-            return False
-        since_ns = now_ns - min(config.suspect_after_ns, config.stall_limit_ns)
-        return self.heard_ns > since_ns and self.progressed_ns > since_ns
+    def is_well(self, since_ns: int) -> bool:
+        """Heard since then, its core loop goes on, and nobody says otherwise: there is nothing to examine."""
+        is_doubted = self.doubt is not None or self.is_unheard or self.is_slow
+        return not is_doubted and self.heard_ns > since_ns and self.progressed_ns > since_ns
+
+    def due_ns(self, config: Config) -> int:
+        """When it is examined next, if nothing is heard of it until then."""
+        if self.doubt is None and not self.is_unheard:
+            return self.heard_ns + config.suspect_after_ns
+        if self.is_unheard:
+            due_ns = self.complained_ns + config.suspect_repeat_ns
+            return min(due_ns, self.since_ns + config.suspect_repeat_ns) if self.is_suspected else due_ns
+        if self.is_suspected:
+            return self.since_ns + config.suspect_repeat_ns
+        return min(self.since_ns + config.verify_ns, self.asked_ns + config.verify_ns // 2 + 1)
 
     def note_progress(self, now_ns: int, progress: int) -> bool:
         """True if the core loop has turned since the last heartbeat."""

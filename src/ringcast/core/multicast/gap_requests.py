@@ -34,6 +34,11 @@ class GapRequests:
         self._may_ask = True
         return self._requests(window, tag, horizon, self.most_ranges) if window.ready < window.highest else []
 
+    def on_none(self, highest: int) -> None:
+        """An interval at which nothing is missing."""
+        self.horizon = highest
+        self._may_ask = True
+
     def now(self, window: ReceiveWindow[bytes], tag: Tag) -> Request | None:
         """Everything known to be missing, as much of it as one packet can name."""
         return next(iter(self._requests(window, tag, None, min(self.most_ranges, self.ranges_per_packet))), None)

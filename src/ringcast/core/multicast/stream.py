@@ -128,7 +128,8 @@ class Outgoing:
 
     def on_interval(self) -> Highest | None:
         """Tail: an idle sender with unacked messages repeats its highest; one that became empty tells its low once."""
-        self._answered.clear()
+        if self._answered:
+            self._answered.clear()
         idle, self._sent_since_interval = not self._sent_since_interval, False
         empty = self.window.low == self.window.high
         if (empty and self._owes_low) or (idle and not empty):
@@ -345,15 +346,22 @@ class Incoming:
 
     def on_highest(self, highest: Highest) -> Ack | Request | None:
         """A tail announcement: everything up to it has been on the way for an interval, so what is missing is lost."""
-        self.window.advance_stable(highest.low)
-        self.window.note_highest(highest.high)
-        if self.window.ready < min(highest.high, self.window.limit):
+        window, high = self.window, highest.high
+        if highest.low > window.stable:
+            window.advance_stable(highest.low)
+        if high > window.highest:
+            window.note_highest(high)
+        if window.ready < high and window.ready < window.limit:
             return self.request_now()
         return self.ack() if highest.high > highest.low else None
 
-    def on_interval(self) -> list[Ack | Request]:
-        out: list[Ack | Request] = [self.ack()] if self.window.taken > self._acked else []
-        return [*out, *self.gaps.on_interval(self.window, self.tag)]
+    def on_interval(self) -> Sequence[Ack | Request]:
+        window = self.window
+        if window.taken == self._acked and window.ready == window.highest:  # the usual case: nothing is owed or missing
+            self.gaps.on_none(window.highest)
+            return ()
+        out: list[Ack | Request] = [self.ack()] if window.taken > self._acked else []
+        return [*out, *self.gaps.on_interval(window, self.tag)]
 
     def request_now(self) -> Request | None:
         """Everything known to be missing, without waiting for the next interval."""
