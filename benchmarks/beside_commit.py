@@ -125,7 +125,7 @@ def pyzmq(scheme: str, size: int, seconds: float) -> Row:
 
 
 def lines(old: Path, seconds: float) -> Iterator[tuple[str, list[tuple[str, Callable[[], Row]]]]]:
-    """(line, [(who, how)]): everything of a line runs in this order, so that pairs alternate."""
+    """(line, [(who, how)]): everything of a line runs in this order, and in every second turn the other way round."""
     for size in (100, 1_000, 10_000):
         yield (
             f"user {size} B",
@@ -191,11 +191,11 @@ def raw(seconds: float) -> Row:
 def run(args: argparse.Namespace) -> None:
     namespace.enter()
     with args.file.open("a") as out:
-        for _ in range(args.pairs):
+        for turn in range(args.pairs):
             for line, contestants in lines(args.old.resolve(), args.seconds):
                 if args.lines not in line:
                     continue
-                for who, how in contestants:
+                for who, how in contestants[:: -1 if turn % 2 else 1]:
                     row = {"line": line, "who": who, **how()}
                     whole = "" if row.get("complete", True) else "INCOMPLETE"
                     print(line, who, f"{row['figure']:,.0f}", whole, flush=True)

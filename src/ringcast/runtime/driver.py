@@ -128,6 +128,7 @@ class Driver:
         self.asked: list[str] = []  # where discovery says that others may be
         self.marks: MarkStore | None = None  # where the mark of primary views is kept
         self.on_unkept: Callable[[RingcastError], None] = _ignore
+        self._carried: list[Effect] | None = None  # what is being carried out
         self._frames: list[bytes] = []  # multicasts of the batch in progress
         self._frame_bytes = 0
         self._backlog: deque[bytes] = deque()
@@ -275,10 +276,20 @@ class Driver:
 
     def execute(self, effects: list[Effect]) -> None:
         """Carry out what came of one fact."""
-        do = self._do
-        for effect in effects:
-            do[type(effect)](effect)
+        if self._carried is not None:  # the fact is one that an effect brought about
+            self._carried += effects
+            return
+        self._carry_out(effects)
         self._after()
+
+    def _carry_out(self, effects: list[Effect]) -> None:
+        """In the order in which the node gave them: what comes of them on the way stands behind them."""
+        self._carried, do = effects, self._do
+        try:
+            for effect in effects:
+                do[type(effect)](effect)
+        finally:
+            self._carried = None
 
     def on_frames(self, frames: Iterable[Frame]) -> None:
         """Everything that one wake of the transport read."""
@@ -287,7 +298,7 @@ class Driver:
         wake, now = self.wake, self.now_ns()
         wake.is_on = True
         wake.is_taking = self.hands_over
-        do, node, heard = self._do, self.node, self.heard
+        carry_out, node, heard = self._carry_out, self.node, self.heard
         sender: Address | None = None
         packet: Packet | None = None
         try:
@@ -298,8 +309,7 @@ class Driver:
                         continue
                     sender, packet = decoded
                     heard[sender] = now
-                    for effect in node.on_packet(now, sender, packet):
-                        do[type(effect)](effect)
+                    carry_out(node.on_packet(now, sender, packet))
             except Exception as fault:
                 self._fail(fault, "a frame" if packet is None else f"{type(packet).__name__} of {sender}")
             if len(heard) > MAX_HEARD:
@@ -328,8 +338,7 @@ class Driver:
         if now - self._timer_ns > BLOCKED_NS:
             self._say_blocked(now - self._timer_ns)
         try:
-            for effect in self.node.on_time(now):
-                self._do[type(effect)](effect)
+            self._carry_out(self.node.on_time(now))
         except Exception as fault:
             self._fail(fault, "a deadline")
         self._after()
@@ -360,8 +369,7 @@ class Driver:
         """Once per batch: say what the order has to say, send what was multicast, wake who waits, keep the timer."""
         try:
             if self.node.order.ordering.is_due and not self._is_broken:
-                for effect in self.node.flush(self.now_ns()):
-                    self._do[type(effect)](effect)
+                self._carry_out(self.node.flush(self.now_ns()))
             if self._frames:
                 self._flush_frames()
             if self._unsent.count:

@@ -1,0 +1,37 @@
+"""Effects are carried out in the order in which the node gave them, also when one of them leads to a further fact."""
+
+from __future__ import annotations
+
+import asyncio
+
+from ringcast import join
+from ringcast.core import Effect
+from ringcast.core.effects import StateOver
+from ringcast.model import Event, Kind, profile
+from ringcast.transport import MemoryHub, MemoryTransport
+
+
+def test_what_comes_of_an_effect_stands_behind_those_that_were_given_before_it() -> None:
+    """A send in the middle of a packet's effects was delivered here before a delivery with a lower number."""
+    told: list[int] = []
+
+    async def body() -> None:
+        transport = MemoryTransport(MemoryHub(), "A")
+        joining = join("g", name="A", transport=transport, config=profile("test"), inspect=False)
+        async with joining as group:
+            driver = group._driver
+            driver.watch(lambda event: told.append(event.value))
+
+            def bring_about_another(effect: Effect) -> None:
+                driver.execute([noted(1_002), noted(1_003)])
+
+            driver.on_state = bring_about_another
+            driver.execute([StateOver(group.me, None), noted(1_001)])
+            driver.execute([noted(1_004)])
+
+    asyncio.run(body())
+    assert [value for value in told if value > 1_000] == [1_001, 1_002, 1_003, 1_004]
+
+
+def noted(value: int) -> Event:
+    return Event(Kind.ACK, 0, value=value)
