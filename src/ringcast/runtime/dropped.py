@@ -21,7 +21,8 @@ _leaving: set[asyncio.Task[None]] = set()  # the loop refers to its tasks weakly
 def given_to_application(group: Group) -> Group:
     """The same group, as an object that nobody else refers to."""
     held = object.__new__(Group)
-    held.__dict__ = group.__dict__
+    held.__dict__ = group.__dict__ = dict(group.__dict__)  # of its own: CPython 3.13 takes values kept in the first
+    # object for garbage with it, though the second one shows them
     watch = weakref.finalize(held, _on_dropped, weakref.ref(group))  # what keeps it going refers to it, this does not
     watch.atexit = False  # the end of the process is told to the others by silence
     return held

@@ -253,6 +253,18 @@ def test_a_group_that_was_closed_is_collected_with_an_application_that_refers_to
     assert seen() is None
 
 
+def test_a_group_that_was_closed_still_answers_after_a_collection() -> None:
+    async def story() -> ringcast.Group:
+        group = await alone(inspect=False)
+        await group.close()
+        return group
+
+    group = asyncio.run(story())
+    gc.collect()
+    assert group.me.name in [member.name for member in group.members]
+    assert group.status()["members"]
+
+
 def test_a_group_that_was_closed_or_whose_loop_has_ended_is_dropped_in_silence(
     caplog: pytest.LogCaptureFixture,
 ) -> None:
