@@ -31,19 +31,22 @@ class Troubles:
 
     def __init__(self) -> None:
         self.spans: list[Span] = []
-        self._open: dict[str, Span] = {}
+        self._open: dict[str, list[Span]] = {}  # one on top of another of its kind is a span of its own
 
     def add(self, t_ns: int, kind: int, detail: Mapping[str, Any]) -> None:
         what, members = str(detail.get("what")), detail.get("members")
-        name = f"{what} {members}"
+        name = f"{what} {members} {detail.get('amount')}"
         if kind == Kind.FAULT:
-            if what not in _MOMENTS and not what.startswith("crash@") and name not in self._open:
-                span = self._open[name] = Span(what, list(members or []), t_ns, detail.get("amount"))
+            if what not in _MOMENTS and not what.startswith("crash@"):
+                span = Span(what, list(members or []), t_ns, detail.get("amount"))
+                self._open.setdefault(name, []).append(span)
                 self.spans.append(span)
-            return
-        for ended in list(self._open) if what == "all" else [name]:
-            if ended in self._open:
-                self._open.pop(ended).end_ns = t_ns
+        elif what == "all":
+            for span in [span for spans in self._open.values() for span in spans]:
+                span.end_ns = t_ns
+            self._open.clear()
+        elif self._open.get(name):
+            self._open[name].pop().end_ns = t_ns
 
     def is_quiet(self, since_ns: int, until_ns: int) -> bool:
         """No fault held in this time."""
