@@ -10,7 +10,7 @@ import asyncio
 from collections.abc import Coroutine, Iterable, Mapping
 from typing import Any
 
-from ringcast import Address, Batch, Group, Notice, Order, Receipt, RingcastError, UsageError, View
+from ringcast import Address, Batch, Group, Notice, Order, Receipt, RingcastError, StateError, UsageError, View
 
 MAX_NAME = 64  # bytes of a channel's name
 
@@ -158,6 +158,9 @@ class Block:
     async def _load(self, state: bytes) -> None:
         raise NotImplementedError
 
+    def _on_loaded(self, view: int) -> None:
+        """All blocks have loaded a state, cut at the view with this number."""
+
     def _merge(self, sides: Sides) -> bytes:
         """One state of those of all sides, at one member; to raise means that they stay apart."""
         raise NotImplementedError
@@ -168,11 +171,16 @@ class Block:
 
 
 class Pending:
-    """Those who wait until what they sent has come back in the one order."""
+    """Those who wait until what they sent has come back in the one order.
+
+    What was sent in a view before that of a state which is loaded is part of it: it does not come back.
+    """
 
     def __init__(self) -> None:
         self._waiting: dict[int, asyncio.Future[Any]] = {}
+        self._receipts: dict[int, Receipt] = {}
         self._last = 0
+        self._loaded = 0  # the number of the view that the last state was cut at
 
     def __len__(self) -> int:
         return len(self._waiting)
@@ -184,6 +192,22 @@ class Pending:
 
     def drop(self, number: int) -> None:
         self._waiting.pop(number, None)
+        self._receipts.pop(number, None)
+
+    def on_sent(self, number: int, receipt: Receipt) -> None:
+        self._receipts[number] = receipt
+        self._fail_if_loaded(number)
+
+    def on_loaded(self, view: int) -> None:
+        self._loaded = view
+        for number in self._receipts:
+            self._fail_if_loaded(number)
+
+    def _fail_if_loaded(self, number: int) -> None:
+        view, future = self._receipts[number].view, self._waiting[number]
+        if view is not None and view.number < self._loaded and not future.done():
+            error = StateError(f"a state of view {self._loaded} took the place of what was sent in view {view}")
+            _raise_at(future, error.unknown("whether this was done cannot be known"))
 
     def settle(self, number: int, result: object) -> None:
         """It is done; an exception as the result is raised by whoever waits."""
@@ -193,6 +217,10 @@ class Pending:
                 _raise_at(future, result)
             else:
                 future.set_result(result)
+
+    def settle_all(self) -> None:
+        for number in self._waiting:
+            self.settle(number, None)
 
     def fail(self, error: RingcastError) -> None:
         for future in self._waiting.values():

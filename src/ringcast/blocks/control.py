@@ -153,6 +153,10 @@ class Control(Block):
     async def _load(self, state: bytes) -> None:
         self.tags = {member: MappingProxyType(tags) for member, tags in _state.decode(state).tags}
 
+    def _on_loaded(self, view: int) -> None:
+        if len(self._tagging) > 0 and self.tags.get(self._port.group.me) == self.wanted:  # its message is in the state
+            self._tagging.settle_all()
+
     def _merge(self, sides: Sides) -> bytes:
         found = []
         for members, state in sides.items():

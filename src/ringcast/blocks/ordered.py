@@ -59,12 +59,13 @@ class OrderedBlock(Block):
         number, future = self._pending.add()
         try:
             if timeout is None:
-                await self._queue(number, raw)
+                self._pending.on_sent(number, await self._queue(number, raw))
                 return await future
             sent: Receipt | None = None
             try:
                 async with asyncio.timeout(timeout):
                     sent = await self._queue(number, raw)
+                    self._pending.on_sent(number, sent)
                     return await future
             except TimeoutError:
                 late = WaitExpired(f"{self.name!r} has not applied it here within {timeout} s")
@@ -126,6 +127,9 @@ class OrderedBlock(Block):
         if _may_go_on(view):
             for number, result in undecided:
                 self._pending.settle(number, result)
+
+    def _on_loaded(self, view: int) -> None:
+        self._pending.on_loaded(view)
 
     def _fail(self, error: RingcastError) -> None:
         self._pending.fail(error)

@@ -207,6 +207,8 @@ class SharedGroup:
                 block._why_apart = None
             else:
                 block._part(found.why)
+        for block in self._stateful():
+            block._on_loaded(state.view)
 
     def merge_state(self, sides: Mapping[tuple[Address, ...], bytes]) -> bytes:
         states = {members: _decode(state) for members, state in sides.items()}

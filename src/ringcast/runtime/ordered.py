@@ -125,7 +125,7 @@ class Ordered:
         driver = self._driver()
         first, effects = driver.node.queue(driver.now_ns(), payloads[:count], peers)
         if receipt is not None and count == len(payloads):
-            self._receipts.add(receipt, first + count - 1)
+            self._receipts.add(receipt, first + count - 1, driver.node.view.id)
         driver.execute(effects)
         return count
 
@@ -205,7 +205,7 @@ class Ordered:
             receipts, self._turn_receipts = self._turn_receipts[:count], self._turn_receipts[count:]
             first, effects = driver.node.queue(driver.now_ns(), payloads, None)
             for number, receipt in enumerate(receipts, first):
-                self._receipts.add(receipt, number)
+                self._receipts.add(receipt, number, driver.node.view.id)
             driver.execute(effects)
         self._refill()
 

@@ -12,16 +12,18 @@ from typing import Any
 
 from ringcast.core import Finished
 from ringcast.errors import RingcastError
+from ringcast.model import ViewId
 from ringcast.order import Stamp
 
 
 class Receipt:
     """`await receipt` gives the stamp of the message's place, as text."""
 
-    __slots__ = ("_done", "_error", "_stamp", "last")
+    __slots__ = ("_done", "_error", "_stamp", "last", "view")
 
     def __init__(self) -> None:
         self.last = 0  # the number of the (last) message, once it has one
+        self.view: ViewId | None = None  # in which it was sent, once it was
         self._stamp: Stamp | None = None
         self._error: RingcastError | None = None
         self._done: asyncio.Event | None = None
@@ -64,8 +66,8 @@ class Receipts:
     def __len__(self) -> int:
         return len(self._open)
 
-    def add(self, receipt: Receipt, last: int) -> None:
-        receipt.last = last
+    def add(self, receipt: Receipt, last: int, view: ViewId) -> None:
+        receipt.last, receipt.view = last, view
         self._open.append(receipt)
 
     def on_finished(self, finished: Finished) -> None:

@@ -49,7 +49,8 @@ class Process:
     who: str
     asked: list[Asked] = field(default_factory=list)
     seen: list[Seen] = field(default_factory=list)
-    views: list[tuple[int, object]] = field(default_factory=list)  # how many changes were seen before, the view
+    # how many changes were seen before; the view, or the number of the view where a state that was loaded was cut
+    views: list[tuple[int, object]] = field(default_factory=list)
 
 
 def judge(processes: list[Process]) -> list[str]:
@@ -69,7 +70,8 @@ def _log(process: Process) -> Log:
     log: Log = []
     views = dict(reversed(process.views))  # Of several views at one place the first is enough: nothing lies between.
     for index in range(len(process.seen) + 1):
-        log += [("view", view) for at, view in process.views if at == index] if index in views else []
+        if index in views:
+            log += [("load" if isinstance(view, int) else "view", view) for at, view in process.views if at == index]
         if index < len(process.seen) and process.seen[index].by is not None:
             seen = process.seen[index]
             log.append(("op", (seen.key, seen.new, seen.by)))
@@ -140,7 +142,7 @@ def _out_of_time(processes: list[Process]) -> Iterable[str]:
 
 def _next(process: Process, view: object) -> object:
     """The view that this process went to from that one; nothing if it never did."""
-    views = [one for _, one in process.views]
+    views = [one for _, one in process.views if not isinstance(one, int)]
     at = views.index(view) + 1 if view in views else len(views)
     return views[at] if at < len(views) else None
 

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import asyncio
 import os
-from collections.abc import Callable
+from collections.abc import AsyncIterator, Callable
 
-from ringcast import Group, StateError
+from ringcast import Group, StateError, ViewId
 from ringcast.blocks import SharedGroup
 from ringcast.blocks.block import Block
 from ringcast.testing import Diverged, Unsettled, Violated, World
@@ -27,11 +27,17 @@ class Service:
     def __init__(self) -> None:
         self.shared = SharedGroup(*self.make())
         self.get_state = self.shared.get_state
-        self.set_state = self.shared.set_state
         self.merge_state = self.shared.merge_state
 
     def make(self) -> list[Block]:
         return []
+
+    async def set_state(self, chunks: AsyncIterator[bytes]) -> None:
+        await self.shared.set_state(chunks)
+        self.on_loaded(self.shared._state_view)
+
+    def on_loaded(self, view: int) -> None:
+        """A state was loaded, cut at the view with this number."""
 
     async def run(self, group: Group) -> None:
         async with self.shared.on(group):
@@ -51,11 +57,15 @@ def service(make: Callable[[], list[Block]]) -> type[Service]:
     return Plain
 
 
-Log = list[tuple[str, object]]  # ("view", its id) and ("op", what), in a process' own order
+# ("view", its id), ("op", what), ("load", the number of the view where the state was cut), in a process' own order
+Log = list[tuple[str, object]]
 
 
 def differing(logs: list[Log]) -> list[str]:
-    """Independent of the blocks: processes that go together from a view to the next saw the same between them (G5)."""
+    """Independent of the blocks: processes that go together from a view to the next saw the same between them (G5).
+
+    Whoever loaded a state that was cut behind the view that it had read did not go with them: the rest is in the state.
+    """
     seen: dict[tuple[object, object], list[list[object]]] = {}
     for log in logs:
         view: object = None
@@ -63,6 +73,9 @@ def differing(logs: list[Log]) -> list[str]:
         for what, item in log:
             if what == "op":
                 between.append(item)
+                continue
+            if what == "load":
+                view = view if isinstance(view, ViewId) and view.number == item else None
                 continue
             if view is not None and view != item:
                 seen.setdefault((view, item), []).append(between)

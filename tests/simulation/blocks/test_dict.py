@@ -10,7 +10,7 @@ from typing import Any
 
 import pytest
 
-from ringcast import Address, RingcastError, UsageError, View
+from ringcast import Address, RingcastError, StateError, UsageError, View
 from ringcast.blocks import ABSENT, Apart, Change, ReplicatedCounter, ReplicatedDict, ReplicatedSet, StaleToken, Token
 from ringcast.blocks.block import Block
 from ringcast.blocks.changes import Changes
@@ -254,6 +254,27 @@ def test_of_the_graves_the_oldest_is_forgotten_first_behind_a_merge_too() -> Non
         assert graves == sorted(graves) and len(graves) == 3 and "t" in a._graves
 
 
+def test_a_write_that_a_later_state_holds_ends_and_its_outcome_is_unknown() -> None:
+    """C waits for the merged state, of which nothing comes; its merger dies, and B's state is cut in the next view."""
+    with World(Prices, members=3) as world:
+        b, c = world.apps["B"].dict, world.apps["C"].dict
+        world.partition("A")
+        world.advance(8)
+        world.heal()
+        world.drop("state", "A", "C")
+        assert world.run_until(lambda: len(world.apps["B"].shared.view.members) == 3)
+        world.advance(0.2)
+        write = world.spawn("C", c.set("x", 1))
+        tags = world.spawn("C", world.apps["C"].shared.tag(role="writer"))
+        world.advance(0.2)
+        world.crash("A")
+        world.settle(60)
+        with pytest.raises(StateError, match="took the place of what was sent in view") as raised:
+            write.result()
+        assert raised.value.sent is None and b["x"] == c["x"] == 1
+        tags.result()
+
+
 def test_what_is_not_of_the_type_is_refused_before_it_is_sent() -> None:
     with World(Prices, members=1) as world:
         with pytest.raises(UsageError, match="Expected `int`"):
@@ -301,6 +322,9 @@ class Client(Service):
         self.is_done = False
         self.processes.append(self.dict.process)
         return [self.dict, self.counter]
+
+    def on_loaded(self, view: int) -> None:
+        self.dict.process.views.append((len(self.dict.process.seen), view))
 
     async def live(self) -> None:
         process, me = self.dict.process, str(self.shared.me)

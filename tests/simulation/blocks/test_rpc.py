@@ -255,6 +255,9 @@ class Talker(Service):
         self.is_done = False
         super().__init__()
 
+    def on_loaded(self, view: int) -> None:
+        self.rpc.log.append(("load", view))
+
     def make(self) -> list[Block]:
         self.rpc = LoggedRpc("talk")
         self.rpc.log = []

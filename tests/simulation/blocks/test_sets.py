@@ -55,6 +55,9 @@ class Member(Service):
         self.is_done = False
         return [self.set, self.counter]
 
+    def on_loaded(self, view: int) -> None:
+        self.set.log.append(("load", view))
+
     async def live(self) -> None:
         random = Random(self.number)
         for number in range(30):
