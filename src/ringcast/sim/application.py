@@ -125,8 +125,10 @@ class Application:
 
     def take(self, event: Message | Batch | Notice) -> None:
         """The program is given this."""
-        if isinstance(event, Message | Batch):
-            self._take_messages(event, [event.payload] if isinstance(event, Message) else event.payloads)
+        if isinstance(event, Message):
+            self._take_messages(event, [event.payload])
+        elif isinstance(event, Batch):
+            self._take_messages(event, event.payloads)
         elif isinstance(event, ViewChange):
             self.views.append(event.view)
         elif isinstance(event, Rejoin):

@@ -95,7 +95,7 @@ class Clock:
         return None
 
     def replan(self, action: Action, when: Callable[..., int]) -> None:
-        """Move what is planned of this action to another moment: `when` of its arguments."""
+        """Move what is planned of this action for later to another moment: `when` of its arguments."""
         queue = self._queue
         for index, (_, number, planned, args) in enumerate(queue):
             if planned == action:

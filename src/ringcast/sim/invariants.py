@@ -10,7 +10,8 @@ know. Not the invariants: each machine knows its own.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
+from functools import partial
 from typing import Any
 
 from ringcast.core import (
@@ -49,9 +50,6 @@ _ANYTHING = (
     "begin",
     "on_discovered",
     "leave",
-    "send_large",
-    "send_to",
-    "queue",
     "give_state",
     "end_state",
     "on_state_loaded",
@@ -75,15 +73,10 @@ def watch(node: Node) -> None:
         check_taken(node, delivery, effects)
         return effects
 
-    def checked_send(now_ns: int, payloads: list[bytes], sizes: Sequence[int]) -> list[Effect]:
-        effects = Node.send(node, now_ns, payloads, sizes)
-        check_sent(node, _GROUP, node.me)
-        return effects
-
     def checked_flush(now_ns: int) -> list[Effect]:
         effects = Node.flush(node, now_ns)
         if effects:
-            node.check()
+            check_ordered(node)
         return effects
 
     def checked_time(now_ns: int) -> list[Effect]:
@@ -94,22 +87,32 @@ def watch(node: Node) -> None:
     wrapped: dict[str, Callable[..., Any]] = {
         "on_packet": checked_packet,
         "on_taken": checked_taken,
-        "send": checked_send,
         "flush": checked_flush,
         "on_time": checked_time,
-        **{name: _with_check(node, getattr(node, name)) for name in _ANYTHING},
+        "send": _with_check(node.send, partial(check_sent, node, _GROUP, node.me)),
+        "send_large": _with_check(node.send_large, partial(check_sent, node, _GROUP, node.me)),
+        "send_to": _with_check(node.send_to, node.peers.check),
+        "queue": _with_check(node.queue, partial(check_ordered, node)),
+        **{name: _with_check(getattr(node, name), node.check) for name in _ANYTHING},
     }
     for name, method in wrapped.items():
         setattr(node, name, method)
 
 
-def _with_check(node: Node, method: Callable[..., Any]) -> Callable[..., Any]:
+def _with_check(method: Callable[..., Any], check: Callable[[], None]) -> Callable[..., Any]:
     def checked(*args: Any, **kwargs: Any) -> Any:
         result = method(*args, **kwargs)
-        node.check()
+        check()
         return result
 
     return checked
+
+
+def check_ordered(node: Node) -> None:
+    """Something went out for the one order, by multicast and on streams to peers."""
+    node.order.ordering.check()
+    check_sent(node, _GROUP, node.me)
+    node.peers.check()
 
 
 def check_packet(node: Node, sender: Address, packet: Packet, effects: list[Effect]) -> bool:

@@ -12,7 +12,7 @@ import asyncio
 from asyncio import _get_running_loop, _set_running_loop
 from collections import deque
 from collections.abc import Callable, Coroutine, Generator
-from contextvars import Context
+from contextvars import Context, copy_context
 from inspect import CORO_CREATED, getcoroutinestate, iscoroutine
 from typing import Any, TypeVar, TypeVarTuple
 
@@ -22,6 +22,25 @@ T = TypeVar("T")
 Ts = TypeVarTuple("Ts")
 
 Complain = Callable[[dict[str, Any]], None]
+
+
+class _Handle(asyncio.TimerHandle):
+    """Made without the questions that asyncio's own asks of its loop; there are two for each frame."""
+
+    __slots__ = ()
+
+    def __init__(
+        self,
+        when: float,
+        callback: Callable[..., object],
+        args: tuple[Any, ...],
+        loop: asyncio.AbstractEventLoop,
+        context: Context | None,
+    ) -> None:
+        self._when, self._callback, self._args, self._loop = when, callback, args, loop
+        self._context = copy_context() if context is None else context
+        self._cancelled = self._scheduled = False
+        self._repr = self._source_traceback = None
 
 
 class VirtualLoop(asyncio.AbstractEventLoop):
@@ -53,15 +72,13 @@ class VirtualLoop(asyncio.AbstractEventLoop):
         self.local.set_rate(self._clock.now_ns, parts_per_million)
         self._clock.replan(self._run, self._due_ns)
 
-    def _due_ns(self, handle: asyncio.Handle) -> int:
-        if not isinstance(handle, asyncio.TimerHandle):
-            return self._clock.now_ns
+    def _due_ns(self, handle: asyncio.TimerHandle) -> int:
         return self.local.when(round(handle.when() * 1e9))
 
     def call_soon(
         self, callback: Callable[[*Ts], object], *args: *Ts, context: Context | None = None
     ) -> asyncio.Handle:
-        handle = asyncio.Handle(callback, args, self, context)
+        handle = _Handle(0.0, callback, args, self, context)
         self._clock.soon(self._run, handle)
         return handle
 
@@ -83,7 +100,7 @@ class VirtualLoop(asyncio.AbstractEventLoop):
     def _call_at_ns(
         self, when_ns: int, callback: Callable[..., object], args: tuple[Any, ...], context: Context | None
     ) -> asyncio.TimerHandle:
-        handle = asyncio.TimerHandle(when_ns / 1e9, callback, args, self, context)
+        handle = _Handle(when_ns / 1e9, callback, args, self, context)
         self._clock.at(when_ns if self.local.is_true else self.local.when(when_ns), self._run, handle)
         return handle
 

@@ -61,7 +61,7 @@ def kind_of(packet: Packet) -> str:
 class Path:
     """One direction between two members: its link, its randomness, and what is cut on it."""
 
-    __slots__ = ("_free_ns", "_link", "_random", "cut_kinds", "draw", "is_cut", "is_plain")
+    __slots__ = ("_delay", "_free_ns", "_link", "_random", "cut_kinds", "draw", "is_cut", "is_plain")
 
     def __init__(self, link: Link, random: Random) -> None:
         self.link = link
@@ -78,6 +78,7 @@ class Path:
     @link.setter
     def link(self, link: Link) -> None:
         self._link = link
+        self._delay = link.delay_ns, link.jitter_ns, link.reorder, link.reorder_ns
         trouble = link.loss or link.duplicate or link.reorder or link.damage or link.bytes_per_second
         self.is_plain = not trouble  # a frame takes its delay and its jitter, and nothing else happens to it
 
@@ -104,12 +105,11 @@ class Path:
 
     def delay_ns(self) -> int:
         """How long one copy travels."""
-        link = self._link
-        delay_ns = link.delay_ns
-        if link.jitter_ns:
-            delay_ns += int(self.draw() * link.jitter_ns)
-        if link.reorder and self.draw() < link.reorder:
-            delay_ns += int(self.draw() * link.reorder_ns)
+        delay_ns, jitter_ns, reorder, reorder_ns = self._delay
+        if jitter_ns:
+            delay_ns += int(self.draw() * jitter_ns)
+        if reorder and self.draw() < reorder:
+            delay_ns += int(self.draw() * reorder_ns)
         return delay_ns
 
     def spoil(self, frame: bytes) -> bytes:
@@ -172,7 +172,7 @@ class Network:
     def _carry(self, path: Path, to: str, frame: bytes) -> None:
         clock = self._clock
         if path.is_plain:
-            clock.at(clock.now_ns + path.delay_ns(), self._arrive, to, frame, False)
+            clock.at(clock.now_ns + path.delay_ns(), self._arrive, to, frame)
             return
         damage = path.link.damage
         copies = path.travel_ns(clock.now_ns, len(frame))
@@ -196,7 +196,7 @@ class Network:
             return False
         return any(not rule.is_full and rule.takes(sender, to, frame, packet) for rule in list(self.rules))
 
-    def _arrive(self, to: str, frame: bytes, is_damaged: bool) -> None:
+    def _arrive(self, to: str, frame: bytes, is_damaged: bool = False) -> None:
         socket = self._sockets.get(to)
         if socket is None:
             self.lost += 1
