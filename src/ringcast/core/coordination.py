@@ -61,6 +61,7 @@ class Coordination:
         self.membership = Membership(self.me, self.config, random, entrance, self.deadlines)
         self._early_ask: tuple[Address, Ask] | None = None  # of a roll call on a later view than ours
         self.detector = FailureDetector(self.me, self.config, beats=entrance.beats)
+        self._alarms = self.detector.deadlines
         self.readmission = self.detector.readmission
         self.merging = Merging(self.me, self.config, random, self.membership, self.readmission)
         self.exchange = StateExchange(
@@ -158,6 +159,8 @@ class Coordination:
 
     def on_message(self, now_ns: int, sender: Address, message: Control) -> list[Effect]:
         """Given to the component that takes it."""
+        if self.view is not None and isinstance(message, _CLAIMS):
+            return self._on_claim(now_ns, sender, message)
         if isinstance(message, Ask):
             return self._on_ask(now_ns, sender, message)
         if isinstance(message, Cancel) and self._early_ask is not None:
@@ -172,8 +175,6 @@ class Coordination:
             return self.carry_out(now_ns, self.exchange.on_failed(now_ns, sender, message))
         if isinstance(message, StateProgress):
             self.exchange.on_progress(now_ns, sender)
-        if self.view is not None and isinstance(message, _CLAIMS):
-            return self._on_claim(now_ns, sender, message)
         found = self.detector.on_message(now_ns, sender, message)
         if found is not None:
             return self.carry_out(now_ns, found)
@@ -342,17 +343,17 @@ class Coordination:
     # ---- time
 
     def deadline_ns(self) -> int | None:
-        first_ns, detector_ns = self.deadlines.first_ns, self.detector.deadlines.first_ns
         if self.membership.is_over:
             return None
+        first_ns, detector_ns = self.deadlines.first_ns, self._alarms.first_ns
         return detector_ns if first_ns is None or (detector_ns is not None and detector_ns < first_ns) else first_ns
 
     def on_time(self, now_ns: int) -> list[Effect]:
         if self.membership.is_over:
             return self.carry_out(now_ns, self.exchange.on_time(now_ns))
         is_due = self.deadlines.first_ns is not None and now_ns >= self.deadlines.first_ns
-        found: Steps = [*self.detector.heartbeats.on_time(now_ns), *self.detector.on_time(now_ns)]
-        out = self.carry_out(now_ns, found)
+        beats, found = self.detector.heartbeats.on_time(now_ns), self.detector.on_time(now_ns)
+        out = self.carry_out(now_ns, [*beats, *found])
         if not found and not is_due and self.membership.joiner is None:
             return out  # Founding has no deadline of its own: a joiner considers it every time.
         for part in (self.membership, self.merging):

@@ -71,6 +71,7 @@ from ringcast.wire import Codec
 _log = logging.getLogger("ringcast")
 
 BYTES_PER_CAST = 500_000  # a long run leaves in parts, each sent while it is still in the cache
+_STATE = Channel.STATE
 _OF_MEMBERSHIP, _OF_ORDER = int(Kind.VIEW), int(Kind.QUEUE_START)  # membership and merge lie between them
 BLOCKED_NS = 1_000_000_000  # a loop that comes to a timer so late was blocked
 FAULT_PAUSE_NS = 100_000_000  # before the next try, while there is no place to give up
@@ -255,7 +256,7 @@ class Driver:
 
     def note(self, event: Event) -> None:
         """Something that happened above the node."""
-        self._do[Event](event)
+        self._event(event)
 
     def note_fate(self, kind: Kind, delivered: Deliver, detail: Mapping[str, str] | None = None) -> None:
         """What became of a delivery, for the recording: handed over, spooled, or not read (G15).
@@ -264,8 +265,8 @@ class Driver:
         """
         stream = delivered.epoch * STREAMS_PER_EPOCH + delivered.channel if delivered.epoch else 0
         is_ordered = int(isinstance(delivered, Dequeue))
-        run = delivered.first, delivered.count
-        self.note(Event(kind, self.now_ns(), None, delivered.origin, stream, *run, value=is_ordered, detail=detail))
+        origin, first, count = delivered.origin, delivered.first, delivered.count
+        self.note(Event(kind, self.now_ns(), None, origin, stream, first, count, 0, is_ordered, 0, detail))
 
     # ---- facts
 
@@ -435,7 +436,7 @@ class Driver:
         return self._endpoints[text]
 
     def _deliver(self, effect: Deliver) -> None:
-        if effect.channel is Channel.STATE:
+        if effect.channel is _STATE:
             self.on_state(effect)
         else:
             self.inbox.append(effect)

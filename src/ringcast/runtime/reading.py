@@ -231,7 +231,7 @@ class Reading:
 
     def _facts(self, delivered: Deliver) -> Delivery:
         """Of a message that came alone; the same as a run of it would say."""
-        if type(delivered) is not Dequeue and delivered.channel is Channel.GROUP:
+        if type(delivered) is not Dequeue and delivered.channel is _GROUP:
             if self._in_view._view is not self._view:
                 self._in_view = Delivery(False, self._view)
             return self._in_view
@@ -239,9 +239,9 @@ class Reading:
 
     def _batch(self, delivered: Deliver, view: View | None) -> Batch:
         if type(delivered) is Dequeue:
-            private = delivered.channel is not Channel.GROUP
+            private = delivered.channel is not _GROUP
             return Batch(delivered.origin, delivered.payloads, private, view, delivered.stamp, delivered.to)
-        if delivered.channel is Channel.GROUP:
+        if delivered.channel is _GROUP:
             return Batch(delivered.origin, delivered.payloads, False, view)
         return Batch(delivered.origin, delivered.payloads, True, view, None, (self._driver.node.me,))
 
@@ -306,7 +306,7 @@ class Reading:
             self._ordered.on_read(delivered)
         elif delivered.is_spooled:
             return  # Counted when it went into the spool.
-        elif delivered.channel is not Channel.GROUP and _is_own_private(delivered, driver):
+        elif delivered.channel is not _GROUP and _is_own_private(delivered, driver):
             self._sending.on_own_read()
         else:
             effects = driver.node.on_taken(driver.now_ns(), delivered)
@@ -378,5 +378,5 @@ def facts_of(batch: Batch) -> Delivery:
 
 def _is_own_private(delivered: Deliver, driver: Driver) -> bool:
     """A private message to itself, which went no further than this group. In the one order its own come back."""
-    is_private = type(delivered) is Deliver and delivered.channel is not Channel.GROUP
+    is_private = type(delivered) is Deliver and delivered.channel is not _GROUP
     return is_private and delivered.origin == driver.node.me

@@ -162,9 +162,11 @@ class SendWindow(Generic[T]):
         (first_last, first_bytes), (last, nbytes) = runs[0], runs[-1]
         assert low < first_last <= last == high and len(runs) <= high - low, (runs, self._marks())
         assert self.bytes <= max(self.max_bytes, self._bytes_before) or len(runs) == 1, (self.bytes, runs)
-        if len(runs) <= AT_ONCE or self._audit.is_due(len(runs)):
+        if len(runs) == 1:
+            assert self.bytes == nbytes, (self.bytes, runs)
+        elif len(runs) <= AT_ONCE or self._audit.is_due(len(runs)):
             self._check_runs()
-        elif len(runs) > 1:
+        else:
             assert first_last < runs[1][0] and runs[-2][0] < last, (runs, self._marks())
             assert self.bytes >= first_bytes + nbytes, (self.bytes, runs)
 

@@ -240,22 +240,16 @@ class Codec:
         return self._packed_tag
 
     def _body(self, packet: Packet) -> bytes:
-        match packet:
-            case Ack():
-                return _ONE.pack(packet.upto)
-            case Highest():
-                return _TWO.pack(packet.high, packet.low)
-            case Unrepairable():
-                return _ONE.pack(packet.low)
-            case Request():
-                ranges = [number for pair in packet.ranges for number in pair]
-                return (
-                    pack_address(packet.origin)
-                    + _COUNT.pack(len(packet.ranges))
-                    + struct.pack(f"<{len(ranges)}q", *ranges)
-                )
-            case _:
-                return b""
+        if type(packet) is Ack:
+            return _ONE.pack(packet.upto)
+        if type(packet) is Highest:
+            return _TWO.pack(packet.high, packet.low)
+        if type(packet) is Unrepairable:
+            return _ONE.pack(packet.low)
+        if type(packet) is Request:
+            count, numbers = len(packet.ranges), [number for pair in packet.ranges for number in pair]
+            return pack_address(packet.origin) + _COUNT.pack(count) + struct.pack(f"<{2 * count}q", *numbers)
+        return b""
 
     # ---- decoding
 

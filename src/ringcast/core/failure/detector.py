@@ -385,8 +385,9 @@ class FailureDetector:
             return []
         culprits = self.complaints.culprits(now_ns, self._view) if len(self.complaints) else ()
         out: Steps = []
+        unheard = Reason.UNHEARD
         for peer, health in self.health.items():
-            if health.doubt is Reason.UNHEARD and peer not in culprits:
+            if health.doubt is unheard and peer not in culprits:
                 out += self._trust(now_ns, peer)
         for culprit in culprits:
             if culprit != self.me and not self.health[culprit].is_suspected:

@@ -71,4 +71,5 @@ class Heartbeats:
         if not self._timer.is_due(now_ns):
             return []
         self._timer.at_ns = now_ns + self.interval_ns
-        return [send_once(peer, self.heartbeat()) for peer in self._peers]
+        heartbeat = self.heartbeat()
+        return [send_once(peer, heartbeat) for peer in self._peers]

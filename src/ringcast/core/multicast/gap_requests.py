@@ -74,7 +74,7 @@ class GapRequests:
 
 def asked(now_ns: int, view: ViewId | None, to: Address, stream: int, answer: Ack | Request) -> list[Effect]:
     """A request on its way, with what the recording says of it; or an ack, which is recorded where it arrives."""
-    out: list[Effect] = [Unicast(to, answer)]
-    if isinstance(answer, Request):
-        out += [Event(Kind.REQUEST, now_ns, view, to, stream, first, last - first + 1) for first, last in answer.ranges]
-    return out
+    if isinstance(answer, Ack):
+        return [Unicast(to, answer)]
+    ranges = [Event(Kind.REQUEST, now_ns, view, to, stream, first, last - first + 1) for first, last in answer.ranges]
+    return [Unicast(to, answer), *ranges]

@@ -25,6 +25,7 @@ from ringcast.model import INCOMPLETE, Address, Config, Entry, Event, Kind, View
 from ringcast.window import total
 
 GROUP = Channel.GROUP
+_SEND, _DELIVER, _PURGE, _TAKEN, _ACK = Kind.SEND, Kind.DELIVER, Kind.PURGE, Kind.TAKEN, Kind.ACK  # as in node.py
 NO_NOTES: Mapping[str, object] = {}
 
 
@@ -115,7 +116,7 @@ class Multicast:
         first = window.high - count + 1
         out: list[Effect] = list(map(Cast, runs))
         if self.records:
-            sent = Event(Kind.SEND, now_ns, self.view.id, None, 0, first, count, 0, window.occupancy, window.low)
+            sent = Event(_SEND, now_ns, self.view.id, None, 0, first, count, 0, window.occupancy, window.low)
             if self.contents:
                 content = content_of(first, items) if payloads is None else content_of_items(first, items)
                 sent.content = content
@@ -132,7 +133,7 @@ class Multicast:
     def _deliver(self, now_ns: int, out: list[Effect], delivery: Deliver, held: int, content: int) -> None:
         if self.records:
             numbers = delivery.first, delivery.count, self.ordinal, held, self.capacity
-            out.append(Event(Kind.DELIVER, now_ns, self.view.id, delivery.origin, 0, *numbers, content=content))
+            out.append(Event(_DELIVER, now_ns, self.view.id, delivery.origin, 0, *numbers, content=content))
         self.ordinal += delivery.count
         incoming = self.incoming.get(delivery.origin)
         if delivery.payloads if incoming is None else incoming.is_for_reading(delivery):
@@ -144,7 +145,7 @@ class Multicast:
         if purged:
             if self.records:
                 low = self.outgoing.window.low
-                out.append(Event(Kind.PURGE, now_ns, self.view.id, None, 0, low - purged + 1, purged, 0, low))
+                out.append(Event(_PURGE, now_ns, self.view.id, None, 0, low - purged + 1, purged, 0, low))
             out.append(Freed())
 
     # ---- what others send
@@ -205,9 +206,9 @@ class Multicast:
 
     def on_taken(self, now_ns: int, delivery: Deliver, for_nobody: int = 0) -> list[Effect]:
         """The application has read a delivery; or (1) there was nothing in it to read."""
-        origin, first, count, out = delivery.origin, delivery.first, delivery.count, list[Effect]()
-        if self.records:
-            out.append(Event(Kind.TAKEN, now_ns, self.view.id, origin, 0, first, count, 0, for_nobody))
+        origin, first, count = delivery.origin, delivery.first, delivery.count
+        taken = Event(_TAKEN, now_ns, self.view.id, origin, 0, first, count, 0, for_nobody) if self.records else None
+        out: list[Effect] = [] if taken is None else [taken]
         if origin == self.me:
             is_awaited = self._own.on_taken(count, self.room(), self.capacity)
             return [*out, Freed()] if is_awaited else out
@@ -230,7 +231,7 @@ class Multicast:
             return [Drop("an ack from a stranger", sender)]
         if self._departed and ack.tag == self.view.id:
             self._departed.on_shown(sender)
-        out: list[Effect] = [Event(Kind.ACK, now_ns, self.view.id, sender, value=ack.upto)] if self.records else []
+        out: list[Effect] = [Event(_ACK, now_ns, self.view.id, sender, value=ack.upto)] if self.records else []
         self._purge(now_ns, out, self.outgoing.on_ack(sender, ack.upto))
         return out
 
@@ -295,12 +296,11 @@ class Multicast:
             request = None if incoming.origin in self.standstill.going else incoming.request_now()
             if request is not None:
                 out += asked(now_ns, self.view.id, incoming.origin, 0, request)
-        return out + self._ask_holders(now_ns)
+        return out + self._ask_holders(now_ns, self.standstill)
 
-    def _ask_holders(self, now_ns: int) -> list[Effect]:
+    def _ask_holders(self, now_ns: int, standstill: Standstill) -> list[Effect]:
         view = self.view.id
-        requests = [] if self.standstill is None else self.standstill.requests(view)
-        return [effect for holder, request in requests for effect in asked(now_ns, view, holder, 0, request)]
+        return [effect for holder, ask in standstill.requests(view) for effect in asked(now_ns, view, holder, 0, ask)]
 
     def release(self, now_ns: int) -> list[Effect]:
         """The roll call ended without a view: everything goes on as before."""
@@ -388,7 +388,7 @@ class Multicast:
         highest = self.outgoing.on_interval()
         if highest is not None:
             out.append(Cast(highest))
-        return out + self._ask_holders(now_ns)
+        return out if self.standstill is None else out + self._ask_holders(now_ns, self.standstill)
 
     def check(self) -> None:
         """Every invariant; the simulator calls this after every input."""

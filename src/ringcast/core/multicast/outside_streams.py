@@ -64,8 +64,8 @@ class GivingUp:
         return [event, Undelivered(peer, sent - count + 1, count), Freed()] if count else [event, Freed()]
 
     def on_interval(self, now_ns: int, view: View | None) -> list[Effect]:
-        if self._streams.is_idle:
-            self._progress.clear()
+        if self._streams.is_quiet:
+            self._progress = {}
             return []
         outside = [
             ((peer, is_to), stream)

@@ -44,7 +44,7 @@ class PeerStreams:
         self.sent: dict[Address, int] = {}  # messages of the application to each peer since it came (PEER)
         self.contents = False  # record what runs carry
         self._epoch = 0
-        self._is_quiet = False  # at the last interval nothing was owed, and nothing has come or gone since
+        self.is_quiet = False  # at the last interval nothing was owed, and nothing has come or gone since
         self.budget: OutsideBudget | None = None  # for streams of processes outside the view
 
     # ---- sending
@@ -94,7 +94,7 @@ class PeerStreams:
 
     def send(self, now_ns: int, peers: list[Address], items: list[bytes]) -> list[Effect]:
         """One message (as its items) to each of these peers; there was room on all."""
-        self._is_quiet = False
+        self.is_quiet = False
         out: list[Effect] = []
         sizes = list(map(len, items))
         for peer in peers:
@@ -118,7 +118,7 @@ class PeerStreams:
 
     def on_run(self, now_ns: int, sender: Address, run: Run) -> list[Effect]:
         assert isinstance(run.tag, int)
-        self._is_quiet = False
+        self.is_quiet = False
         incoming = self.incoming.get(sender)
         if incoming is None or run.tag != incoming.tag:
             known = 0 if incoming is None else incoming.tag
@@ -224,7 +224,7 @@ class PeerStreams:
         incoming = self.incoming.get(delivery.origin)
         if incoming is None or incoming.tag != delivery.epoch:
             return []  # The stream began anew meanwhile; what was read belonged to the old one.
-        self._is_quiet = False
+        self.is_quiet = False
         ack = incoming.on_taken(delivery)
         shed: list[Effect] = []
         if self.budget is not None and self.budget.is_outside(delivery.origin):
@@ -240,7 +240,7 @@ class PeerStreams:
     # ---- acks and repair
 
     def on_ack(self, now_ns: int, sender: Address, ack: Ack) -> list[Effect]:
-        self._is_quiet = False
+        self.is_quiet = False
         stream = self.outgoing.get(sender)
         if stream is None or stream.tag != ack.tag:
             return [Drop("an ack for a stream that is over", sender)]
@@ -253,7 +253,7 @@ class PeerStreams:
         return out
 
     def on_request(self, now_ns: int, sender: Address, request: Request) -> list[Effect]:
-        self._is_quiet = False
+        self.is_quiet = False
         stream = self.outgoing.get(sender)
         if stream is None or stream.tag != request.tag:
             over = Unrepairable(self.channel, request.tag, request.ranges[-1][1])
@@ -266,7 +266,7 @@ class PeerStreams:
 
     def on_highest(self, now_ns: int, sender: Address, highest: Highest) -> list[Effect]:
         assert isinstance(highest.tag, int)
-        self._is_quiet = False
+        self.is_quiet = False
         incoming = self.incoming.get(sender)
         if incoming is None or incoming.tag != highest.tag:
             known = 0 if incoming is None else incoming.tag
@@ -307,13 +307,13 @@ class PeerStreams:
 
     @property
     def is_idle(self) -> bool:
-        return self._is_quiet or self._owes_nothing()
+        return self.is_quiet or self._owes_nothing()
 
     def _owes_nothing(self) -> bool:
         return all(map(_is_idle, self.outgoing.values())) and all(map(_is_idle, self.incoming.values()))
 
     def on_interval(self, now_ns: int) -> list[Effect]:
-        if self._is_quiet:
+        if self.is_quiet:
             return []
         out: list[Effect] = []
         for incoming in self.incoming.values():
@@ -323,11 +323,11 @@ class PeerStreams:
             highest = stream.on_interval()
             if highest is not None:
                 out.append(Unicast(peer, highest))
-        self._is_quiet = self._owes_nothing()
+        self.is_quiet = self._owes_nothing()
         return out
 
     def check(self) -> None:
-        assert not self._is_quiet or self._owes_nothing(), self.channel
+        assert not self.is_quiet or self._owes_nothing(), self.channel
         for stream in self.outgoing.values():
             stream.check()
         for incoming in self.incoming.values():
