@@ -12,7 +12,7 @@ from collections.abc import AsyncIterator, Iterator, Mapping
 from dataclasses import dataclass, field
 from random import Random
 
-from ringcast.model import MS, Address, Batch, Message, Notice, Rejoin, StatesApart, ViewChange, ViewId
+from ringcast.model import MS, Address, Batch, Message, Notice, Rejoin, StatesApart, View, ViewChange, ViewId
 from ringcast.order import Order
 from ringcast.sim.cluster import Cluster
 from ringcast.sim.succession import Cut, Succession
@@ -56,7 +56,10 @@ class StatefulWorkload:
 
 
 class Keeper(Talker):
-    """`tally` is None until there is a state: one that was given to it, or its own, if it founded the group."""
+    """`tally` is None until there is a state: one that was given to it, or its own, if it founded the group.
+
+    A new incarnation begins without one.
+    """
 
     def __init__(
         self, cluster: Cluster, name: str, workload: Workload, load: StateLoad, succession: Succession
@@ -108,30 +111,34 @@ class Keeper(Talker):
     # ---- reading
 
     def take(self, event: Message | Batch | Notice) -> None:
-        if self.tally is None:
-            if isinstance(event, ViewChange) and (len(event.view.members) > 1 or self.views):
-                # A merge came before its state did: it reads the views up to that, and then gets the merged state.
-                self._succession.note_view(self._me, event.view, NO_STATE)
-                super().take(event)
-                return
-            if isinstance(event, StatesApart):  # Nor does it get the merged one: it is told so next, and ends.
-                self._succession.note_apart(event.view)
-                super().take(event)
-                return
-            if isinstance(event, Rejoin):  # It asks for the state again, as another incarnation.
-                super().take(event)
-                return
-            self.tally = Tally()
-            self._succession.note_state(self._me, None, self.tally.digest, self._now_ns)
         if isinstance(event, Message | Batch):
+            tally = self._tally_of(self._me)  # Who reads a message has a state.
             if not event.private:
                 payloads = [event.payload] if isinstance(event, Message) else event.payloads
-                self.tally.read(event.sender, payloads, in_order=event.order is Order.TOTAL)
+                tally.read(event.sender, payloads, in_order=event.order is Order.TOTAL)
         elif isinstance(event, ViewChange):
-            self._succession.note_view(self._me, event.view, self.tally.digest)
+            self._read_view(event.view)
         elif isinstance(event, StatesApart):
             self._succession.note_apart(event.view)
+        elif isinstance(event, Rejoin):
+            self.tally = None  # What it built up counts no more: the new incarnation asks for the state.
         super().take(event)
+
+    def _read_view(self, view: View) -> None:
+        """Under its address in this view: if it is read late, there is a later incarnation already."""
+        me = max(member for member in view.members if member.name == self._name)
+        if self.tally is None and (len(view.members) > 1 or me in self._succession.stands):
+            # There will be no state, or a merge came before it: then it reads on to the merged one.
+            self._succession.note_view(me, view, NO_STATE)
+        else:
+            self._succession.note_view(me, view, self._tally_of(me).digest)
+
+    def _tally_of(self, me: Address) -> Tally:
+        """Its state: a new one, if it has none, as of somebody who founds a group."""
+        if self.tally is None:
+            self.tally = Tally()
+            self._succession.note_state(me, None, self.tally.digest, self._now_ns)
+        return self.tally
 
 
 class MergingKeeper(Keeper):

@@ -3,9 +3,11 @@
 import asyncio
 from collections.abc import AsyncIterator, Mapping
 
-from ringcast.model import MS, SECOND, Address, Config, Kind, Rejoin, profile
+from ringcast.model import MS, SECOND, Address, Config, Kind, Rejoin, Undelivered, View, ViewChange, ViewId, profile
+from ringcast.runtime.rejoin import OnExclusion
 from ringcast.sim import Application, Cluster, Fault
-from ringcast.sim.stateful import UNREADABLE, Keeper, StatefulWorkload, StateLoad, draw_state
+from ringcast.sim.stateful import NO_STATE, UNREADABLE, Keeper, StatefulWorkload, StateLoad, draw_state
+from ringcast.sim.tally import Tally
 from ringcast.sim.workload import Load, OrderedLoad, Workload
 
 
@@ -13,7 +15,12 @@ class World:
     """Members with state that found their group by themselves, at rest in one view; nobody sends unasked."""
 
     def __init__(
-        self, names: str, load: StateLoad | None = None, configs: Mapping[str, Config] | None = None, **config: int
+        self,
+        names: str,
+        load: StateLoad | None = None,
+        configs: Mapping[str, Config] | None = None,
+        on_exclusion: OnExclusion = "merge",
+        **config: int,
     ) -> None:
         self.workload = StatefulWorkload(Workload(Load(), OrderedLoad(), until_ns=0), load or StateLoad())
         self.cluster = Cluster(
@@ -23,6 +30,7 @@ class World:
             configs=configs,
             fixed=False,
             make_app=self.workload.make_app,
+            on_exclusion=on_exclusion,
         )
         self.rest()
 
@@ -148,7 +156,53 @@ def test_who_comes_back_before_it_had_a_state_has_not_founded_a_group() -> None:
     app.tally = None
     founders = world.counts()["founded"]
     app.take(Rejoin(Address("B", 1, "sim:B"), "the others went on without it"))
+    app.take(Undelivered(Address("A", 1, "sim:A"), 1, 1))
     assert app.tally is None and world.counts()["founded"] == founders
+
+
+def test_who_comes_back_and_gets_no_state_stands_in_no_view_with_its_old_one() -> None:
+    """Simulated seed 20435: it read the views behind `Rejoin` as if it had read their messages, too."""
+    world = World("ABCD", on_exclusion="rejoin")
+    cluster = world.cluster
+    for name in "ACD":
+        cluster.faults.begin(Fault("stop-reading", 0, 0, (name,)))
+    mute = Fault("mute", 0, 0, ("B",))
+    cluster.faults.begin(mute)
+    assert cluster.run_until(lambda: len(cluster["A"].node.view.members) == 3)
+    cluster.faults.end(mute)
+    assert cluster.run_until(lambda: cluster.share_a_view() and len(cluster["A"].node.view.members) == 4)
+    assert cluster.address("B").incarnation == 2, "it came back by itself, and waits for a state"
+    cluster.send("B", b"it will not read this itself")
+    cluster.run_for(50 * MS)
+    cluster.crash("C")
+    assert cluster.run_until(lambda: bool(cluster.refused))
+    cluster.heal()
+    world.rest()
+    assert world.sentences() == []
+
+
+def test_a_view_counts_for_the_incarnation_that_was_in_it_also_if_it_is_read_late() -> None:
+    world = World("AB")
+    was, app = world.cluster.address("B"), world.cluster.application("B")
+    app.take(ViewChange(View(ViewId(9, was), (was,))))
+    app.take(Rejoin(was, "the others went on without it"))
+    first, now = world.cluster.address("A"), was._replace(incarnation=2)
+    app.take(ViewChange(View(ViewId(10, first), (first, now))))
+    stands = world.workload.succession.stands
+    assert [stand.view.id.number for stand in stands[was]][-1] == 9
+    assert [(stand.view.id.number, stand.digest) for stand in stands[now]] == [(10, NO_STATE)]
+
+
+def test_who_comes_back_alone_begins_with_a_new_state() -> None:
+    world = World("AB")
+    world.cluster.send("A", b"of the old place")
+    world.rest()
+    was, app = world.cluster.address("B"), world.cluster.application("B")
+    now = was._replace(incarnation=2)
+    app.take(Rejoin(was, "the others went on without it"))
+    app.take(ViewChange(View(ViewId(9, now), (now,))))
+    assert isinstance(app, Keeper) and app.tally == Tally()
+    assert world.counts()["founded"] == 2 and world.sentences() == []
 
 
 def test_a_joiner_with_a_narrow_window_for_messages_is_not_overrun_with_the_state() -> None:
