@@ -5,31 +5,15 @@ import pytest
 from ringcast.model import MS, SECOND, Kind, profile
 from ringcast.sim import Cluster, Fault, Link
 from simulation.judging import assert_held
+from simulation.ordering import group, read, settled
 
-
-def group(names: str, seed: int = 1, **config: int) -> Cluster:
-    """Members that found their group by themselves, all in one view."""
-    cluster = Cluster(names, seed=seed, config=profile("test", **config), fixed=False, link=Link(jitter_ns=300_000))
-    assert cluster.run_until(cluster.share_a_view)
-    return cluster
-
-
-def read(cluster: Cluster, name: str) -> list[bytes]:
-    return [payload for _, payload in cluster.application(name).ordered]
-
-
-def settled(cluster: Cluster, *names: str) -> list[bytes]:
-    """What these have read in order when nothing is left to do; it must be the same."""
-    assert cluster.run_until(lambda: cluster.is_settled() and cluster.share_a_view())
-    orders = [read(cluster, name) for name in names]
-    assert all(order == orders[0] for order in orders), orders
-    return orders[0]
+JITTER = Link(jitter_ns=300_000)
 
 
 @pytest.mark.parametrize("victim", ["A", "B"])
 @pytest.mark.parametrize("moment_ms", [0, 1, 2, 3, 5, 8])
 def test_o02_coordinator_or_sender_crashes_while_messages_are_on_their_way(victim: str, moment_ms: int) -> None:
-    cluster = group("ABCD")
+    cluster = group("ABCD", link=JITTER)
     for number in range(20):
         for name in "ABCD":
             cluster.queue(name, f"{name}{number}".encode(), to=None if number % 3 else "BCD")
@@ -43,7 +27,7 @@ def test_o02_coordinator_or_sender_crashes_while_messages_are_on_their_way(victi
 
 
 def test_sender_and_coordinator_crash_together() -> None:
-    cluster = group("ABCDE")
+    cluster = group("ABCDE", link=JITTER)
     for number in range(10):
         cluster.queue("B", str(number).encode(), to="CDE")
         cluster.queue("A", str(number).encode())
@@ -55,7 +39,7 @@ def test_sender_and_coordinator_crash_together() -> None:
 
 
 def test_a_joiner_reads_what_is_ordered_from_its_view_on() -> None:
-    cluster = group("ABC")
+    cluster = group("ABC", link=JITTER)
     for number in range(30):
         cluster.queue("ABC"[number % 3], str(number).encode())
     cluster.start("D")
@@ -70,7 +54,7 @@ def test_a_joiner_reads_what_is_ordered_from_its_view_on() -> None:
 
 
 def test_a_leaving_coordinator_loses_nothing() -> None:
-    cluster = group("ABC")
+    cluster = group("ABC", link=JITTER)
     for number in range(30):
         cluster.queue("ABC"[number % 3], str(number).encode())
     cluster.leave("A")
@@ -79,7 +63,7 @@ def test_a_leaving_coordinator_loses_nothing() -> None:
 
 
 def test_o06_two_sides_order_for_themselves_and_go_on_in_one_order_after_the_merge() -> None:
-    cluster = group("ABCD")
+    cluster = group("ABCD", link=JITTER)
     cluster.faults.begin(Fault("split", 0, 0, ("A", "C")))
     assert cluster.run_until(lambda: {len(member.node.view.members) for member in cluster.alive()} == {2})
     for number in range(10):
@@ -101,7 +85,7 @@ def test_o06_two_sides_order_for_themselves_and_go_on_in_one_order_after_the_mer
 
 def test_o06_a_payload_that_arrives_after_its_view_holds_up_nothing_after_the_merge() -> None:
     """Simulated seeds 664 and 314 (total): it took the only place for payloads that wait, and the next was refused."""
-    cluster = group("ABC", capacity=1)
+    cluster = group("ABC", link=JITTER, config=profile("test", capacity=1))
     cluster.faults.begin(Fault("split", 0, 0, ("A", "B")))
     cluster.queue("B", b"too late for C", to="AC")
     assert cluster.run_until(lambda: {len(member.node.view.members) for member in cluster.alive()} == {1, 2})
@@ -116,7 +100,7 @@ def test_o06_a_payload_that_arrives_after_its_view_holds_up_nothing_after_the_me
 
 
 def test_o12_the_notice_that_a_member_is_gone_stands_at_one_place_among_the_ordered_messages() -> None:
-    cluster = group("ABCD")
+    cluster = group("ABCD", link=JITTER)
     for number in range(40):
         cluster.queue("ABCD"[number % 4], str(number).encode())
         if number == 20:

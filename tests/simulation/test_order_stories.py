@@ -2,29 +2,20 @@
 
 import pytest
 
-from ringcast.model import MS, Address, profile
+from ringcast.model import MS, Address
 from ringcast.sim import Cluster, Fault, Link
 from simulation.judging import assert_held
+from simulation.ordering import group, read
 
 REORDERING = Link(jitter_ns=2 * MS, reorder=0.2, reorder_ns=10 * MS)
 LOSSY = Link(jitter_ns=2 * MS, reorder=0.1, loss=0.1, duplicate=0.05)
-
-
-def group(names: str, link: Link, seed: int = 1) -> Cluster:
-    cluster = Cluster(names, seed=seed, config=profile("test"), fixed=False, link=link)
-    assert cluster.run_until(cluster.share_a_view)
-    return cluster
-
-
-def read(cluster: Cluster, name: str) -> list[bytes]:
-    return [payload for _, payload in cluster.application(name).ordered]
 
 
 @pytest.mark.parametrize("link", [REORDERING, LOSSY], ids=["reordering", "lossy"])
 @pytest.mark.parametrize("writers", [9, 10, 11])
 def test_o01_ten_writers_of_fifty_each_over_three_members_are_read_in_one_order(writers: int, link: Link) -> None:
     """O01, with one writer less and one more, and on links that also lose and repeat."""
-    cluster = group("ABC", link)
+    cluster = group("ABC", link=link)
     for number in range(50):
         for writer in range(writers):
             cluster.queue("ABC"[writer % 3], f"{writer}:{number}".encode())
@@ -51,7 +42,7 @@ def answer(cluster: Cluster, name: str, question: bytes, payload: bytes, to: str
 @pytest.mark.parametrize("seed", range(3))
 def test_o15_an_answer_is_read_behind_its_question_by_somebody_who_got_both(seed: int) -> None:
     """O15: P1 to {P2, P3}; P2, on receipt, to P3."""
-    cluster = group("ABCD", REORDERING, seed)
+    cluster = group("ABCD", seed, REORDERING)
     answer(cluster, "B", b"question", b"answer", to="C")
     cluster.queue("A", b"question", to="BC")
     assert cluster.run_until(lambda: len(read(cluster, "C")) == 2)
@@ -63,7 +54,7 @@ def test_o15_an_answer_is_read_behind_its_question_by_somebody_who_got_both(seed
 @pytest.mark.parametrize("delay_ms", [0, 1, 20])
 def test_o15_news_that_went_around_the_group_is_read_behind_what_it_speaks_of(seed: int, delay_ms: int) -> None:
     """O15: P1 to {P2, P3}; P2 tells P4 through a side channel; P4's message goes to P3."""
-    cluster = group("ABCD", REORDERING, seed)
+    cluster = group("ABCD", seed, REORDERING)
 
     def over_the_side_channel(_: Address, payload: bytes) -> None:
         if payload == b"question":
@@ -80,7 +71,7 @@ def test_o15_news_that_went_around_the_group_is_read_behind_what_it_speaks_of(se
 @pytest.mark.parametrize("slow", "CD")
 def test_o08_a_message_without_a_number_does_not_hold_up_what_is_numbered_before_it(slow: str) -> None:
     """O08: X has reached one of C and D and not the other; Y is placed meanwhile and both read it."""
-    cluster = group("ABCD", Link())
+    cluster = group("ABCD")
     cluster.faults.begin(Fault("one-way", 0, 0, ("B", slow)))  # X is on its way for as long as this lasts
     cluster.queue("B", b"X", to="CD")
     cluster.run_for(5 * MS)
@@ -97,7 +88,7 @@ def test_o08_a_message_without_a_number_does_not_hold_up_what_is_numbered_before
 @pytest.mark.parametrize("apart", ["CA", "DA", "A", "AB"])
 def test_o06_sides_whose_coordinators_were_not_the_first_merge_and_go_on_in_one_order(apart: str, seed: int) -> None:
     """O06: a side led by somebody who led nothing before; ordered messages go on through cut and heal."""
-    cluster = group("CDAB" if apart != "DA" else "DCAB", Link(jitter_ns=300_000), seed)
+    cluster = group("CDAB" if apart != "DA" else "DCAB", seed, Link(jitter_ns=300_000))
     cluster.faults.begin(Fault("split", 0, 0, tuple(apart)))
     for number in range(40):
         for name in "ABCD":

@@ -2,7 +2,7 @@
 
 from ringcast.core import Ack, Channel, Dequeue, Envelope, Packet, Piece, Run
 from ringcast.model import MS, SECOND, Address, ViewId, profile
-from ringcast.sim import Cluster, FrameRule, drop
+from ringcast.sim import Cluster, FrameRule, drop, hold
 from ringcast.wire import Codec
 
 A, B = (Address(name, 1, f"mem:{name}") for name in "AB")
@@ -105,3 +105,53 @@ def test_a_lost_batch_is_staged_after_its_repair() -> None:
     lost.end()
     cluster.run_for(SECOND)
     assert ordered(cluster, "A") == ordered(cluster, "C") == [b"x"]
+
+
+def test_one_senders_messages_are_read_in_its_order_whatever_their_destinations() -> None:
+    """The first waits for D; the second, which D does not get, must not overtake it."""
+    cluster = Cluster(4, seed=1)
+    late = FrameRule(cluster.network, hold, "stream", "B", "D")
+    cluster.queue("B", b"first", to="CD")
+    cluster.queue("B", b"second", to="C")
+    cluster.run_for(100 * MS)
+    assert late.caught and ordered(cluster, "C") == ordered(cluster, "D") == []
+    late.end()
+    cluster.run_for(100 * MS)
+    assert ordered(cluster, "C") == [b"first", b"second"] and ordered(cluster, "D") == [b"first"]
+
+
+def test_a_lost_ack_of_staged_messages_is_said_again() -> None:
+    cluster = trio()
+    lost = FrameRule(cluster.network, drop, "staged", "C", "A", times=1)
+    cluster.queue("B", b"x")
+    cluster.run_for(5 * MS)
+    assert lost.is_over and not ordered(cluster, "A")
+    cluster.run_for(100 * MS)
+    assert ordered(cluster, "A") == ordered(cluster, "C") == [b"x"]
+
+
+def test_a_sender_waits_for_the_announcement_that_others_have() -> None:
+    cluster = trio()
+    late = FrameRule(cluster.network, hold, "data", "A", "B")
+    cluster.queue("B", b"x")
+    cluster.run_for(100 * MS)
+    assert ordered(cluster, "A") == ordered(cluster, "C") == [b"x"]
+    assert cluster["B"].node.order.ordering.in_flight.count == 1 and not cluster.application("B").is_idle
+    late.end()
+    cluster.run_for(100 * MS)
+    assert ordered(cluster, "B") == [b"x"] and cluster.application("B").is_idle
+
+
+def test_who_does_not_read_holds_the_others_back_until_it_reads() -> None:
+    cluster = Cluster(2, seed=1, config=profile("test", capacity=8))
+    a, b = (cluster[name].node.order.ordering for name in "AB")
+    cluster.read_every("A", None)
+    cluster.queue("B", *[b"x"] * 8)
+    cluster.run_for(SECOND)
+    assert ordered(cluster, "A") == [b"x"] * 8 and not a.may_queue and b.may_queue
+    cluster.queue("B", b"one more")
+    cluster.run_for(SECOND)
+    assert b.in_flight.count == 1 and a.awaited() == [A]  # A has not acked it: too much is unread.
+    cluster.read_every("A", 0)
+    cluster.run_for(SECOND)
+    assert b.in_flight.count == 0 and ordered(cluster, "A")[8:] == [b"one more"]
