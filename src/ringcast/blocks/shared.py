@@ -317,7 +317,8 @@ class SharedGroup:
             block._on_notice(notice)
 
     def _on_view(self, view: View) -> None:
-        has_begun = self._view is None and self._state_view > 0
+        read = 0 if self._view is None else self._view.id.number
+        has_begun = self._state_view > read  # what lies between them is in the state
         self._view = view
         self._views += 1
         self._gate.open()

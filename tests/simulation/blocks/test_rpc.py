@@ -168,6 +168,34 @@ def test_what_was_asked_of_a_newcomer_before_the_cut_of_its_state_is_answered_as
         assert world.do("A", a.add.on(d, order=order)(1, 2)) == 3
 
 
+@pytest.mark.parametrize("asker", ["B", "C"])
+@pytest.mark.parametrize("order", [Order.FIFO, Order.TOTAL])
+def test_what_was_asked_of_a_member_before_it_loaded_a_later_state_is_answered_as_gone(
+    order: Order, asker: str
+) -> None:
+    """C waits for the merged state, of which nothing comes; its merger dies, and B's state is cut behind the call."""
+    with World(Sums, members=3) as world:
+        app = world.apps[asker]
+        world.partition("A")
+        world.advance(8)
+        world.heal()
+        world.drop("state", "A", "C")
+        assert world.run_until(lambda: len(world.apps["B"].shared.view.members) == 3)
+        world.advance(0.2)
+        all_of_them = world.spawn(asker, app.add.on_all(order=order)(1, 2))
+        alone = world.spawn(asker, app.add.on(app.address("C"), order=order)(1, 2))
+        world.advance(0.2)
+        world.crash("A")
+        world.agree()
+        world.advance(1)
+        assert sorted(answer.member.name for answer in all_of_them.result() if answer.ok) == ["A", "B"]
+        if order is Order.FIFO:
+            assert alone.result() == 3
+        else:
+            with pytest.raises(Gone, match="C#1 had no state yet and has not answered"):
+                alone.result()
+
+
 def test_who_is_busy_or_has_no_such_handler_says_so() -> None:
     class Small(Sums):
         def make(self) -> list[Block]:
