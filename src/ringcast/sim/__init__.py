@@ -7,19 +7,18 @@ from ringcast.sim.application import Application
 from ringcast.sim.batch import Asked, Sweeper, Task, run_all
 from ringcast.sim.clock import Clock, LocalClock
 from ringcast.sim.cluster import Cluster
-from ringcast.sim.faults import KIND_CUTS, LINK_CHANGES, MEMBER_FAULTS, PARTITIONS, Fault, Faults, Paced
+from ringcast.sim.faults import KIND_CUTS, LINK_CHANGES, MEMBER_FAULTS, PARTITIONS, Fault, Paced
 from ringcast.sim.frames import FRAME_KINDS, Act, FrameRule, Names, copy, delay, drop, hold, reorder
 from ringcast.sim.kept import Kept
 from ringcast.sim.loop import VirtualLoop
 from ringcast.sim.network import Link, Network
 from ringcast.sim.options import ANY, WORKLOADS, Options, draw
-from ringcast.sim.passing import Passing
-from ringcast.sim.planted import KNOWN, hunt, hunt_all, known, plant, refresh, table_of
+from ringcast.sim.planted import KNOWN, hunt, hunt_all, known, plant, refresh
 from ringcast.sim.policies import Policy
 from ringcast.sim.process import App, MakeApp, Partition, Process
 from ringcast.sim.run import Outcome, run_world, simulate
 from ringcast.sim.scenario import play, scenario_of
-from ringcast.sim.shrink import Shrunk, shrink
+from ringcast.sim.shrink import shrink
 from ringcast.sim.stage import Stage
 from ringcast.sim.story import in_words, tell
 from ringcast.sim.summary import Summary
@@ -46,7 +45,6 @@ __all__ = [
     "Cluster",
     "Diverged",
     "Fault",
-    "Faults",
     "FrameRule",
     "Kept",
     "Link",
@@ -59,10 +57,8 @@ __all__ = [
     "Outcome",
     "Paced",
     "Partition",
-    "Passing",
     "Policy",
     "Process",
-    "Shrunk",
     "SimulatedWorld",
     "Stage",
     "Summary",
@@ -92,7 +88,6 @@ __all__ = [
     "scenario_of",
     "shrink",
     "simulate",
-    "table_of",
     "tell",
     "violations",
 ]

@@ -107,10 +107,6 @@ class Cluster(SimulatedWorld):
         """A source of randomness of its own for each member and purpose, so that one never shifts another."""
         return Random(f"{self.seed}/{name}/{purpose}")
 
-    def holders(self, name: str) -> Iterator[Process]:
-        if self.is_alive(name):
-            yield self[name]
-
     def address(self, name: str) -> Address:
         return self[name].address
 

@@ -115,14 +115,18 @@ def check_ordered(node: Node) -> None:
     node.peers.check()
 
 
-def check_packet(node: Node, sender: Address, packet: Packet, effects: list[Effect]) -> bool:
-    """This packet came, and this came of it; True if it reached further than one stream."""
+def check_packet(node: Node, sender: Address, packet: Packet, effects: list[Effect]) -> None:
+    """This packet came, and this came of it."""
     if type(packet) is Loose:
-        return _check_loose(node, packet, effects)
-    if (effects and _reaches_far(effects, packet.channel, sender)) or (type(packet) is Run and packet.channel > _PEER):
+        if type(packet.message) is Staged:
+            node.order.ordering.check()
+        elif effects or type(packet.message) is not Heartbeat:
+            node.check()
+    elif (effects and _reaches_far(effects, packet.channel, sender)) or (
+        type(packet) is Run and packet.channel > _PEER
+    ):
         node.check()
-        return True
-    if type(packet) is Run:
+    elif type(packet) is Run:
         _check_received(node, packet.channel, packet.origin)
         if type(packet.items[-1]) is not bytes:  # a run is of one kind; plain bytes are not for the ordering
             node.order.ordering.check()
@@ -133,21 +137,18 @@ def check_packet(node: Node, sender: Address, packet: Packet, effects: list[Effe
     else:
         check_sent(node, packet.channel, sender)
         _check_received(node, packet.channel, sender)
-    return False
 
 
-def check_taken(node: Node, delivery: Deliver, effects: list[Effect]) -> bool:
-    """The application read this; True if it reached further than one stream."""
+def check_taken(node: Node, delivery: Deliver, effects: list[Effect]) -> None:
+    """The application read this."""
     if _reaches_far(effects, delivery.channel, delivery.origin):
         node.check()
-        return True
-    if type(delivery) is Dequeue:
+    elif type(delivery) is Dequeue:
         node.order.ordering.check()
     elif delivery.origin == node.me:
         assert node.group.own_unread >= 0, node.group.own_unread
     else:
         _check_received(node, delivery.channel, delivery.origin)
-    return False
 
 
 class TickCheck:
@@ -193,16 +194,6 @@ def _streams(node: Node, channel: Channel) -> PeerStreams:
     if channel is _PEER or coordination is None:
         return node.peers
     return coordination.control.streams if channel is _CONTROL else coordination.state.streams
-
-
-def _check_loose(node: Node, packet: Loose, effects: list[Effect]) -> bool:
-    if type(packet.message) is Staged:
-        node.order.ordering.check()
-        return False
-    is_far = bool(effects) or type(packet.message) is not Heartbeat
-    if is_far:
-        node.check()
-    return is_far
 
 
 def _reaches_far(effects: list[Effect], channel: Channel, peer: Address) -> bool:

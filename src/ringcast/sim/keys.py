@@ -7,40 +7,25 @@ file as it then is.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from random import Random
-from typing import Protocol
+from typing import TYPE_CHECKING
 
 from ringcast.runtime import GroupKeys
 from ringcast.security import Key, Keyring, Seal
-from ringcast.sim.clock import Clock
-from ringcast.sim.network import Network
 from ringcast.wire import Onlooker
+
+if TYPE_CHECKING:
+    from ringcast.sim.world import SimulatedWorld
 
 Plan = list[tuple[int, str, Keyring]]
 """When, at which machine, which file."""
 
 
-class Holder(Protocol):
-    keys: GroupKeys | None
-
-
-class KeyedWorld(Protocol):
-    """A world whose processes hold keys."""
-
-    clock: Clock
-    network: Network
-    group: str
-    seed: int | str
-
-    def holders(self, name: str) -> Iterator[Holder]:
-        """The process that runs under this name, if one does."""
-
-
 class SimulatedKeys:
     """`changes`: how often the key is changed until `until_ns`."""
 
-    def __init__(self, world: KeyedWorld, names: Sequence[str], changes: int, until_ns: int) -> None:
+    def __init__(self, world: SimulatedWorld, names: Sequence[str], changes: int, until_ns: int) -> None:
         self._world = world
         self._random = Random(f"{world.seed}/keys")
         self._starts = 0
@@ -79,9 +64,9 @@ class SimulatedKeys:
     def _copy(self, name: str, keyring: Keyring) -> None:
         self._files[name] = keyring
         self.changed += 1
-        for process in self._world.holders(name):
-            if process.keys is not None:
-                process.keys.reload(keyring)
+        keys = self._world[name].keys if self._world.is_alive(name) else None
+        if keys is not None:
+            keys.reload(keyring)
 
     def _see_through(self, seal: Seal) -> None:
         """Faults and tests that look for certain packets still find them."""

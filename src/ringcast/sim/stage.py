@@ -29,7 +29,7 @@ from ringcast.sim.faults import Fault
 from ringcast.sim.frames import FrameRule, drop
 from ringcast.sim.network import Link
 from ringcast.sim.options import Options
-from ringcast.sim.planted import CANDIDATES, KNOWN, plant
+from ringcast.sim.planted import known, plant
 from ringcast.sim.policies import Policy
 from ringcast.sim.run import simulate
 from ringcast.sim.story import tell
@@ -218,10 +218,7 @@ class Stage:
 
     def do_simulate(self, planted: str = "") -> Iterator[str]:
         """Run it, perhaps with a planted bug in it; say what failed, most telling first."""
-        bugs = [bug for bug in (*KNOWN, *CANDIDATES) if bug.name == planted.replace("_", " ")]
-        if planted and not bugs:
-            raise UsageError(f"there is no planted bug {planted.replace('_', ' ')!r}")
-        with plant(bugs[0]) if bugs else nullcontext():
+        with plant(known(planted)) if planted else nullcontext():
             outcome = simulate(self._options)
         yield from outcome.sentences[:5] or ["good"]
 

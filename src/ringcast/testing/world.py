@@ -12,7 +12,7 @@ import sys
 from collections.abc import Callable, Coroutine, Iterator, Sequence
 from random import Random
 from types import TracebackType
-from typing import Any, TypeVar
+from typing import Any, TypedDict, TypeVar, Unpack
 
 from ringcast.errors import UsageError
 from ringcast.model import MS, SECOND, Address, Config, Kind, profile
@@ -45,6 +45,13 @@ from ringcast.testing.trouble import LIFE_ACTS, check_fault, draw_trouble
 T = TypeVar("T")
 
 LOOK_NS = 5 * MS
+
+
+class Ends(TypedDict, total=False):
+    """When a rule for frames ends by itself: after so many of them, after so many seconds."""
+
+    times: int | None
+    seconds: float | None
 
 
 class World(SimulatedWorld):
@@ -165,78 +172,48 @@ class World(SimulatedWorld):
 
     # ---- what happens to frames
 
-    def drop(
-        self,
-        kind: str = "*",
-        sender: Names = "*",
-        to: Names = "*",
-        *,
-        times: int | None = None,
-        seconds: float | None = None,
-    ) -> FrameRule:
+    def drop(self, kind: str = "*", sender: Names = "*", to: Names = "*", **ends: Unpack[Ends]) -> FrameRule:
         """Frames of this kind, from this member to that, are lost: so many, for so long, or until `heal`.
 
         Kinds are data, stream, control, state, ack, request, highest, … and the types of control messages (heartbeat,
         newview, …); `ringcast.testing.FRAME_KINDS` has all. The rule that is returned can be ended, and counts.
         """
-        return self._rule("drop", drop, kind, sender, to, times, seconds)
+        return self._rule("drop", drop, kind, sender, to, **ends)
 
-    def hold(
-        self,
-        kind: str = "*",
-        sender: Names = "*",
-        to: Names = "*",
-        *,
-        times: int | None = None,
-        seconds: float | None = None,
-    ) -> FrameRule:
+    def hold(self, kind: str = "*", sender: Names = "*", to: Names = "*", **ends: Unpack[Ends]) -> FrameRule:
         """Such frames are kept until the end of the rule; then all of them go on, in their order."""
-        return self._rule("hold", hold, kind, sender, to, times, seconds)
+        return self._rule("hold", hold, kind, sender, to, **ends)
 
     def delay(
-        self,
-        kind: str = "*",
-        sender: Names = "*",
-        to: Names = "*",
-        *,
-        by: float,
-        times: int | None = None,
-        seconds: float | None = None,
+        self, kind: str = "*", sender: Names = "*", to: Names = "*", *, by: float, **ends: Unpack[Ends]
     ) -> FrameRule:
         """Each of such frames is late by that many seconds."""
-        return self._rule("delay", delay(self.clock, round(by * SECOND)), kind, sender, to, times, seconds)
+        return self._rule("delay", delay(self.clock, round(by * SECOND)), kind, sender, to, **ends)
 
     def copy(
-        self,
-        kind: str = "*",
-        sender: Names = "*",
-        to: Names = "*",
-        *,
-        copies: int = 1,
-        times: int | None = None,
-        seconds: float | None = None,
+        self, kind: str = "*", sender: Names = "*", to: Names = "*", *, copies: int = 1, **ends: Unpack[Ends]
     ) -> FrameRule:
         """Each of such frames comes once more, or so many times more."""
-        return self._rule("copy", copy(copies), kind, sender, to, times, seconds)
+        return self._rule("copy", copy(copies), kind, sender, to, **ends)
 
     def reorder(
-        self,
-        kind: str = "*",
-        sender: Names = "*",
-        to: Names = "*",
-        *,
-        within: float = 0.05,
-        times: int | None = None,
-        seconds: float | None = None,
+        self, kind: str = "*", sender: Names = "*", to: Names = "*", *, within: float = 0.05, **ends: Unpack[Ends]
     ) -> FrameRule:
         """Each of such frames is late by a part of that time, drawn from the seed, so that others overtake it."""
         self._reorders += 1
         random = Random(f"{self.seed}/reorder/{self._reorders}")
         act = reorder(self.clock, round(within * SECOND), random)
-        return self._rule("reorder", act, kind, sender, to, times, seconds)
+        return self._rule("reorder", act, kind, sender, to, **ends)
 
     def _rule(
-        self, what: str, act: Act, kind: str, sender: Names, to: Names, times: int | None, seconds: float | None
+        self,
+        what: str,
+        act: Act,
+        kind: str,
+        sender: Names,
+        to: Names,
+        times: int | None = None,
+        seconds: float | None = None,
     ) -> FrameRule:
         named = [name for side in (sender, to) if side != "*" for name in ([side] if isinstance(side, str) else side)]
         for name in named:
