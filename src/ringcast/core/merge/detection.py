@@ -105,6 +105,8 @@ class MergeDetector:
             if peer in mine:
                 self._agree(peer)
             return []
+        if view_id < mine.id and peer in self._agreed:
+            return []  # Ids only grow at a member (G4): this was overtaken by what has shown our view.
         self._agreed.pop(peer, None)
         if peer in mine:
             lag = self._dissent.note(now_ns, peer)
@@ -211,6 +213,8 @@ class MergeDetector:
         rereading, mine = self._rereading, self._view
         if rereading is None or mine is None or not rereading.on_answer(peer, view, acting):
             return []
+        if view.id == mine.id and peer in mine:
+            self._agree(peer)
         out: Steps = []
         coordinator = view.coordinator
         if view.id != mine.id and coordinator is not None and coordinator != self.me and rereading.ask(coordinator):

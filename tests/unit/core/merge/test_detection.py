@@ -154,6 +154,25 @@ def test_a_member_that_caught_up_starts_anew() -> None:
     assert hear(made, 4 * SECOND, B, "AB/4") == []
 
 
+def test_old_news_of_a_coordinator_that_has_shown_our_view_gives_nobody_its_place() -> None:
+    made = detector(B, "ABC/5")
+    hear(made, 0, A, "ABC/5")
+    hear(made, 1, A, "ABCD/4")  # It was overtaken.
+    assert made.acting == made.coordinator_with_us == A
+    hear(made, 2, D, "ABCD/4")
+    assert reading(made) == []
+
+
+def test_a_coordinator_that_answers_with_our_view_has_shown_it() -> None:
+    made = detector(B, "ABC/5")
+    hear(made, 0, A, "ABCD/4")  # Old, and the first that comes in this view.
+    hear(made, 0, D, "ABCD/4")
+    assert reading(made) == [send_once(A, AskView()), send_once(D, AskView())]
+    assert made.on_view_answer(101 * MS, D, view("ABCD/4")) == []
+    assert raised(made.on_view_answer(101 * MS, A, view("ABC/5"))) == []
+    assert made.acting == made.coordinator_with_us == A
+
+
 def test_who_does_not_act_passes_on_once_per_view_and_interval() -> None:
     made = detector(B, "AB/5")
     seen = view("CD/5")

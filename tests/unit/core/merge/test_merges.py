@@ -13,7 +13,7 @@ from ringcast.core.merge import Party
 from ringcast.core.merging import Merging
 from ringcast.core.steps import RaiseMerge
 from ringcast.model import MS, SECOND, View, ViewId
-from ringcast.sim import FrameRule, drop
+from ringcast.sim import FrameRule, drop, hold
 from simulation.members import Members, address_of, in_views, told
 
 
@@ -143,6 +143,29 @@ def test_the_background_does_nothing_once_all_agree_m15() -> None:
             world.into(name, told(a, Announce(ViewId(number, a), a)))
     world.run_for(10 * SECOND)
     assert all(world[name].node.view.id.number == 9 and not merges_of(world, name) for name in "ABC")
+
+
+def test_a_late_heartbeat_of_its_coordinator_makes_nobody_lead_in_its_place() -> None:
+    """B hears that D is apart, and behind the present heartbeats of A one of the view before comes (rpc seed 20692)."""
+    world = Members()
+    world.gather("ABCD")
+    late = FrameRule(world.network, hold, "heartbeat", "A", "B", times=1)
+    until(world, lambda: bool(late.held))
+    world.fault("mute", "D")
+    until(world, lambda: world.is_one("ABC"))
+    world.send("A", b"in this view")
+    world.run_for(world.config_of("A").heartbeat_ns)
+    with (
+        FrameRule(world.network, drop, "heartbeat", "A", "B") as lost,
+        FrameRule(world.network, drop, "heartbeat", "D", ["A", "C"]),
+        FrameRule(world.network, drop, "announce", "D", ["A", "C"]),
+    ):
+        world.mend()
+        late.end()
+        until(world, lambda: lost.caught == 3)
+    assert not world.merge_events("B", "start")
+    become_one(world, 5)
+    assert world.verdict() == []
 
 
 def test_a_silent_singleton_stays_out_and_the_others_merge_m06() -> None:
