@@ -115,7 +115,10 @@ def troubled(seed: int, story: Callable[[World], None] = trouble) -> list[str]:
 
 
 def wrong_leaders(made: list[Tagged], world: World) -> list[str]:
-    """One leader in each view, known in the end to all, with a token that is greater than any of before a merge."""
+    """One leader in each view, known in the end to all, with a token that is greater than any of before a merge.
+
+    What only processes were told that have ended is of a group that is extinct: views are counted from 1 again.
+    """
     found = [sentence for app in made for sentence in app.wrong]
     of_view: dict[object, Leader] = {}
     for app in made:
@@ -123,7 +126,7 @@ def wrong_leaders(made: list[Tagged], world: World) -> list[str]:
             if of_view.setdefault(view, leader) != leader:
                 found.append(f"{leader} and {of_view[view]} lead in {view}")
     last = world.same(lambda app: app.shared.leader)
-    newest = max(leader.token for leader in of_view.values())
+    newest = max(leader.token for app in world.apps.values() for _, leader in app.told)
     if last.token < newest:
         found.append(f"{last} leads in the end, and there was {newest}")
     for name, app in world.apps.items():
