@@ -1,7 +1,9 @@
 """Control messages to and from peers: reliable, in order per peer, and never behind data.
 
 Messages are values here and bytes on the streams; the codec is injected. A full ring to a peer never blocks the core:
-it becomes a suspicion of that peer. Streams of processes outside the view are given up (multicast/outside_streams.py).
+it becomes a suspicion of that peer. So a narrow window for the application's bytes does not bound it: the messages of a
+view change grow with the group, and several are on the way at once. Streams of processes outside the view are given up
+(multicast/outside_streams.py).
 """
 
 from __future__ import annotations
@@ -14,7 +16,7 @@ from ringcast.core.multicast import GivingUp, PeerStreams, largest_item, pieces_
 from ringcast.core.packets import Channel, Run
 from ringcast.model import Address, Config, View
 
-LARGEST_CONTROL = 1 << 20  # bytes of one control message, whatever the limit of the application's messages is
+LARGEST_CONTROL = 1 << 20  # bytes of one control message, whatever the limits of the application's messages are
 
 Encode = Callable[[Control], bytes]
 Decode = Callable[[bytes], Control | Drop]
@@ -24,7 +26,8 @@ class ControlStreams:
     """This member's control streams, with the codec that gives them meaning."""
 
     def __init__(self, me: Address, config: Config, budget: int, encode: Encode, decode: Decode) -> None:
-        self.streams = PeerStreams(Channel.CONTROL, me, config, config.control_capacity, LARGEST_CONTROL)
+        capacity, window_bytes = config.control_capacity, max(config.window_bytes, LARGEST_CONTROL)
+        self.streams = PeerStreams(Channel.CONTROL, me, config, capacity, LARGEST_CONTROL, window_bytes)
         self._giving_up = GivingUp(self.streams, config.resumer_ns)
         self._budget = budget
         self._encode = encode

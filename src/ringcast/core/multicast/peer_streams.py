@@ -32,13 +32,20 @@ class PeerStreams:
     """All streams of one channel (PEER or CONTROL) from and to this member."""
 
     def __init__(
-        self, channel: Channel, me: Address, config: Config, capacity: int, largest_message: int | None = None
+        self,
+        channel: Channel,
+        me: Address,
+        config: Config,
+        capacity: int,
+        largest_message: int | None = None,
+        window_bytes: int | None = None,
     ) -> None:
         self.channel = channel
         self.me = me
         self.config = config
         self.capacity = capacity
         self._largest_message = largest_message or config.max_message_bytes
+        self._window_bytes = window_bytes or config.window_bytes
         self.outgoing: dict[Address, Outgoing] = {}
         self.incoming: dict[Address, Incoming] = {}
         self.sent: dict[Address, int] = {}  # messages of the application to each peer since it came (PEER)
@@ -63,7 +70,7 @@ class PeerStreams:
             self.me,
             {peer: 0},
             capacity=self.capacity,
-            window_bytes=self.config.window_bytes,
+            window_bytes=self._window_bytes,
             frame_bytes=self.config.frame_bytes,
         )
         return stream

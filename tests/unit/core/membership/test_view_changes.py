@@ -140,6 +140,17 @@ def test_the_smallest_windows_are_agreed_with_the_view() -> None:
     assert world.verdict() == []
 
 
+def test_a_coordinator_with_a_narrow_window_for_messages_changes_views_as_others_do() -> None:
+    """Simulated seed 20579: what a view change says did not fit the window, so members that live were excluded."""
+    world = Members(configs={"A": profile("test", window_bytes=100)})
+    world.gather("ABCD")
+    world.crash("D")
+    world.start("D")
+    assert world.is_soon_one("ABCD")
+    assert [member.incarnation for member in world["A"].node.view.members] == [1, 1, 1, 2]
+    assert world.verdict() == []
+
+
 def test_an_observer_never_coordinates() -> None:
     world = Members(observers=["O"])
     world.gather("AOB")
