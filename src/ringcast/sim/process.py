@@ -11,6 +11,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Awaitable, Callable
+from contextlib import suppress
 from dataclasses import replace
 from functools import partial
 from inspect import iscoroutinefunction
@@ -19,6 +20,7 @@ from random import Random
 from typing import TYPE_CHECKING, Any, Literal, Protocol
 
 from ringcast.core import Node
+from ringcast.errors import PlaceLost
 from ringcast.model import Address, Config, Event, Kind, Mark, View
 from ringcast.runtime import (
     Done,
@@ -204,7 +206,8 @@ class Process:
             self.loop.create_task(self._leave(self.group))
 
     async def _leave(self, group: Group) -> None:
-        await group.leave()
+        with suppress(PlaceLost):  # meanwhile: then the group is closed, too
+            await group.leave()
         self.main.cancel()
 
     def crash(self) -> None:

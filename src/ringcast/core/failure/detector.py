@@ -146,6 +146,7 @@ class FailureDetector:
         if health.is_unheard:
             health.is_unheard = False
             self.complaints.withdraw(self.me, peer)
+            out += [send_once(member, Heard(peer)) for member in self._others(peer)]
         if peer in self._vouching.asked:
             out += [send_once(asker, Heard(peer)) for asker in self._vouching.take(now_ns, peer)]
         out += self._trust(now_ns, peer) if health.doubt is Reason.SILENT else []
@@ -230,7 +231,8 @@ class FailureDetector:
         return [send_once(peer, AreYouThere())]
 
     def on_vouched(self, now_ns: int, by: Address, peer: Address) -> Steps:
-        """That member hears this one: it lives, and only we do not hear it."""
+        """That member hears this one, so it has nothing to complain of; if we do not hear it, only we do not."""
+        self.complaints.withdraw(by, peer)
         health = self.health.get(peer)
         if health is None or health.doubt is None or self._view is None or by not in self._view or by == peer:
             return []
@@ -327,13 +329,12 @@ class FailureDetector:
 
     def on_time(self, now_ns: int) -> Steps:
         self._forgive_own_sleep(now_ns)
-        out: Steps = []
+        out = self._settle_complaints(now_ns)
         since_ns = now_ns - self._well_ns
         for peer in list(self._attended()):
             health = self.health[peer]
             if not health.is_well(since_ns):
                 out += self._examine(now_ns, peer, health)
-        out += self._settle_complaints(now_ns)
         self._set_timer()
         return out
 

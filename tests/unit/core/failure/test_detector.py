@@ -244,9 +244,24 @@ def test_a_complaint_is_repeated_while_others_hear_it_and_ends_when_we_do() -> N
         (3750 * MS, send_once(A, AreYouThere())),
         (3750 * MS, send_once(C, AskAbout(A))),
     ]
-    clock.detector.on_heard(clock.now_ns, A)
+    assert clock.detector.on_heard(clock.now_ns, A) == [send_once(to, Heard(A)) for to in (A, C)]
     assert A not in clock.detector.complaints
     assert clock.run(1 * SECOND, A, C) == []
+
+
+def test_who_complained_and_says_that_it_hears_again_ends_what_its_complaint_led_to() -> None:
+    """Else the others went on to exclude a member over a link that was whole again."""
+    clock = Clock(A, A, B, C)
+    suspected: list[Step] = []
+    for _ in range(3):
+        clock.detector.on_told(clock.now_ns, B, [C])
+        suspected += [d for _, d in clock.run(1 * SECOND, B, C)]
+    assert suspected[0] == Suspect(C, Reason.UNHEARD, ())
+    clock.detector.on_vouched(clock.now_ns, C, B)  # That C hears B says nothing of what B hears.
+    assert C in clock.detector.complaints
+    clock.detector.on_vouched(clock.now_ns, B, C)
+    assert C not in clock.detector.complaints
+    assert [d for _, d in clock.run(1 * SECOND, B, C)] == [Unsuspect(C)]
 
 
 def test_who_is_no_longer_heard_by_anybody_is_suspected() -> None:
