@@ -78,7 +78,8 @@ class Options:
         """How applications hold their state, if they have one."""
         if not self._has_state or self.fixed:
             return None
-        narrow = min(config.stream_capacity for config in (self.config, *self.configs.values())) < 4
+        configs = (self.config, *self.configs.values())
+        narrow = any(config.stream_capacity < 4 or config.request_messages < 4 for config in configs)
         return draw_state(self.seed, self.safety_ns, is_narrow=narrow)
 
     @property
