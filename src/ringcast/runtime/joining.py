@@ -19,7 +19,7 @@ from pathlib import Path
 from typing import Any
 
 from ringcast.core import Entrance, Node
-from ringcast.errors import ConfigError, RingcastError, StateError, TransportError, UsageError, WaitExpired
+from ringcast.errors import ConfigError, GroupClosed, RingcastError, StateError, TransportError, UsageError, WaitExpired
 from ringcast.model import Address, Config, Mark, check_name, first_mark
 from ringcast.runtime import arguments
 from ringcast.runtime.absences import nobody_answered
@@ -277,8 +277,8 @@ async def enter(place: Place) -> Group:
         if alone := nobody_answered(driver):
             _log.info("%s: %s", driver.node.me, alone)
         await _load_state(place, group, began)
-    except BaseException:
-        await _give_up(place, group)
+    except BaseException as error:
+        await _give_up(place, group, error)
         raise
     return group
 
@@ -293,15 +293,18 @@ async def _inspect(group: Group) -> None:
         _log.warning("%s cannot be asked by operators: %s", group.me, error)
 
 
-async def _give_up(place: Place, group: Group | None) -> None:
-    if place.entry.driver is not None:
-        place.entry.driver.close("never joined")
-    place.transport.close()
+async def _give_up(place: Place, group: Group | None, error: BaseException) -> None:
+    """Nothing of it goes on: not its `set_state` either, which may be under way."""
     if group is not None:
+        why = error if isinstance(error, RingcastError) else GroupClosed(f"the join was given up: {error!r}")
+        group._end(why, "never joined")
         await group._close_what_ends_with_it()
     else:
+        if place.entry.driver is not None:
+            place.entry.driver.close("never joined")
         await _stop_searching(place)
         await _close_marks(place)
+    place.transport.close()
 
 
 async def _close_marks(place: Place) -> None:

@@ -168,6 +168,26 @@ async def test_a_joiner_whose_callback_fails_gets_its_own_error_and_the_group_go
 
 
 @in_world
+async def test_a_join_that_is_given_up_ends_its_set_state(world: World) -> None:
+    """Simulated seed 30611: it loaded on, and a later process of that name was taken for one that has a state."""
+    await Ledger().enter(world, "A")
+    begun, ended = asyncio.Event(), asyncio.Event()
+
+    async def set_state(chunks: AsyncIterator[bytes]) -> None:
+        begun.set()
+        try:
+            await asyncio.Event().wait()
+        finally:
+            ended.set()
+
+    joining = asyncio.ensure_future(Ledger().enter(world, "B", set_state=set_state))
+    await begun.wait()
+    joining.cancel()
+    await asyncio.wait([joining])
+    await until(ended.is_set)
+
+
+@in_world
 async def test_nobody_with_a_state_to_give_is_said_so(world: World) -> None:
     await world.enter("A")
     with pytest.raises(StateError, match=r"A#\w+ was not given a get_state"):
