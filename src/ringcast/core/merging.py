@@ -207,10 +207,9 @@ class Merging:
         """Our subgroup's roll call is over: each entry was said by the member itself (G8)."""
         told = {member: Told(member, entry) for member, entry in outcome.entries.items()}
         limits = (outcome.capacity, outcome.window_bytes)
-        ended = self.participant.on_roll_call_ended(
-            now_ns, outcome.merge_id, told, outcome.number, limits, mark=outcome.mark, blamed=outcome.blamed
+        return self.participant.on_roll_call_ended(
+            now_ns, outcome.merge_id, told, outcome.number, limits, outcome.mark, outcome.blamed, outcome.stateless
         )
-        return ended
 
     def _on_cancel_merge(self, now_ns: int, sender: Address, cancel: CancelMerge) -> Steps:
         return self.participant.on_cancel(now_ns, sender, cancel.merge_id, cancel.why)

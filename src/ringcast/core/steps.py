@@ -146,6 +146,7 @@ class Digested(NamedTuple):
     window_bytes: int
     mark: Mark | None = None
     blamed: tuple[Address, ...] = ()
+    stateless: tuple[Address, ...] = ()  # who has not loaded the state it joined with
 
 
 class Spread(NamedTuple):
@@ -242,6 +243,7 @@ class SpreadView(NamedTuple):
     merge_id: MergeId
     view: View
     digest: Digest
+    stateless: tuple[Address, ...] = ()
 
 
 Step = (

@@ -221,9 +221,13 @@ class Driver:
             self.transport.close()
 
     def retire(self, how: str) -> None:
-        """End everything but the transport, which another incarnation goes on to use."""
+        """End everything but the transport, which another incarnation goes on to use.
+
+        What the node still says in this wake is for nobody: the application was told the end (seed 30465).
+        """
         self.on_retiring(how)
         self.is_closed = True
+        self._do.update(dict.fromkeys((Deliver, Dequeue, Install, Undelivered), _ignore))
         if self._timer is not None:
             self._timer.cancel()
         if self._heartbeats is not None:

@@ -41,7 +41,7 @@ from ringcast.trace import Header, MemoryRecorder, Recorder, RecordingOptions
 if TYPE_CHECKING:
     from ringcast.sim.world import SimulatedWorld
 
-JOIN_SECONDS = 60.0
+JOIN_SECONDS = 120.0  # longer than any fault: one that stands still for a minute while it joins goes on (seed 30659)
 SYNC_SECONDS = 0.004  # until what is written outlives the process
 
 

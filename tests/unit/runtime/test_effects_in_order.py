@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 
 from ringcast import join
-from ringcast.core import Effect
+from ringcast.core import Channel, Deliver, Effect
 from ringcast.core.effects import StateOver
 from ringcast.model import Event, Kind, profile
 from ringcast.transport import MemoryHub, MemoryTransport
@@ -31,6 +31,24 @@ def test_what_comes_of_an_effect_stands_behind_those_that_were_given_before_it()
 
     asyncio.run(body())
     assert [value for value in told if value > 1_000] == [1_001, 1_002, 1_003, 1_004]
+
+
+def test_what_a_node_says_behind_the_end_of_its_place_is_handed_to_nobody() -> None:
+    """Simulated seed 30465: whoever lost its place for want of a state read messages of the same wake."""
+
+    async def body() -> None:
+        transport = MemoryTransport(MemoryHub(), "A")
+        joining = join("g", name="A", transport=transport, config=profile("test"), inspect=False)
+        async with joining as group:
+            driver = group._driver
+            driver.on_state = lambda effect: driver.close("no state")
+            driver.inbox.clear()
+            late = Deliver(group.me, Channel.GROUP, [b"late"], 1, 1, 4)
+            driver.execute([StateOver(group.me, "no state"), late])
+            driver.execute([late])
+            assert not driver.inbox
+
+    asyncio.run(body())
 
 
 def noted(value: int) -> Event:

@@ -168,6 +168,7 @@ class Reunion(NamedTuple):
     merger: Address
     sides: tuple[Side, ...]
     lacking: tuple[Address, ...]  # who has not got the merged state
+    stateless: tuple[Address, ...] = ()  # who had not loaded the state it joined with: it has none to give
 
 
 class Standing(NamedTuple):

@@ -87,6 +87,7 @@ class MergeDigest(Control):
     capacity: int
     window_bytes: int
     mark: Mark | None = None  # what they know of primary views
+    stateless: tuple[Address, ...] = ()  # who has not loaded the state it joined with
 
 
 @message(39, ON_STREAM, looking=NOBODY, in_view=ANYBODY, promised=ANYBODY)
@@ -102,6 +103,7 @@ class MergeView(Control):
     window_bytes: int
     entries: tuple[Entry, ...]  # aligned with members
     mark: Mark | None = None
+    stateless: tuple[Address, ...] = ()  # who has not loaded the state it joined with
 
     @property
     def view(self) -> View:

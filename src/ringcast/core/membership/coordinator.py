@@ -249,7 +249,7 @@ class Coordinator:
             or change.spreading is not None
         ):
             return []
-        message = change.compose_merged(change.complete, merged.view, merged.digest, self._states)
+        message = change.compose_merged(change.complete, merged, self._states)
         return self._tell(now_ns, change, message)
 
     def _tell(self, now_ns: int, change: ViewChange, message: NewView) -> Steps:

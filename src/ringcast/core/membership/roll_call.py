@@ -249,7 +249,9 @@ class RollCall:
         `blamed` ended it before the others could answer; none: whoever has not answered within the limit.
         """
         done = [member for member in self.staying if member not in self.awaited]
-        return Digested(merge_id, self.entries(done), self.number, *self.limits(done), self.mark, blamed)
+        stateless = tuple(m for m in done if m in self._answers and self._answers[m].standing.joining is not None)
+        limits = self.limits(done)
+        return Digested(merge_id, self.entries(done), self.number, *limits, self.mark, blamed, stateless)
 
     # ---- those who do not answer
 

@@ -18,8 +18,8 @@ from ringcast.core.membership.requests import Request
 from ringcast.core.membership.roll_call import RollCall
 from ringcast.core.state.merge_roles import reunion_of
 from ringcast.core.state.providers import PendingStates
-from ringcast.core.steps import Complete, RaiseSuspicion, Spread, Steps
-from ringcast.model import Address, Config, Digest, Entry, Mark, View
+from ringcast.core.steps import Complete, RaiseSuspicion, Spread, SpreadView, Steps
+from ringcast.model import Address, Config, Entry, Mark
 
 
 class Spreading:
@@ -133,8 +133,9 @@ class ViewChange:
         votes = mark.votes_of(member for member in members if member not in observers)
         return mark.of_view(members, primary if primary is not None and primary.voters == votes else None)
 
-    def compose_merged(self, complete: Complete, view: View, digest: Digest, states: PendingStates) -> NewView:
+    def compose_merged(self, complete: Complete, merged: SpreadView, states: PendingStates) -> NewView:
         """The merge leader's view, with the cut of our subgroup."""
+        view, digest = merged.view, merged.digest
         return NewView(
             self.roll_call.id,
             view.id,
@@ -148,7 +149,7 @@ class ViewChange:
             self.merge_id,
             complete.settlement,
             states.assign_merged(view, self.roll_call.staying, complete.standings),
-            reunion_of(view) if states.reunites else None,
+            reunion_of(view, merged.stateless) if states.reunites else None,
             view.mark,
         )
 

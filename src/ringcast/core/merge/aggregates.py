@@ -33,6 +33,7 @@ class Aggregate:
     window_bytes: int
     observers: tuple[Address, ...] = ()
     mark: Mark | None = None
+    stateless: tuple[Address, ...] = ()  # who has not loaded the state it joined with
 
 
 def digest_event(now_ns: int, merge_id: MergeId, member: Address, told: Told) -> Event:

@@ -139,7 +139,9 @@ class MergeLeader:
             return self._fail(now_ns, f"no digest for {', '.join(map(str, missing))}", missing)
         attempt.step, self._timer.at_ns = Stage.SPREADING, now_ns + self.config.merge_ask_ns
         attempt.outcome = view.id
-        spread = [SendReliable(to, _merge_view(attempt.merge_id, view, digest)) for to in self._addressees(attempt)]
+        stateless = tuple(member for aggregate in aggregates for member in aggregate.stateless)
+        outcome = _merge_view(attempt.merge_id, view, digest, stateless)
+        spread = [SendReliable(to, outcome) for to in self._addressees(attempt)]
         who = ", ".join(map(str, overlap))  # seed 000 asks for a warning
         warning = [Warn(f"merge: more than one side sent a digest of {who}; the highest entries count")] if who else []
         return [self._traced(now_ns, "view", {"view": view.id, "overlap": list(overlap)}), *warning, *spread]
@@ -237,10 +239,11 @@ def _aggregate(party: Party, answer: MergeDigest) -> Aggregate:
     digest = Digest(dict(zip(answer.members, answer.entries, strict=True)))
     observers = tuple(m for m in party.view.observers if m in answer.members)
     limits = (answer.number, answer.capacity, answer.window_bytes)
-    return Aggregate(answer.members, digest, *limits, observers, answer.mark)
+    stateless = tuple(m for m in answer.stateless if m in answer.members)
+    return Aggregate(answer.members, digest, *limits, observers, answer.mark, stateless)
 
 
-def _merge_view(merge_id: MergeId, view: View, digest: Digest) -> MergeView:
+def _merge_view(merge_id: MergeId, view: View, digest: Digest, stateless: tuple[Address, ...]) -> MergeView:
     entries = tuple(digest[member] for member in view.members)
     return MergeView(
         merge_id,
@@ -252,4 +255,5 @@ def _merge_view(merge_id: MergeId, view: View, digest: Digest) -> MergeView:
         view.window_bytes,
         entries,
         view.mark,
+        stateless,
     )

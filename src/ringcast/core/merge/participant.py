@@ -124,6 +124,7 @@ class MergeParticipant:
         limits: tuple[int, int],
         mark: Mark | None = None,
         blamed: tuple[Address, ...] = (),
+        stateless: tuple[Address, ...] = (),
     ) -> Steps:
         """What our roll call gave, complete or not; the leader learns who is missing. `limits` = capacity, bytes.
 
@@ -138,7 +139,7 @@ class MergeParticipant:
         origins, entries = tuple(t.origin for t in said.values()), tuple(t.entry for t in said.values())
         missing = tuple(member for member in merge.members if member not in said)
         missing = tuple(member for member in blamed if member in merge.members) or missing
-        digest = MergeDigest(merge_id, tuple(said), origins, entries, missing, number, *limits, mark)
+        digest = MergeDigest(merge_id, tuple(said), origins, entries, missing, number, *limits, mark, stateless)
         events = [digest_event(now_ns, merge_id, member, entry) for member, entry in said.items()]
         return [*events, self._event(now_ns, merge_id, "answer"), SendReliable(merge_id.leader, digest)]
 
@@ -149,7 +150,8 @@ class MergeParticipant:
         if len(outcome.entries) != len(outcome.members):
             return []
         digest = Digest(dict(zip(outcome.members, outcome.entries, strict=True)))
-        return [self._event(now_ns, merge.merge_id, "view"), SpreadView(merge.merge_id, outcome.view, digest)]
+        spread = SpreadView(merge.merge_id, outcome.view, digest, outcome.stateless)
+        return [self._event(now_ns, merge.merge_id, "view"), spread]
 
     def on_cancel(self, now_ns: int, sender: Address, merge_id: MergeId, why: str) -> Steps:
         """The leader gave up; a cancel that overtakes its request uses the id up."""

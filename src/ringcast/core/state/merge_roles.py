@@ -1,8 +1,9 @@
 """Who makes one state of many after a MergeView, and who gives the state of each side: pure functions.
 
-The merger is the first member that may coordinate; a side's giver the first of it that may. If one of them is gone
-before anybody has the merged state, all still stand directly behind the MergeView: the next view names others, and
-they begin anew at the same cut. A side of which nobody is left has taken its state with it.
+The merger is the first member that may coordinate and has a state; a side's giver the first of it. Who joined with
+state and has not loaded it has none: `get_state` would give what no member of its side holds. If merger or giver is
+gone before anybody has the merged state, all still stand directly behind the MergeView: the next view names others, and
+they begin anew at the same cut. A side of which nobody with a state is left has taken its state with it.
 """
 
 from __future__ import annotations
@@ -13,9 +14,9 @@ from ringcast.core.control import Reunion, Side, Standing
 from ringcast.model import Address, View, ViewId
 
 
-def reunion_of(view: View) -> Reunion | None:
+def reunion_of(view: View, stateless: tuple[Address, ...] = ()) -> Reunion | None:
     """That of a MergeView; None if there is nobody to do it."""
-    return _named(view.id, view.id, view.subgroups, view.members, view.observers)
+    return _named(view.id, view.id, view.subgroups, view.members, view.observers, stateless)
 
 
 def still_apart(reunion: Reunion, staying: Sequence[Address], standings: Mapping[Address, Standing]) -> Reunion | None:
@@ -31,7 +32,8 @@ def reunion_after(
     if reunion.merger in staying and all(side.giver in staying for side in reunion.sides):
         return reunion
     subgroups = [side.members for side in reunion.sides]
-    return _named(reunion.cut, view, subgroups, [m for m in staying if m in reunion.lacking], observers)
+    lacking = [member for member in staying if member in reunion.lacking]
+    return _named(reunion.cut, view, subgroups, lacking, observers, reunion.stateless)
 
 
 def _named(
@@ -40,7 +42,8 @@ def _named(
     subgroups: Collection[tuple[Address, ...]],
     members: Sequence[Address],
     observers: Collection[Address],
+    stateless: tuple[Address, ...],
 ) -> Reunion | None:
-    able = [member for member in members if member not in observers]
+    able = [member for member in members if member not in observers and member not in stateless]
     sides = [Side(giver, side) for side in subgroups if (giver := next((m for m in side if m in able), None))]
-    return Reunion(cut, view, able[0], tuple(sides), tuple(members)) if sides else None
+    return Reunion(cut, view, able[0], tuple(sides), tuple(members), stateless) if sides else None

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 from ringcast.core import Drop
 from ringcast.core.control import (
     Answer,
@@ -15,6 +17,8 @@ from ringcast.core.control import (
     NewView,
     Refusal,
     RollCallId,
+    Standing,
+    Transfer,
 )
 from ringcast.core.effects import SendReliable
 from ringcast.core.membership.roll_call import RollCall
@@ -189,6 +193,16 @@ def test_the_roll_call_of_a_merge_is_not_repeated_but_tells_who_is_there() -> No
     (outcome,) = orders(roll_call.on_suspect(0, C))
     assert isinstance(outcome, Digested)
     assert outcome.entries == {A: Entry(0, 1, 1), B: Entry(0, 2, 2)}
+
+
+def test_the_roll_call_of_a_merge_tells_who_has_not_loaded_its_state() -> None:
+    merge_id = MergeId(A, 1)
+    roll_call = RollCall(A, CONFIG, V, 1, merge_id=merge_id)
+    asked(roll_call)
+    roll_call.on_answer(0, A, answer(FIRST, 1))
+    loading = Standing(joining=Transfer(B, C, V.id), is_whole=True)
+    roll_call.on_answer(0, B, replace(answer(FIRST, 2), standing=loading))
+    assert roll_call.digested(merge_id).stateless == (B,)
 
 
 def test_one_refusal_in_the_roll_call_of_a_merge_is_blamed_on_who_refuses_y15() -> None:

@@ -1,5 +1,6 @@
 """The merge leader, step by step: whole orders, whole answers."""
 
+from dataclasses import replace
 from random import Random
 
 import pytest
@@ -78,6 +79,14 @@ def test_when_all_digests_are_here_the_view_goes_to_all_ourselves_last() -> None
     entries = tuple(Entry(0, n, n) for n in (15, 7, 10, 9))
     view = MergeView(FIRST, ViewId(8, A), (A, B, C, D), (), ((A, B), (C, D)), 64, 1000, entries)
     assert spread == [SendReliable(C, view), SendReliable(A, view)]
+
+
+def test_all_learn_who_has_not_loaded_its_state() -> None:
+    leader = calling()
+    leader.on_merge_digest(2, C, replace(digest(FIRST, "C10 D9"), stateless=(D, B)))
+    *_, sent = leader.on_merge_digest(3, A, digest(FIRST, "A15 B7"))
+    assert isinstance(sent, SendReliable) and isinstance(sent.message, MergeView)
+    assert sent.message.stateless == (D,)  # C speaks for its own members only
 
 
 def test_it_is_complete_when_our_own_view_is_installed() -> None:

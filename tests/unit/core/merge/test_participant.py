@@ -1,5 +1,7 @@
 """Step part in a merge: one at a time, each id once, every end."""
 
+from dataclasses import replace
+
 import pytest
 
 from ringcast.core.control import MergeCall, MergeDigest, MergeId, MergeReq, MergeRsp, MergeView
@@ -67,6 +69,16 @@ def test_the_digest_goes_to_the_leader_with_who_is_missing() -> None:
     participant.on_merge_call(1, L, MergeCall(FIRST))
     out = orders(participant.on_roll_call_ended(2, FIRST, {C: ENTRY[C]}, 7, (64, 1000)))
     assert out == [SendReliable(L, MergeDigest(FIRST, (C,), (C,), (Entry(0, 10, 10),), (D,), 7, 64, 1000))]
+
+
+def test_who_has_not_loaded_its_state_is_told_to_the_leader_and_by_it() -> None:
+    participant = accepted()
+    participant.on_merge_call(1, L, MergeCall(FIRST))
+    (sent,) = orders(participant.on_roll_call_ended(2, FIRST, ENTRY, 7, (64, 1000), stateless=(D,)))
+    assert isinstance(sent, SendReliable) and isinstance(sent.message, MergeDigest)
+    assert sent.message.stateless == (D,)
+    (spread,) = orders(participant.on_merge_view(3, L, replace(OUTCOME, stateless=(D,))))
+    assert isinstance(spread, SpreadView) and spread.stateless == (D,)
 
 
 def test_hearsay_counts_as_missing_g8() -> None:

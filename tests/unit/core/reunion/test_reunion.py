@@ -21,6 +21,17 @@ def test_a_side_of_observers_has_no_state_to_give() -> None:
     assert reunion_of(View(V, (A, C), observers=(A, C), subgroups=((A,), (C,)))) is None
 
 
+def test_who_has_not_loaded_the_state_it_joined_with_neither_gives_nor_merges() -> None:
+    """Simulated seed 30465: the only member of a side was asked for a state while its set_state was still running."""
+    view = View(V, (A, B, C, D), subgroups=((A, B), (C, D)))
+    assert reunion_of(view, (A, C)) == Reunion(V, V, B, (Side(B, (A, B)), Side(D, (C, D))), (A, B, C, D), (A, C))
+    alone = reunion_of(view, (C, D))  # their side has no state: they get the other one
+    assert alone == Reunion(V, V, A, (Side(A, (A, B)),), (A, B, C, D), (C, D))
+    assert reunion_of(view, (A, B, C, D)) is None
+    before = Reunion(V, V, A, (Side(A, (A, B)), Side(D, (C, D))), (A, B, C, D), (B,))
+    assert reunion_after(before, W, [B, C, D], ()) == Reunion(V, W, C, (Side(C, (C, D)),), (B, C, D), (B,))
+
+
 def test_another_merger_begins_anew_at_the_same_cut() -> None:
     before = Reunion(V, V, A, (Side(A, (A, B)), Side(C, (C, D))), (A, B, C, D))
     assert reunion_after(before, W, [A, C, D], ()) == before  # Nobody who works on it is gone.
