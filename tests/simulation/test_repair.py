@@ -101,7 +101,7 @@ def test_a_lost_tail_is_repaired_within_two_intervals_and_three_ways(delay_ms: i
 
 
 def test_requests_are_bounded_in_ranges_and_in_messages() -> None:
-    config = profile("test", capacity=1000, request_ranges=3, request_messages=10)
+    config = profile("test", capacity=1000, request_ranges=3, request_messages=16)
     cluster = Cluster(2, seed=6, config=config)
     lost = [*range(1, 101), *range(102, 200, 2)]
     for seqno in lost:
@@ -113,7 +113,7 @@ def test_requests_are_bounded_in_ranges_and_in_messages() -> None:
     for event in events_of(cluster, Kind.REQUEST):
         requests[event.t_ns].append(event)
     assert all(len(ranges) <= 3 for ranges in requests.values())
-    assert all(sum(event.count for event in ranges) <= 10 for ranges in requests.values())
+    assert all(sum(event.count for event in ranges) <= 16 for ranges in requests.values())
     assert cluster.read("B", "A") == [b"%d" % number for number in range(250)]
 
 

@@ -36,7 +36,7 @@ class Config:
     ack_every: int = _range(0, 0, 1 << 20)  # messages taken between acks; 0 = capacity / 4
     xmit_interval_ns: int = _range(20 * MS, 1 * MS, 60 * SECOND)  # acks, requests and tail repair
     request_ranges: int = _range(1024, 1, 4096)  # gaps asked for in one interval
-    request_messages: int = _range(4096, 1, 1 << 20)  # messages asked for in one interval
+    request_messages: int = _range(4096, 16, 1 << 20)  # messages asked for in one interval; fewer cannot keep up
     stream_capacity: int = _range(4096, 1, 1 << 20)  # messages in the window of a stream to one peer
     control_capacity: int = _range(256, 16, 1 << 16)  # control messages, or parts of a state, in flight to one peer
     early_packets: int = _range(64, 1, 4096)  # packets of a later view kept until that view comes

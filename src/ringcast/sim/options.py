@@ -78,8 +78,7 @@ class Options:
         """How applications hold their state, if they have one."""
         if not self._has_state or self.fixed:
             return None
-        configs = (self.config, *self.configs.values())
-        narrow = any(config.stream_capacity < 4 or config.request_messages < 4 for config in configs)
+        narrow = min(config.stream_capacity for config in (self.config, *self.configs.values())) < 4
         return draw_state(self.seed, self.safety_ns, is_narrow=narrow)
 
     @property
@@ -185,7 +184,7 @@ def _config(random: Random) -> Config:
         window_bytes=random.choice((2_000, 64_000, 1_000_000)),
         xmit_interval_ns=random.choice((10, 25, 50)) * MS,
         request_ranges=random.choice((1, 4, 128)),
-        request_messages=random.choice((1, 16, 4096)),
+        request_messages=random.choice((16, 64, 4096)),
         heartbeat_ns=random.choice((100, 200)) * MS,
         resumer_ns=random.choice((2_210, 2_500)) * MS,  # the last resort, sometimes hardly behind the others
         self_delivery=random.random() < 0.8,

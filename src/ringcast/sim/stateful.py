@@ -35,10 +35,7 @@ class StateLoad:
 
 
 def draw_state(seed: int | str, until_ns: int, *, is_narrow: bool = False) -> StateLoad:
-    """What belongs to a seed: states of one part or of up to hundreds.
-
-    `is_narrow`: a window of streams holds one part, or an interval repairs one (seed 30106: 6 s for a window of 256).
-    """
+    """What belongs to a seed: states of one part or of up to hundreds. `is_narrow`: a window of streams holds one."""
     random = Random(f"{seed}/state")
     padding, failing = random.choice((0, 2_000, 20_000, 60_000, LARGE)), random.choice((0.0, 0.0, 0.2))
     merges, loading_ns = random.random() < 0.5, random.choice((0, 0, 0, 500, 3000)) * MS

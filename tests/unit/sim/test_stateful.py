@@ -5,7 +5,7 @@ from collections.abc import AsyncIterator, Mapping
 
 from ringcast.model import MS, SECOND, Address, Config, Kind, Rejoin, Undelivered, View, ViewChange, ViewId, profile
 from ringcast.runtime.rejoin import OnExclusion
-from ringcast.sim import Application, Cluster, Fault, draw
+from ringcast.sim import Application, Cluster, Fault
 from ringcast.sim.stateful import NO_STATE, UNREADABLE, Keeper, StatefulWorkload, StateLoad, draw_state
 from ringcast.sim.tally import Tally
 from ringcast.sim.workload import Load, OrderedLoad, Workload
@@ -105,11 +105,6 @@ def test_a_seed_draws_the_same_states_every_time() -> None:
     assert len({load.padding for load in drawn}) == 5
     assert {load.failing_share for load in drawn} == {0.0, 0.2}
     assert {load.merges for load in drawn} == {False, True}
-
-
-def test_a_state_is_small_where_an_interval_repairs_one_message() -> None:
-    wide = draw(30106, workload="any")  # 640 parts, of which a joiner had lost a window: 25 ms for each
-    assert wide.config.request_messages == 1 and wide.state is not None and wide.state.padding <= 60_000
 
 
 class Slow(Application):
