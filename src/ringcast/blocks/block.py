@@ -179,16 +179,16 @@ class Pending:
     def __init__(self) -> None:
         self._waiting: dict[int, asyncio.Future[Any]] = {}
         self._receipts: dict[int, Receipt] = {}
-        self._last = 0
+        self.last = 0  # the number given last
         self._loaded = 0  # the number of the view that the last state was cut at
 
     def __len__(self) -> int:
         return len(self._waiting)
 
     def add(self) -> tuple[int, asyncio.Future[Any]]:
-        self._last += 1
-        future = self._waiting[self._last] = asyncio.get_running_loop().create_future()
-        return self._last, future
+        self.last += 1
+        future = self._waiting[self.last] = asyncio.get_running_loop().create_future()
+        return self.last, future
 
     def drop(self, number: int) -> None:
         self._waiting.pop(number, None)
@@ -218,9 +218,11 @@ class Pending:
             else:
                 future.set_result(result)
 
-    def settle_all(self) -> None:
+    def settle_up_to(self, last: int) -> None:
+        """What one sender sent in its order: with this one, those before it are done."""
         for number in self._waiting:
-            self.settle(number, None)
+            if number <= last:
+                self.settle(number, None)
 
     def fail(self, error: RingcastError) -> None:
         for future in self._waiting.values():

@@ -11,7 +11,7 @@ from collections.abc import Callable
 from dataclasses import dataclass, replace
 from typing import Generic, TypeVar
 
-from ringcast import Address, RingcastError
+from ringcast import Address, RingcastError, UsageError
 from ringcast.blocks.errors import ChangesLost
 
 K = TypeVar("K")
@@ -73,6 +73,11 @@ class Changes(Generic[K, V]):
                 raise self._error
             if self._is_over:
                 raise StopAsyncIteration
+            if self._reader is not None:
+                raise UsageError("another task is reading from this change feed already")
             self._reader = asyncio.get_running_loop().create_future()
-            await self._reader
+            try:
+                await self._reader
+            finally:
+                self._reader = None
         return self._changes.pop(next(iter(self._changes)))

@@ -179,7 +179,7 @@ class Channel(Block):
     async def _cut(self) -> bytes:
         get_state = self._hooks[0]
         assert get_state is not None
-        return await self._at_the_reader(get_state)
+        return self._checked(await self._at_the_reader(get_state), "get_state")
 
     async def _load(self, state: bytes) -> None:
         set_state = self._hooks[1]
@@ -203,7 +203,13 @@ class Channel(Block):
     def _merge(self, sides: Sides) -> bytes:
         merge_state = self._hooks[2]
         assert merge_state is not None
-        return merge_state(sides)
+        return self._checked(merge_state(sides), "merge_state")
+
+    def _checked(self, state: bytes, hook: str) -> bytes:
+        """Anything else would be refused by those who load it, who are not to blame."""
+        if not isinstance(state, bytes):
+            raise UsageError(f"{hook} of channel {self.name!r} must give bytes, it gave {type(state).__name__}")
+        return state
 
 
 def _do(stop: _Stop) -> None:

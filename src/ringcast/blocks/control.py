@@ -8,8 +8,9 @@ Not a guarantee of delivery: that somebody is held back is told once a second an
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable
+from collections.abc import Callable, Coroutine
 from types import MappingProxyType
+from typing import Any
 
 import msgspec
 
@@ -77,10 +78,10 @@ class Control(Block):
 
     @staticmethod
     def check(tags: dict[str, str]) -> None:
-        body = _encode(_Tagged(tags, 0))
         try:
+            body = _encode(_Tagged(tags, 0))
             _message.decode(body)
-        except msgspec.ValidationError as error:
+        except (msgspec.ValidationError, TypeError, OverflowError, UnicodeEncodeError) as error:
             raise UsageError(f"tags must be texts by text: {error}") from None
         if len(body) > MAX_TAG_BYTES:
             raise UsageError(f"the tags have {len(body)} bytes, a member may have {MAX_TAG_BYTES}")
@@ -100,7 +101,7 @@ class Control(Block):
             if isinstance(message, _Tagged):
                 self.tags[batch.sender] = MappingProxyType(message.tags)
                 if self._port.is_me(batch.sender):
-                    self._tagging.settle(message.number, None)
+                    self._tagging.settle_up_to(message.number)
             elif isinstance(message, _Begun):
                 self.on_begun(batch.sender, message.view)
             elif message.channel:
@@ -114,17 +115,21 @@ class Control(Block):
         for gone in [member for member in self.held if member not in view]:
             del self.held[gone]
         if self.wanted is not None and view.is_primary and self.tags.get(self._port.group.me) != self.wanted:
-            self._tell_again(self.wanted)
+            self._tell_again()
 
-    def _tell_again(self, tags: dict[str, str]) -> None:
+    def _tell_again(self) -> None:
         """A new incarnation has none yet, and on a side that may not go on none could be set."""
-        self._send_soon(_encode(_Tagged(tags, 0)))
+        self._begin(self._tell_wanted())
+
+    async def _tell_wanted(self) -> None:
+        """Those that are wanted when this is sent, not when it was begun: a later `tag` is not undone."""
+        await self._port.send(_encode(_Tagged(self.wanted or {}, 0)))
 
     def tell_begun(self, view: int) -> None:
-        self._send_soon(_encode(_Begun(view)))
+        self._begin(self._port.send(_encode(_Begun(view))))
 
-    def _send_soon(self, body: bytes) -> None:
-        task = asyncio.get_running_loop().create_task(self._port.send(body))
+    def _begin(self, telling: Coroutine[Any, Any, None]) -> None:
+        task = asyncio.get_running_loop().create_task(telling)
         self._telling[task] = None
         task.add_done_callback(self._told)
 
@@ -136,7 +141,7 @@ class Control(Block):
     def _part(self, why: str) -> None:
         """Never apart: everybody tells its own again."""
         if self.wanted is not None:
-            self._tell_again(self.wanted)
+            self._tell_again()
 
     def _fail(self, error: RingcastError) -> None:
         self._tagging.fail(error)
@@ -155,7 +160,7 @@ class Control(Block):
 
     def _on_loaded(self, view: int) -> None:
         if len(self._tagging) > 0 and self.tags.get(self._port.group.me) == self.wanted:  # its message is in the state
-            self._tagging.settle_all()
+            self._tagging.settle_up_to(self._tagging.last)
 
     def _merge(self, sides: Sides) -> bytes:
         found = []

@@ -151,6 +151,8 @@ class Rpc(Block):
         self, name: str = "rpc", *handlers: Callable[..., Coroutine[Any, Any, Any]], at_once: int = AT_ONCE
     ) -> None:
         super().__init__(name)
+        if at_once < 1:
+            raise UsageError(f"{name!r} must be allowed at least 1 handler at once, got {at_once}")
         self._procedures: dict[str, Procedure[..., Any]] = {}
         self._calls: dict[int, Call] = {}
         self._last = 0
@@ -368,7 +370,9 @@ class Rpc(Block):
 
 
 def _error(number: int, kind: str, text: str) -> bytes:
-    return _HEAD.pack(_ERROR, number) + _encode((kind, text[:MAX_ERROR_TEXT]))
+    """A text may hold what is no text on the wire (surrogates of a file's name)."""
+    text = text[:MAX_ERROR_TEXT].encode(errors="backslashreplace").decode()
+    return _HEAD.pack(_ERROR, number) + _encode((kind, text))
 
 
 def _hints(function: Callable[..., Any]) -> dict[str, Any]:

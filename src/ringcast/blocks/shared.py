@@ -175,9 +175,7 @@ class SharedGroup:
         channel = Channel(name) if unread is None else Channel(name, unread=unread)
         self._add(channel)
         if self._group is not None:
-            channel._open(Port(self._group, name, self._gate))
-        if self._ended is not None:
-            channel._end(self._ended)
+            self._open(channel)
         return channel
 
     def add(self, block: Block) -> None:
@@ -185,7 +183,12 @@ class SharedGroup:
         if block.kind is not None:
             raise UsageError(f"{block.name!r} has state: give it to ringcast.blocks.join, so that it is there in time")
         self._add(block)
+        self._open(block)
+
+    def _open(self, block: Block) -> None:
         block._open(Port(self.group, block.name, self._gate))
+        if self._ended is not None:
+            block._end(self._ended)
 
     # ---- the hooks of ringcast.join
 
@@ -250,7 +253,7 @@ class SharedGroup:
         self._group = group
         self._now = asyncio.get_running_loop().time
         for block in self._blocks.values():
-            block._open(Port(group, block.name, self._gate))
+            self._open(block)
         reading = asyncio.create_task(self._read(), name=f"blocks of {group.name}")
         try:
             yield self
@@ -285,12 +288,12 @@ class SharedGroup:
             first = payloads[at]
             length = 1 + first[0] if first else 0
             prefix, end = first[:length], at + 1
-            while end < len(payloads) and payloads[end].startswith(prefix):
-                end += 1
-            block = self._by_prefix.get(prefix) if length else None
+            if 0 < length <= len(first):  # A whole name; what is shorter may begin as others do.
+                while end < len(payloads) and payloads[end].startswith(prefix):
+                    end += 1
+            block = self._by_prefix.get(prefix)
             if block is None:
-                self._count_unknown(prefix, end - at if length else 1)
-                end = end if length else at + 1
+                self._count_unknown(prefix, end - at)
             else:
                 block._on_batch(batch.with_payloads([payload[length:] for payload in payloads[at:end]]))
                 touched.append(block)

@@ -81,6 +81,8 @@ class Table(OrderedBlock, Generic[K, V]):
         """What changes from now on; a slow reader gets the last value of each key, not each value in between."""
         feed = Changes[K, V](self._forget)
         self._feeds.append(feed)
+        if self._ended is not None:
+            feed.end()
         return feed
 
     def _forget(self, feed: Changes[K, V]) -> None:

@@ -74,6 +74,15 @@ def test_messages_under_an_unknown_name_are_counted_and_said() -> None:
         assert world.do("A", read(only_a, 3)) == [b"1", b"2", b"3"]
 
 
+def test_what_is_shorter_than_a_name_takes_nothing_with_it() -> None:
+    with World(service(list), members=2) as world:
+        shared = shared_of(world)
+        orders = {name: one.channel("orders") for name, one in shared.items()}
+        world.do("A", shared["A"].group.send_many([b"\x06", b"\x06orderstea", b"\x06ord", b"\x06ordersmilk"]))
+        assert world.do("B", read(orders["B"], 2)) == [b"tea", b"milk"]
+        assert shared["B"].unknown == {"": 1, "ord": 1}
+
+
 def test_a_channel_that_nobody_reads_holds_the_group_and_explain_names_it_on_both_sides() -> None:
     with World(service(list), members=2) as world:
         shared = shared_of(world)
@@ -278,6 +287,29 @@ def test_a_channel_whose_states_cannot_become_one_is_told_and_the_others_merge()
         world.advance(1)
         assert world.same(lambda app: set(app.apart)) == {"these do not fit"}
         assert len(world.same(lambda app: app.shared.tagged(role="web"))) == 1
+
+
+@pytest.mark.parametrize("wrong", [None, "text", 5])
+def test_a_state_of_a_channel_that_is_not_bytes_is_refused_where_it_is_made(wrong: Any) -> None:
+    class Wrong(Refusing):
+        def refuse(self, sides: Sides) -> bytes:
+            return wrong  # type: ignore[no-any-return]
+
+    with World(Wrong, members=2) as world:
+        world.partition("A")
+        world.advance(8)
+        world.heal()
+        world.settle(60)
+        world.advance(1)
+        assert "merge_state of channel 'log' must give bytes" in world.same(lambda app: app.apart[0])
+        giver = Channel("log", get_state=lambda: wrong, set_state=lambda _: None, merge_state=lambda _: b"")
+
+        async def cut() -> bytes:
+            giver._put = lambda stop: stop.done.set_result(stop.act())  # type: ignore[method-assign, union-attr]
+            return await giver._cut()
+
+        with pytest.raises(UsageError, match="get_state of channel 'log' must give bytes"):
+            world.do("A", cut())
 
 
 def _at_once(self: Channel, act: Callable[[], bytes]) -> asyncio.Future[bytes]:

@@ -186,8 +186,20 @@ def test_a_feed_tells_each_change_and_a_slow_reader_the_last_of_each_key() -> No
         world.settle()
         assert world.do("B", anext(feed)) == Change("tea", 4, None, me)
         assert world.do("B", anext(feed)) == Change("milk", None, 1, me)
+        waiting = world.spawn("B", anext(feed))
+        world.advance(0.1)
+        with pytest.raises(UsageError, match="another task is reading"):
+            world.do("B", anext(feed))
+        waiting.cancel()
         feed.close()
         assert world.do("B", _rest(feed)) == []
+
+
+def test_a_feed_of_a_group_that_has_ended_ends() -> None:
+    with World(Prices, members=1) as world:
+        app = world.apps["A"]
+        app.shared._end(RingcastError("the end"))
+        assert world.do("A", _rest(app.dict.changes())) == []
 
 
 async def _rest(feed: Changes[str, int]) -> list[Change[str, int]]:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import os
 from collections import Counter
 from collections.abc import Callable
 from functools import partial
@@ -50,7 +51,12 @@ class Sums(Service):
             waiting.cancel()
             await waiting
 
+        @self.rpc.handler
+        async def raise_surrogate() -> None:
+            raise OSError(os.fsdecode(b"\xff"))
+
         self.add, self.fail, self.wait, self.give_up = add, fail, wait, give_up
+        self.raise_surrogate = raise_surrogate
         return [self.rpc]
 
     def address(self, name: str) -> Address:
@@ -231,7 +237,32 @@ def test_a_handler_that_ends_itself_by_a_cancellation_is_an_error_at_its_caller(
         assert behind.result() == 3
 
 
+@pytest.mark.parametrize("order", [Order.FIFO, Order.TOTAL])
+def test_the_text_of_an_error_may_be_what_no_message_can_hold(order: Order) -> None:
+    """The name of a file with bytes that are no text has surrogates."""
+    with World(Sums, members=2) as world:
+        a = world.apps["A"]
+        b = a.address("B")
+        failing = world.spawn("A", a.raise_surrogate.on(b, order=order)())
+        behind = world.spawn("A", a.add.on(b, order=order)(1, 2))
+        world.advance(1)
+        assert isinstance(failing.exception(), RemoteError) and failing.exception().text == "\\udcff"
+        assert behind.result() == 3
+
+
+def test_calls_on_a_group_that_has_ended_end() -> None:
+    with World(Sums, members=1) as world:
+        app = world.apps["A"]
+        app.shared._end(RingcastError("the end"))
+        late = Rpc("late", app.add._function)
+        app.shared.add(late)
+        with pytest.raises(RingcastError, match="the end"):
+            world.do("A", late.of(app.add._function).on(app.shared.me)(1))
+
+
 def test_a_handler_is_checked_where_it_is_made() -> None:
+    with pytest.raises(UsageError, match="at least 1 handler"):
+        Rpc("checks", at_once=0)
     rpc = Rpc("checks")
 
     def plain() -> None: ...

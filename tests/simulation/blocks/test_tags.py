@@ -12,7 +12,7 @@ import pytest
 
 from ringcast import Batch, RingcastError, UsageError, ViewChange
 from ringcast.blocks import Channel, Leader, SharedGroup, Token
-from ringcast.blocks.block import Block
+from ringcast.blocks.block import Block, Pending
 from ringcast.blocks.control import Control
 from ringcast.testing import World
 from simulation.blocks.kit import FIRST_SEED, SEEDS, Service, cut_and_crash, finish, is_caught, service
@@ -49,6 +49,39 @@ def test_a_new_incarnation_tells_its_tags_again() -> None:
         after = world.same(lambda app: app.shared.members)
         assert set(after) != set(before)
         assert world.same(lambda app: app.shared.tagged(role="web")) == list(after)
+
+
+def test_tags_that_are_told_again_do_not_undo_those_that_were_set_meanwhile() -> None:
+    """A view made this member tell its tags again; its application sets others before that was sent."""
+    with World(service(list), members=2) as world:
+        shared = world.apps["A"].shared
+        world.do("A", shared.tag(role="old"))
+
+        async def tag() -> None:
+            shared._control._tell_again()
+            await shared.tag(role="new")
+
+        world.do("A", tag())
+        world.settle()
+        assert world.same(lambda app: app.shared.tagged(role="new")) == [shared.me]
+
+
+def test_with_the_tags_that_come_back_those_before_them_are_known() -> None:
+    """The first are part of a state that was loaded, so only the second come back."""
+    pending = Pending()
+
+    async def both() -> bool:
+        (_, first), (second, _) = pending.add(), pending.add()
+        pending.settle_up_to(second)
+        return first.done()
+
+    assert asyncio.run(both())
+
+
+@pytest.mark.parametrize("wrong", [8080, object(), 2**70, "\ud800"])
+def test_tags_are_texts(wrong: Any) -> None:
+    with pytest.raises(UsageError, match="texts by text"):
+        Control.check({"role": wrong})
 
 
 class Tagged(Service):
