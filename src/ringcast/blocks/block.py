@@ -8,7 +8,8 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Coroutine, Iterable, Mapping
-from typing import Any
+from types import UnionType
+from typing import Annotated, Any, Union, get_args, get_origin
 
 from ringcast import Address, Batch, Group, Notice, Order, Receipt, RingcastError, StateError, UsageError, View
 
@@ -22,6 +23,18 @@ def prefix_of(name: str) -> bytes:
     """What stands before every payload of this channel."""
     raw = name.encode()
     return bytes([len(raw)]) + raw
+
+
+def words_of(kind: object) -> str:
+    """A type as members compare it: by the names of its classes, wherever they were defined."""
+    origin, inner = get_origin(kind), get_args(kind)
+    if origin is None:
+        return getattr(kind, "__name__", None) or repr(kind)
+    if origin is Annotated:
+        return words_of(inner[0])
+    if origin in (Union, UnionType):
+        return " | ".join(sorted(map(words_of, inner)))
+    return f"{words_of(origin)}[{', '.join(map(words_of, inner))}]"
 
 
 class Gate:

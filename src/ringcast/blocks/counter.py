@@ -6,19 +6,20 @@ the one that has seen more of a member's additions is right about that member, a
 
 from __future__ import annotations
 
-from collections.abc import Hashable, Iterator, Mapping
+from collections.abc import Hashable, Iterable, Iterator, Mapping
 from typing import Any, Generic, NamedTuple, TypeVar
 
 import msgspec
 
 from ringcast import Address, UsageError
-from ringcast.blocks.block import Sides
+from ringcast.blocks.block import Sides, words_of
 from ringcast.blocks.ordered import OrderedBlock
 from ringcast.blocks.tokens import BEFORE, Token
 
 K = TypeVar("K", bound=Hashable)
 
 MOST_SHARES = 65_536  # of all keys and all who ever counted; `reset` makes room
+MOST_AMOUNT = 2**63 - 1  # of one share, up or down: what a state can carry
 
 _encode = msgspec.msgpack.Encoder().encode
 
@@ -48,10 +49,9 @@ class _State(msgspec.Struct, Generic[K], array_like=True):
 class ReplicatedCounter(OrderedBlock, Mapping[K, int], Generic[K]):
     """A mapping from keys to counts; what was never counted is 0."""
 
-    kind = "counter"
-
     def __init__(self, name: str, key: type[K]) -> None:
         super().__init__(name)
+        self.kind = f"counter of {words_of(key)}"
         self._shares: dict[K, dict[Address, Share]] = {}
         self._totals: dict[K, int] = {}
         self._count = 0  # shares
@@ -81,18 +81,16 @@ class ReplicatedCounter(OrderedBlock, Mapping[K, int], Generic[K]):
 
     async def add(self, key: K, amount: int = 1, *, timeout: float | None = None) -> int:
         """Returns when it was applied here, with the count behind it in the one order of all."""
-        raw = _encode(_Add(key, amount))
-        try:
-            self._ops.decode(raw)
-        except msgspec.ValidationError as error:
-            raise UsageError(f"{self.name!r} does not take this: {error}") from None
-        return int(await self._do(raw, timeout))
+        return int(await self._do(self._raw(_Add(key, amount)), timeout))
 
     async def reset(self, *, timeout: float | None = None) -> None:
         """Everything to 0, everywhere; a side of a partition that did not know of it loses its counts in the merge."""
         await self._do(_encode(_Reset()), timeout)
 
     # ---- applying
+
+    def _keys_of(self, op: Any) -> Iterable[object]:
+        return () if isinstance(op, _Reset) else (op.key,)
 
     def _may_apply_apart(self, op: Any) -> bool:
         return isinstance(op, _Reset)
@@ -103,12 +101,14 @@ class ReplicatedCounter(OrderedBlock, Mapping[K, int], Generic[K]):
             self._fill([], version)
             return None
         shares = self._shares.get(op.key, {})
+        additions, amount = shares.get(sender, (0, 0))
+        if abs(amount + op.amount) > MOST_AMOUNT:
+            return UsageError(f"{sender} has counted {amount} of {op.key!r}, with {op.amount} it were more than fits")
         if sender not in shares:
             if self._count >= MOST_SHARES:
                 return UsageError(f"{self.name!r} keeps {self._count} shares, that is the most: reset it")
             self._count += 1
             self._shares[op.key] = shares
-        additions, amount = shares.get(sender, (0, 0))
         shares[sender] = Share(additions + 1, amount + op.amount)
         total = self._totals[op.key] = self._totals.get(op.key, 0) + op.amount
         return total

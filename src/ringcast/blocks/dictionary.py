@@ -17,7 +17,7 @@ from collections.abc import Hashable, Iterable, Iterator, Mapping
 from typing import Final, Generic, TypeVar
 
 from ringcast.blocks.merging import MergeRule
-from ringcast.blocks.table import GRAVES, Delete, Replace, Set, Swap, Table
+from ringcast.blocks.table import GRAVES, Delete, Set, Swap, Table
 from ringcast.blocks.tokens import Token
 
 K = TypeVar("K", bound=Hashable)
@@ -91,7 +91,7 @@ class ReplicatedDict(Table[K, V], Mapping[K, V], Generic[K, V]):
 
     async def replace(self, items: Mapping[K, V], *, timeout: float | None = None) -> None:
         """Make this the whole content, everywhere; also where a merge left sides apart, which ends by it."""
-        await self._write(Replace(list(items.items())), timeout)
+        await self._write_all(items.items(), timeout)
 
 
 def _listed(value: V | Absent) -> list[V]:

@@ -16,14 +16,14 @@ from __future__ import annotations
 
 import asyncio
 from collections import deque
-from collections.abc import Hashable
+from collections.abc import Hashable, Iterable
 from types import TracebackType
 from typing import Any, Generic, NamedTuple, TypeVar
 
 import msgspec
 
 from ringcast import Address, RingcastError, UsageError, View, WaitExpired
-from ringcast.blocks.block import Sides
+from ringcast.blocks.block import Sides, words_of
 from ringcast.blocks.errors import LockLost
 from ringcast.blocks.ordered import OrderedBlock
 from ringcast.blocks.tokens import BEFORE, Token
@@ -149,10 +149,9 @@ class Holding(Generic[K]):
 class Locks(OrderedBlock, Generic[K]):
     """All locks under one name; `key` is their type, text unless said."""
 
-    kind = "locks"
-
     def __init__(self, name: str, key: type[K] = str) -> None:  # type: ignore[assignment]
         super().__init__(name)
+        self.kind = f"locks of {words_of(key)}"
         self._lines: dict[K, Line] = {}
         self._in_line = 0
         self._granted = BEFORE  # the last token that was given
@@ -183,11 +182,7 @@ class Locks(OrderedBlock, Generic[K]):
         return LockLost(f"the lock {held.key!r} of {self.name!r} with token {held._token} is lost")
 
     async def _acquire(self, key: K, wait: bool, timeout: float | None) -> Held[K]:
-        raw = _encode(_Acquire(key, self._last + 1, wait))
-        try:
-            self._ops.decode(raw)
-        except msgspec.ValidationError as error:
-            raise UsageError(f"{self.name!r} does not take this key: {error}") from None
+        raw = self._raw(_Acquire(key, self._last + 1, wait))
         self._last += 1
         held = self._mine[self._last] = Held(key, self._last)
         try:
@@ -241,6 +236,9 @@ class Locks(OrderedBlock, Generic[K]):
                 self._returned.popleft()
 
     # ---- applying
+
+    def _keys_of(self, op: Any) -> Iterable[object]:
+        return (op.key,)
 
     def _apply(self, op: Any, sender: Address, version: Token) -> object:
         request = Request(sender, op.number)

@@ -14,7 +14,7 @@ Invariant: what an operation does depends on the state and on its bytes alone, n
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Coroutine
+from collections.abc import Coroutine, Iterable
 from typing import Any
 
 import msgspec
@@ -26,10 +26,13 @@ from ringcast.blocks.tokens import BEFORE, Token
 
 NUMBER_BYTES = 8  # of an operation, before its bytes
 NOTHING = b""  # an operation that does nothing
+UNREADABLE = (msgspec.DecodeError, TypeError)  # of another type, or with a key that cannot be one
+
+_encode = msgspec.msgpack.Encoder().encode
 
 
 class OrderedBlock(Block):
-    """Subclasses say what an operation is (`_ops`) and what it does (`_apply`)."""
+    """Subclasses say what an operation is (`_ops`, `_keys_of`) and what it does (`_apply`)."""
 
     _ops: msgspec.msgpack.Decoder[Any]
 
@@ -41,6 +44,10 @@ class OrderedBlock(Block):
         self._version = BEFORE  # of the last operation that was applied
         self.malformed = 0  # operations that could not be read, skipped by all alike
 
+    def _keys_of(self, op: Any) -> Iterable[object]:
+        """The keys that it names."""
+        raise NotImplementedError
+
     def _apply(self, op: Any, sender: Address, version: Token) -> object:
         """Do it; what its sender is given, an exception to be raised there."""
         raise NotImplementedError
@@ -49,7 +56,23 @@ class OrderedBlock(Block):
         """Is it one that ends being apart?"""
         return False
 
+    def _read(self, raw: bytes) -> Any:
+        """An operation from its bytes, one that can be applied; else one of UNREADABLE."""
+        op = self._ops.decode(raw)
+        for key in self._keys_of(op):
+            hash(key)
+        return op
+
     # ---- asking for one
+
+    def _raw(self, op: msgspec.Struct) -> bytes:
+        """As it travels. What others could not read or apply is refused here."""
+        try:
+            raw = _encode(op)
+            self._read(raw)
+        except (*UNREADABLE, OverflowError, UnicodeEncodeError) as error:
+            raise UsageError(f"{self.name!r} does not take this: {error}") from None
+        return raw
 
     async def _do(self, raw: bytes, timeout: float | None = None) -> Any:
         """Send an operation; returns when it was applied here, with what it gave.
@@ -96,13 +119,13 @@ class OrderedBlock(Block):
         next_view = self._port.group.view
         is_last = next_view.id != self._read_view
         step = 0 if is_last and not _may_go_on(next_view) else 1
-        decode, apply, settle = self._ops.decode, self._apply, self._pending.settle
+        read, apply, settle = self._read, self._apply, self._pending.settle
         view, counter = self._version
         for payload in batch.payloads:
             body = payload[NUMBER_BYTES:]
             try:
-                op = decode(body) if body else None
-            except msgspec.DecodeError as error:
+                op = read(body) if body else None
+            except UNREADABLE as error:
                 self.malformed += 1
                 result: object = UsageError(f"{self.name!r} cannot read this: {error}")
             else:

@@ -7,7 +7,7 @@ from collections.abc import Set as AbstractSet
 from typing import Generic, TypeVar
 
 from ringcast.blocks.merging import Rule
-from ringcast.blocks.table import Delete, Replace, Set, Swap, Table
+from ringcast.blocks.table import Delete, Set, Swap, Table
 
 T = TypeVar("T", bound=Hashable)
 
@@ -46,4 +46,4 @@ class ReplicatedSet(Table[T, bool], AbstractSet[T], Generic[T]):
 
     async def replace(self, items: Iterable[T], *, timeout: float | None = None) -> None:
         """Make these the whole content, everywhere; ends being apart after a merge."""
-        await self._write(Replace([(item, True) for item in items]), timeout)
+        await self._write_all([(item, True) for item in items], timeout)

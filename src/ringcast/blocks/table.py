@@ -7,13 +7,13 @@ Invariant: a key has an entry or a grave, never both.
 
 from __future__ import annotations
 
-from collections.abc import Hashable
+from collections.abc import Hashable, Iterable
 from typing import Any, Generic, TypeVar
 
 import msgspec
 
 from ringcast import Address, RingcastError, UsageError
-from ringcast.blocks.block import Sides
+from ringcast.blocks.block import Sides, words_of
 from ringcast.blocks.changes import Change, Changes
 from ringcast.blocks.errors import StaleToken
 from ringcast.blocks.merging import RULES, Entry, Grave, MergeRule, Side, mark_of, merge_sides
@@ -48,7 +48,10 @@ class Swap(msgspec.Struct, Generic[K, V], array_like=True, tag=2):
 
 
 class Replace(msgspec.Struct, Generic[K, V], array_like=True, tag=3):
+    """`fences`: the tokens that count behind it, if it ends being apart."""
+
     items: list[tuple[K, V]]
+    fences: list[tuple[K, Token]] = []
 
 
 class _State(msgspec.Struct, Generic[K, V], array_like=True):
@@ -66,7 +69,8 @@ class Table(OrderedBlock, Generic[K, V]):
         super().__init__(name)
         if not callable(merge) and merge not in RULES:
             raise UsageError(f"merge must be one of {', '.join(RULES)} or a function, got {merge!r}")
-        self.kind = f"{kind}, merged by {'a function' if callable(merge) else merge}"
+        types = words_of(key) if kind == "set" else f"{words_of(key)} to {words_of(value)}"
+        self.kind = f"{kind} of {types}, merged by {'a function' if callable(merge) else merge}"
         self._rule = merge
         self._most_graves = graves
         self._entries: dict[K, Entry[V]] = {}
@@ -90,14 +94,21 @@ class Table(OrderedBlock, Generic[K, V]):
             self._feeds.remove(feed)
 
     async def _write(self, op: msgspec.Struct, timeout: float | None) -> Any:
-        raw = _encode(op)
-        try:
-            self._ops.decode(raw)
-        except msgspec.ValidationError as error:
-            raise UsageError(f"{self.name!r} does not take this: {error}") from None
-        return await self._do(raw, timeout)
+        return await self._do(self._raw(op), timeout)
+
+    async def _write_all(self, items: Iterable[tuple[K, V]], timeout: float | None) -> None:
+        """In place of everything. Where the sides stay apart, the tokens that this one has seen go with it."""
+        fences: list[tuple[K, Token]] = []
+        if self._why_apart is not None:
+            fences = [(key, fence) for key in (*self._entries, *self._graves) if (fence := self._fence_of(key))]
+        await self._write(Replace(list(items), fences), timeout)
 
     # ---- applying
+
+    def _keys_of(self, op: Any) -> Iterable[object]:
+        if isinstance(op, Replace):
+            return [key for key, _ in (*op.items, *op.fences)]
+        return [key for key, _ in op.items] if isinstance(op, Set) else (op.key,)
 
     def _may_apply_apart(self, op: Any) -> bool:
         return isinstance(op, Replace)
@@ -108,12 +119,13 @@ class Table(OrderedBlock, Generic[K, V]):
                 self._put(key, value, version, None, sender)
             return None
         if isinstance(op, Replace):
-            self._why_apart = None
             wanted = dict(op.items)
             for key in [key for key in self._entries if key not in wanted]:
                 self._remove(key, version, None, sender)
             for key, value in wanted.items():
                 self._put(key, value, version, None, sender)
+            if self._why_apart is not None:
+                self._end_apart(list(wanted), dict(op.fences))
             return None
         for key in [key for key, _ in op.items] if isinstance(op, Set) else [op.key]:
             newest = self._fence_of(key)
@@ -133,6 +145,15 @@ class Table(OrderedBlock, Generic[K, V]):
         else:
             self._remove(op.key, version, op.fence, sender)
         return True
+
+    def _end_apart(self, keys: list[K], fences: dict[K, Token]) -> None:
+        """Behind a `Replace` these keys are here. Each side had deleted and fenced what it had: none of that counts,
+        or members that go together would differ in what they refuse."""
+        self._why_apart = None
+        self._entries = {key: self._entries[key]._replace(fence=fences.pop(key, None)) for key in keys}
+        self._graves = {}
+        for key, fence in fences.items():
+            self._bury(key, Grave(BEFORE, fence))
 
     def _refuse(self, op: Any) -> bool:
         """It changes nothing; the token that it came with was seen all the same."""
@@ -201,4 +222,6 @@ class Table(OrderedBlock, Generic[K, V]):
         merged = merge_sides([Side(dict(state.entries), dict(state.graves)) for state in states], self._rule, version)
         graves = sorted(merged.graves.items(), key=lambda item: item[1].version)
         del graves[: max(0, len(graves) - self._most_graves)]
-        return _encode(_State(version, list(merged.entries.items()), graves))
+        state = _encode(_State(version, list(merged.entries.items()), graves))
+        self._states.decode(state)  # What a rule has made is of the right type, or the sides stay apart.
+        return state

@@ -243,6 +243,42 @@ def test_a_token_alone_is_no_difference_for_a_rule_that_refuses() -> None:
         world.do("A", a.set("x", 1))
 
 
+def test_behind_a_replacement_that_ends_being_apart_all_refuse_alike() -> None:
+    """A had deleted a key and fenced others alone: B, which replaces everything, knows of one token only."""
+    world, a, b = apart("refuse")
+    with world:
+        world.do("A", a.set("both", 20, token=Token(9, 1)))
+        world.do("A", a.delete("cut", token=Token(9, 1)))
+        world.do("B", b.set("kept", 2, token=Token(7, 1)))
+        world.heal()
+        world.settle(60)
+        world.do("B", b.replace({"both": 5, "kept": 6}))
+        world.do("A", a.set("both", 7, token=Token(8, 1)))
+        with pytest.raises(StaleToken):
+            world.do("A", a.set("kept", 7, token=Token(6, 9)))
+        world.settle()
+        assert world.same(lambda app: (app.dict._entries, app.dict._graves))
+        assert dict(a) == {"both": 7, "kept": 6}
+        world.partition("A")
+        world.advance(8)
+        assert healed(world) == {"both": 7, "kept": 6}
+        world.do("B", b.set("x", 1))  # The sides were equal: nothing stays apart.
+
+
+def test_a_rule_whose_value_is_of_another_type_leaves_the_sides_apart() -> None:
+    world, a, b = apart(lambda key, values: "many")
+    with world:
+        world.do("A", a.set("both", 20))
+        world.do("B", b.set("both", 30))
+        world.heal()
+        world.settle(60)
+        with pytest.raises(Apart, match="Expected `int`"):
+            world.do("A", a.set("x", 1))
+        world.do("A", a.replace({"both": 5}))
+        world.settle()
+        assert world.same(lambda app: dict(app.dict)) == {"both": 5}
+
+
 def test_of_the_graves_the_oldest_is_forgotten_first_behind_a_merge_too() -> None:
     class Few(Prices):
         def make(self) -> list[Block]:
