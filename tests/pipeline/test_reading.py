@@ -10,7 +10,8 @@ import pytest
 
 from ringcast.errors import UsageError
 from ringcast.model import Address, Event, Kind, ViewId
-from ringcast.pipeline import read
+from ringcast.pipeline import Request, check, read
+from ringcast.pipeline.checking import as_uri
 from ringcast.trace import FileRecorder, Header, RecorderLimits, directory_for, read_recording
 
 if TYPE_CHECKING:
@@ -39,6 +40,19 @@ def firsts(events: DataFrame) -> dict[str, list[int]]:
     for row in rows:
         found.setdefault(row["run"], []).append(row["first"])
     return found
+
+
+def test_a_directory_that_is_there_is_no_pattern(spark: SparkSession, tmp_path: Path) -> None:
+    record(tmp_path / "run [1] {a,b}", 3)
+    for uri in (str(tmp_path / "run [1] {a,b}"), str(tmp_path / "run*")):
+        assert list(firsts(read(spark, as_uri(uri))).values()) == [[1, 2, 3]]
+        assert list(check(Request([uri], judge="local")).runs) == list(firsts(read(spark, as_uri(uri))))
+
+
+def test_names_that_hadoop_does_not_know_are_said(spark: SparkSession, tmp_path: Path) -> None:
+    record(tmp_path / "at 10:30", 3)
+    with pytest.raises(UsageError, match=r"no names with a colon, and there is 'at 10:30' \(--judge local does\)"):
+        read(spark, as_uri(str(tmp_path)))
 
 
 def test_events_are_rows_with_everything_that_was_recorded(spark: SparkSession, tmp_path: Path) -> None:

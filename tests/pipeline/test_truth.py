@@ -13,6 +13,7 @@ pytest.importorskip("numpy", reason="the pipeline needs numpy: pip install 'ring
 from ringcast.checkers import Judgement
 from ringcast.checkers import judge as judge_by_checkers
 from ringcast.model import Kind
+from ringcast.pipeline import Request, check
 from ringcast.pipeline.rules import engine
 from ringcast.pipeline.segment import Segment, decode
 from ringcast.sim import HARNESS
@@ -149,6 +150,18 @@ def test_a_recording_cut_to_nothing_leaves_it_unjudged(tmp_path: Path) -> None:
     story = Story("ab").view("ab", at="a")
     judgement = both(tmp_path, story.recordings(cut="b"))
     assert judgement.verdict == "unjudged" and "b#1 breaks off before its first event" in judgement.reasons[0]
+
+
+def test_a_run_whose_recordings_have_no_event_is_a_run_beside_one_that_held(tmp_path: Path) -> None:
+    """Files that are no recordings are named and are no run; recordings that were cut to nothing are one."""
+    story = Story("ab").view("ab").send("a", 2).deliver("a", "a", 1, 2).deliver("b", "a", 1, 2)
+    as_segments(tmp_path / "good", story.recordings())
+    as_segments(tmp_path / "cut", Story("ab").recordings(cut="ab"))
+    (tmp_path / "stray.rct").write_bytes(b"no recording")
+    found = check(Request([str(tmp_path)], judge="local"))
+    assert [judgement.recordings for judgement in found.runs.values()] == [2, 2]
+    verdicts = {run.rpartition("/")[2]: judgement.verdict for run, judgement in found.runs.items()}
+    assert verdicts == {"cut": "unjudged", "good": "held"} and len(found.unread) == 1
 
 
 def test_what_came_from_a_recording_cut_to_nothing_is_not_an_error_of_the_rule(tmp_path: Path) -> None:

@@ -73,6 +73,7 @@ class Judgement:
     dropped_events: int
     reasons: list[str] = field(default_factory=list)  # why it is not `held`, or what was not exercised
     not_judged: list[str] = field(default_factory=list)  # what these recordings cannot show
+    recordings: int = 0  # that could be read, also without an event
 
     @property
     def exit_code(self) -> int:
@@ -90,6 +91,7 @@ class Judgement:
             "dropped_events": self.dropped_events,
             "reasons": self.reasons,
             "not_judged": self.not_judged,
+            "recordings": self.recordings,
         }
 
 
@@ -101,7 +103,7 @@ def judge(recordings: Iterable[Recording], require: Iterable[str] = ()) -> Judge
     absent = [member for part in parts for member in part.absent]
     events, dropped = sum(r.events for r in known), sum(r.dropped for r in known)
     truth = truths(truth_of(part.known, part.absent) for part in parts)
-    return decide(findings, events, dropped, absent, require, truth)
+    return decide(findings, events, dropped, absent, require, truth, recordings=len(known))
 
 
 def _groups(recordings: Sequence[Recording]) -> list[list[Recording]]:
@@ -150,6 +152,8 @@ def decide(
     absent: Sequence[object],
     require: Iterable[str] = (),
     truth: Truth | None = None,
+    *,
+    recordings: int = 0,
 ) -> Judgement:
     """The overall verdict from the findings; used by everyone who judges, so that the words mean one thing."""
     truth = truth or Truth()
@@ -169,7 +173,7 @@ def decide(
         reasons = doubts or _quiet(findings)
     concerned = ", ".join(name for name, finding in findings.items() if finding.examined)
     lost = [f"{sentence} ({concerned})" if concerned else sentence for sentence in truth.lost]
-    return Judgement(verdict, findings, events, dropped, reasons, [*lost, *truth.not_judged])
+    return Judgement(verdict, findings, events, dropped, reasons, [*lost, *truth.not_judged], recordings)
 
 
 def parse_require(require: Iterable[str]) -> list[str]:

@@ -26,6 +26,7 @@ def together(judgements: Sequence[Judgement]) -> Judgement:
         findings=findings,
         events=sum(j.events for j in judgements),
         dropped_events=sum(j.dropped_events for j in judgements),
+        recordings=sum(j.recordings for j in judgements),
         reasons=list(reasons)[:_KEPT_REASONS],
         not_judged=list(dict.fromkeys(sentence for j in judgements for sentence in j.not_judged)),
     )

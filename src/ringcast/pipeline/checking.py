@@ -6,6 +6,7 @@ much. Everything larger, remote, or that is to leave tables behind goes through 
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -28,6 +29,7 @@ if TYPE_CHECKING:
 T = TypeVar("T")
 LOCAL_BYTES = 32 << 20  # of recordings; below this `auto` judges in this process (about five million events)
 JUDGES = ("auto", "spark", "local")
+_GLOB = re.compile(r"[][{}*?\\]")  # what Hadoop does not take literally
 Say = Callable[[str], None]
 
 
@@ -56,12 +58,11 @@ class Checked:
 
 def check(request: Request, say: Say = lambda _: None) -> Checked:
     """Judge every run in these recordings."""
-    uris = [as_uri(uri) for uri in request.uris]
-    judge = request.judge if request.judge != "auto" else _fitting(request, uris)
+    judge = request.judge if request.judge != "auto" else _fitting(request)
     if judge == "local":
-        return _checked("local", judge_local(uris, request.require))
+        return _checked("local", judge_local(request.uris, request.require))
     with spark_session(request.master, request.settings) as spark, watched(spark, say):
-        return _by_spark(spark, request, uris)
+        return _by_spark(spark, request)
 
 
 def use_outcome_of_one(
@@ -71,13 +72,12 @@ def use_outcome_of_one(
 
     UsageError if there are several runs.
     """
-    uris = [as_uri(uri) for uri in request.uris]
-    judge = request.judge if request.judge != "auto" else _fitting(request, uris)
+    judge = request.judge if request.judge != "auto" else _fitting(request)
     if judge == "local":
-        found = {outcome.run: outcome for outcome in judge_local(uris, request.require)}
+        found = {outcome.run: outcome for outcome in judge_local(request.uris, request.require)}
         return use(found[_only_run(_checked("local", list(found.values())))], None)
     with spark_session(request.master, request.settings) as spark, watched(spark, say):
-        application = Application(segment_files(spark, uris), request.require)
+        application = Application(segment_files(spark, list(map(as_uri, request.uris))), request.require)
         try:
             judged = application.judge()
             run = _only_run(_without_strays(Checked("spark", judged, _unread(application.bad_files()))))
@@ -102,10 +102,14 @@ def judge_local(uris: Sequence[str], require: Iterable[str] = ()) -> list[Outcom
 
 
 def as_uri(given: str) -> str:
-    """A path that is on this machine as a `file:` URI; everything else as it is, for Spark to understand."""
+    """A path that is on this machine as a `file:` URI; everything else as it is, for Spark to understand.
+
+    What is there under this very name is no pattern, whatever characters it has.
+    """
     if urlparse(given).scheme or not local_paths(given):
         return given
-    return "file://" + str(Path(given).absolute())
+    path = str(Path(given).absolute())
+    return "file://" + (_GLOB.sub(r"\\\g<0>", path) if Path(given).exists() else path)
 
 
 def local_segments(uris: Sequence[str]) -> list[Path]:
@@ -115,7 +119,7 @@ def local_segments(uris: Sequence[str]) -> list[Path]:
         places = local_paths(uri)
         if not places:
             raise TraceError(f"there is nothing at {uri}")
-        for place in places:
+        for place in map(Path.absolute, places):
             found.update(dict.fromkeys(sorted(place.rglob("*" + SUFFIX)) if place.is_dir() else [place]))
     return list(found)
 
@@ -131,18 +135,19 @@ def _contents(files: Iterable[Path]) -> Iterator[tuple[str, bytes]]:
             raise TraceError(f"cannot read {path}: {error.strerror or error}") from None
 
 
-def _fitting(request: Request, uris: Sequence[str]) -> str:
+def _fitting(request: Request) -> str:
     wants_spark = request.master or request.settings or request.tables or request.with_events
-    if wants_spark or any(urlparse(uri).scheme not in ("", "file") for uri in uris):
+    if wants_spark or any(urlparse(uri).scheme not in ("", "file") for uri in request.uris):
         return "spark"
     try:
-        size = sum(path.stat().st_size for path in local_segments(uris))
+        size = sum(path.stat().st_size for path in local_segments(request.uris))
     except OSError:
         return "spark"
     return "local" if size <= LOCAL_BYTES else "spark"
 
 
-def _by_spark(spark: object, request: Request, uris: Sequence[str]) -> Checked:
+def _by_spark(spark: object, request: Request) -> Checked:
+    uris = [as_uri(uri) for uri in request.uris]
     store = None if request.tables is None else TableStore(spark, request.tables)  # type: ignore[arg-type]
     files = segment_files(spark, uris)  # type: ignore[arg-type]
     if store is not None:
@@ -174,7 +179,7 @@ def _unread(bad: Iterable[tuple[str, str]]) -> list[str]:
 
 def _without_strays(checked: Checked) -> Checked:
     """Files that are no recordings are named, but they are not a run; TraceError if there is nothing else."""
-    runs = {run: judgement for run, judgement in checked.runs.items() if judgement.events}
+    runs = {run: judgement for run, judgement in checked.runs.items() if judgement.recordings}
     if checked.runs and not runs and checked.unread:
         raise TraceError(f"no recording could be read: {checked.unread[0]}")
     return Checked(checked.judge, runs or checked.runs, checked.unread)

@@ -65,9 +65,9 @@ def read(spark: SparkSession, uri: str | Sequence[str], under_way: bool = True) 
 def segment_files(spark: SparkSession, uri: str | Sequence[str], under_way: bool = True) -> DataFrame:
     """Every segment in or below these URIs: path and content."""
     uris = [uri] if isinstance(uri, str) else list(uri)
-    unfinished = _under_way(spark, uris) if under_way else []
     options = {"recursiveFileLookup": "true", "pathGlobFilter": "*" + SUFFIX}
     try:
+        unfinished = _under_way(spark, uris) if under_way else []
         files = spark.read.format("binaryFile").options(**options).load(uris).select("path", "content")
     except Exception as error:
         raise UsageError(_cannot_list(uris, error)) from error
@@ -164,4 +164,6 @@ def _cannot_list(uris: Sequence[str], error: Exception) -> str:
     told = str(error).strip().partition("\n")[0]
     if "PATH_NOT_FOUND" in told:
         return f"there is nothing at {', '.join(uris)}"
+    if "Relative path in absolute URI" in told:
+        told = f"Hadoop knows no names with a colon, and there is {told.rpartition('URI: ')[2]!r} (--judge local does)"
     return f"Spark cannot list {', '.join(uris)}: {told[:300]}"

@@ -61,7 +61,7 @@ def _address(member: str, addresses: Mapping[str, Address]) -> Address:
 
 def _in_files(request: Request) -> Look:
     def look(places: Collection[Place]) -> Mapping[Place, Event]:
-        directories = dict.fromkeys(path.parent for path in local_segments([as_uri(uri) for uri in request.uris]))
+        directories = dict.fromkeys(path.parent for path in local_segments(request.uris))
         recordings = [read_recording(directory) for directory in directories]
         wanted = {member for member, _ in places}
         return look_into([recording for recording in recordings if str(recording.member) in wanted], places)

@@ -262,7 +262,7 @@ def from_json(text: str) -> Judgement:
     plain = json.loads(text)
     findings = {name: _finding(name, found) for name, found in plain["guarantees"].items()}
     counts = (plain["events"], plain["dropped_events"])
-    return Judgement(plain["verdict"], findings, *counts, plain["reasons"], plain["not_judged"])
+    return Judgement(plain["verdict"], findings, *counts, plain["reasons"], plain["not_judged"], plain["recordings"])
 
 
 def _finding(name: str, plain: Mapping[str, Any]) -> Finding:

@@ -207,7 +207,7 @@ class Comparison:
         absent = [address_of(key) for run in self.runs for key in run.absent]
         events, dropped = sum(m.events for m in members), sum(m.dropped for m in members)
         truth = truths(truth_of(map(_recorded, run), [address_of(key) for key in run.absent]) for run in self.runs)
-        return decide(self.findings(), events, dropped, absent, require, truth)
+        return decide(self.findings(), events, dropped, absent, require, truth, recordings=len(members))
 
 
 def _recorded(member: Member) -> Recorded:
