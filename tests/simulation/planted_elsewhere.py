@@ -609,8 +609,8 @@ ELSEWHERE = (
         _bug(
             "what members that are gone had sent is forgotten at once",
             "ringcast.core.multicast.departed:Departed.on_view",
-            "dict.fromkeys(m for m in view.members if m != me) if self._streams else {}",
-            "{}",
+            "dict.fromkeys(m for m in view.members if m != me), []",
+            "{}, []",
         ),
         "tests/unit/core/multicast/test_departed.py",
         _alone(test_departed.test_it_is_kept_until_everybody_has_shown_the_view),

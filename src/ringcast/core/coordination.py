@@ -200,7 +200,7 @@ class Coordination:
         out = self.carry_out(now_ns, self.detector.on_message(now_ns, sender, claim) or [])
         view = self.view
         if view is not None and sender in view and claim.view == view.id:
-            self._node.group.on_shown(sender)
+            self._node.group.departed.on_shown(sender)
         elif view is not None and isinstance(claim, Heartbeat) and claim.view is not None and sender not in view:
             out += [Unicast(sender, Loose(Stranger(view.id)))] if claim.view < view.id else []
         return out + self.carry_out(now_ns, self.merging.on_announced(now_ns, sender, claim))
@@ -228,7 +228,16 @@ class Coordination:
         if heard:
             out = out + self.carry_out(now_ns, heard)
         group = self._node._group
+        if group is not None and group.departed.shown:
+            self._tell_shown()
         return out if group is None or group.standstill is None or not group.is_filled else out + self._progress(now_ns)
+
+    def _tell_shown(self) -> None:
+        """Who multicast or acked something in our view has it, also if its heartbeats are lost."""
+        departed = self._node.group.departed
+        for member in departed.shown:
+            self.merging.detection.on_shown(member)
+        departed.shown.clear()
 
     @property
     def _is_filling(self) -> bool:
@@ -321,6 +330,7 @@ class Coordination:
         suspects = self.detector.suspects
         out += self.carry_out(now_ns, self.membership.on_adopted(now_ns, message, self._node.order, suspects))
         out += self.carry_out(now_ns, self.merging.on_view(now_ns, view, message.left))
+        self._tell_shown()  # Runs of this view may have come before it.
         out += self.carry_out(now_ns, said)
         return out + self._answer_early(now_ns, view)
 

@@ -97,7 +97,7 @@ class MergeDetector:
                 self.outsiders.find(endpoint)
 
     def on_announcement(self, now_ns: int, peer: Address, view_id: ViewId, coordinator: Address | None = None) -> Steps:
-        """A peer told its view id: in an announcement, a heartbeat or an ack."""
+        """A peer told its view id: in an announcement or a heartbeat."""
         mine = self._view
         if mine is None or peer == self.me:
             return []
@@ -127,6 +127,11 @@ class MergeDetector:
         if self._view is None or by not in self._view or self.acting != self.me:
             return []
         return self.on_announcement(now_ns, sighted.peer, sighted.view, sighted.coordinator)
+
+    def on_shown(self, peer: Address) -> None:
+        """A member has sent something in our view."""
+        if self._view is not None and peer in self._view:
+            self._agree(peer)
 
     def _agree(self, peer: Address) -> None:
         self._agreed[peer] = None

@@ -2,7 +2,7 @@
 
 Until then somebody may still have to fill up to the cut of the view before. Bounded: one change of the view at a time,
 a window for each member it removed. How far each had come is remembered longer: it may come back by merge, and then a
-window that begins where the old one ended goes on, it does not begin.
+window that begins where the old one ended goes on, it does not begin. Merge detection takes from here who has shown it.
 """
 
 from __future__ import annotations
@@ -19,10 +19,8 @@ class Departed:
     def __init__(self) -> None:
         self._reached: dict[Address, int] = {}
         self._streams: dict[Address, Incoming] = {}
-        self._unshown: dict[Address, None] = {}
-
-    def __len__(self) -> int:
-        return len(self._streams)
+        self.unshown: dict[Address, None] = {}  # members that have not shown the view yet
+        self.shown: list[Address] = []  # those that have, until somebody takes them from here
 
     def get(self, origin: Address) -> Incoming | None:
         return self._streams.get(origin)
@@ -33,7 +31,7 @@ class Departed:
             self._reached[member] = stream.window.handed
         while len(self._reached) > MAX_REMEMBERED:
             del self._reached[next(iter(self._reached))]
-        self._unshown = dict.fromkeys(m for m in view.members if m != me) if self._streams else {}
+        self.unshown, self.shown = dict.fromkeys(m for m in view.members if m != me), []
         self._forget_if_shown()
 
     def reached(self, member: Address) -> int:
@@ -45,10 +43,12 @@ class Departed:
         return self._reached.pop(member, None) == offset
 
     def on_shown(self, member: Address) -> None:
-        """This member has shown the view: in an ack or a heartbeat."""
-        self._unshown.pop(member, None)
-        self._forget_if_shown()
+        """This member has shown the view: in a heartbeat, an ack, or what it multicast in it."""
+        if member in self.unshown:
+            del self.unshown[member]
+            self.shown.append(member)
+            self._forget_if_shown()
 
     def _forget_if_shown(self) -> None:
-        if not self._unshown:
+        if not self.unshown:
             self._streams.clear()

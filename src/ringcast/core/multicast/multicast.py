@@ -58,7 +58,8 @@ class Multicast:
         self.incoming: dict[Address, Incoming] = {}
         self.standstill: Standstill | None = None  # while a roll call runs
         self._repairs = Repairs(me, config.frame_bytes, multicasts)
-        self._departed = Departed()
+        self.departed = Departed()
+        self.departed.on_view(me, {}, view)
         self._early: list[tuple[Address, Run]] = []
         for member in view.members:
             if member != me:
@@ -163,6 +164,8 @@ class Multicast:
         out: list[Effect] = []
         admitted = incoming.on_run(run)
         if admitted.new:
+            if self.departed.unshown:
+                self.departed.on_shown(run.origin)
             self._hand_out(now_ns, out, incoming, run)
         if admitted.old or admitted.duplicate:
             out.append(Drop("a duplicate", run.origin, admitted.old + admitted.duplicate))
@@ -229,8 +232,8 @@ class Multicast:
     def on_ack(self, now_ns: int, sender: Address, ack: Ack) -> list[Effect]:
         if self.outgoing.acks.get(sender) is None:
             return [Drop("an ack from a stranger", sender)]
-        if self._departed and ack.tag == self.view.id:
-            self._departed.on_shown(sender)
+        if self.departed.unshown and ack.tag == self.view.id:
+            self.departed.on_shown(sender)
         out: list[Effect] = [Event(_ACK, now_ns, self.view.id, sender, value=ack.upto)] if self.records else []
         self._purge(now_ns, out, self.outgoing.on_ack(sender, ack.upto))
         return out
@@ -240,7 +243,7 @@ class Multicast:
             return [Drop("a request from a stranger", sender)]
         if request.origin == self.me:
             return self._repairs.own(now_ns, sender, request, self.outgoing, self.view.id)
-        held = self.incoming.get(request.origin) or self._departed.get(request.origin)
+        held = self.incoming.get(request.origin) or self.departed.get(request.origin)
         if held is None:
             return [Drop("a request for a stranger's messages", sender)]
         return self._repairs.of_others(now_ns, sender, request, held.window, self.view.id)
@@ -276,7 +279,7 @@ class Multicast:
         if origin == self.me:
             return self.outgoing.window.high
         stream = self.incoming.get(origin)
-        return self._departed.reached(origin) if stream is None else stream.window.handed
+        return self.departed.reached(origin) if stream is None else stream.window.handed
 
     @property
     def is_filled(self) -> bool:
@@ -324,7 +327,7 @@ class Multicast:
             self.standstill.leave_behind()
             self.standstill.end()
             self.standstill = None
-        self._departed.on_view(self.me, self.incoming, view)
+        self.departed.on_view(self.me, self.incoming, view)
         self.capacity = view.capacity or self.capacity
         self.window_bytes = fair_window_bytes(self.config, view)
         starts = self._set_windows(view, offsets)
@@ -346,7 +349,7 @@ class Multicast:
             offset = offsets.get(member, 0)
             stream = before.get(member)
             if stream is None or is_reset(stream.window.ready, offset, was_apart=view.joins(self.me, member)):
-                goes_on = stream is None and self._departed.goes_on(member, offset)
+                goes_on = stream is None and self.departed.goes_on(member, offset)
                 stream = self._window_for(member, offset)
                 if not goes_on:
                     starts[member] = offset
@@ -366,11 +369,6 @@ class Multicast:
         purged = self.outgoing.set_receivers(dict.fromkeys(together, start))
         self.outgoing.on_ack(self.me, self.outgoing.window.high)
         return purged + self.outgoing.set_receivers(dict.fromkeys(view.members, start))
-
-    def on_shown(self, member: Address) -> None:
-        """This member has shown the view."""
-        if self._departed:
-            self._departed.on_shown(member)
 
     # ---- time
 

@@ -163,6 +163,18 @@ def test_old_news_of_a_coordinator_that_has_shown_our_view_gives_nobody_its_plac
     assert reading(made) == []
 
 
+def test_what_a_coordinator_sends_in_our_view_shows_it() -> None:
+    made = detector(B, "ABC/5")
+    hear(made, 0, A, "ABCD/4")  # Old, and the first that comes in this view.
+    assert made.acting == B
+    made.on_shown(A)
+    hear(made, 1, A, "ABCD/4")
+    assert made.acting == made.coordinator_with_us == A
+    made.on_shown(D)  # No member: it has nothing to show.
+    hear(made, 2, D, "ABCD/4")
+    assert reading(made) == []
+
+
 def test_a_coordinator_that_answers_with_our_view_has_shown_it() -> None:
     made = detector(B, "ABC/5")
     hear(made, 0, A, "ABCD/4")  # Old, and the first that comes in this view.

@@ -168,6 +168,29 @@ def test_a_late_heartbeat_of_its_coordinator_makes_nobody_lead_in_its_place() ->
     assert world.verdict() == []
 
 
+def test_who_multicasts_in_a_view_is_not_replaced_because_its_heartbeats_are_lost() -> None:
+    """C knows that B has its view by B's messages only, and a late heartbeat of the view before comes (seed 30488)."""
+    world = Members()
+    world.gather("BCDA")
+    late = FrameRule(world.network, hold, "heartbeat", "B", "C", times=1)
+    until(world, lambda: bool(late.held))
+    with (
+        FrameRule(world.network, drop, "heartbeat", "B", "C"),
+        FrameRule(world.network, drop, "askview", "A", "B", times=1),
+    ):
+        world.fault("mute", "A")
+        until(world, lambda: world.is_one("BCD"))
+        world.send("B", b"in this view")
+        world.run_for(10 * MS)
+        late.end()
+        world.mend()
+        until(world, lambda: bool(world.merge_events("A", "start")))
+        world.run_for(100 * MS)
+    become_one(world, 5)
+    assert not world.merge_events("C", "accept")
+    assert world.verdict() == []
+
+
 def test_a_silent_singleton_stays_out_and_the_others_merge_m06() -> None:
     """It announces itself but answers nothing else: the merge goes on without it."""
     world = in_views("A:A B:B C:C D:D", merge_ns=3 * SECOND)
