@@ -128,6 +128,22 @@ def test_observers_do_not_count() -> None:
     assert [sorted(m.name for m in view.members) for view in world.primary_views()] == [["A", "B"]]
 
 
+def test_who_meets_only_an_observer_of_the_primary_side_keeps_its_place() -> None:
+    """E was left alone in the primary view without C. C cannot go there, and would see the same again (seed 30579)."""
+    world = PrimaryWorld(5, observers=["D", "E"])
+    world.form()
+    world.cut("ABDE", "C")
+    world.live(2 * SECOND)
+    world.cut("ABD", "CE")
+    world.live(1 * SECOND)
+    at_first = world["C"].address
+    world.live(3 * SECOND)
+    assert world["C"].address == at_first and world.is_one("CE")
+    world.cut(NAMES)
+    world.live(3 * SECOND)
+    assert world.is_one(NAMES) and len(world.primary_views()) == 1
+
+
 def test_sides_without_a_majority_are_primary_again_when_they_meet() -> None:
     world = PrimaryWorld(6)
     world.form()

@@ -249,7 +249,9 @@ class MergeDetector:
                     self.outsiders.remember(member.endpoint)
         if not split:
             return []
-        elsewhere = primary_elsewhere(self.me, mine, split.values())
+        # Who gives up its place for a side that nobody leads would come back to nothing, and see the same again.
+        led = [view for peer, view in split.items() if rereading.is_led(peer)]
+        elsewhere = primary_elsewhere(self.me, mine, led)
         if elsewhere is not None:
             return [GoToPrimary(*elsewhere)] if self.coordinator_with_us == self.me else []
         # Who is primary waits for the others to come; sides that are not merge, also with one that is out of date.

@@ -184,6 +184,11 @@ class Rereading:
             self.acting[peer] = acting
         return True
 
+    def is_led(self, peer: Address) -> bool:
+        """Does somebody there take others in? Not where only observers are left."""
+        acting = self.acting.get(peer)
+        return acting is None or acting not in self.answers[peer].observers
+
     @property
     def is_complete(self) -> bool:
         return len(self.answers) == len(self._asked)

@@ -86,3 +86,16 @@ def test_who_acts_on_our_side_only_if_it_has_shown_our_view_keeps_us_from_going_
     made.on_time(LATER_NS)
     made.on_view_answer(LATER_NS, B, later)
     assert made.on_view_answer(LATER_NS, A, later) == [], "C lives, and speaks for us"
+
+
+def test_nobody_goes_to_a_primary_side_of_which_only_an_observer_is_left() -> None:
+    """Nobody there could take it in (seed 30579)."""
+    later = View(ViewId(5, A), (A, B, E), observers=(E,), mark=primary(5, A, B).mark)
+    assert later.mark is not None
+    for acting, steps in ((A, [GoToPrimary(later, later.mark.last)]), (E, [])):
+        made = MergeDetector(C, Config(), Random(1))
+        made.on_view(0, aside(6, FIRST, C))
+        made.on_announcement(0, E, later.id)
+        made.on_time(LATER_NS)
+        made.on_view_answer(LATER_NS, E, later, acting)
+        assert [step for step in made.on_time(2 * LATER_NS) if isinstance(step, GoToPrimary)] == steps
