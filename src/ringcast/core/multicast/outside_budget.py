@@ -1,9 +1,8 @@
 """One budget of bytes for everything that is held of streams from processes outside the view.
 
 What a member sends is bounded by windows that were agreed with a view; a process outside may open streams as it likes.
-So of such a stream nothing is kept behind a gap (its sender repeats it), and what is kept, parts of messages and chunks
-that came before their view, counts here. Above the limit whoever holds the most is forgotten: its next packet is
-answered with RESET, and it begins again.
+So what is kept of such a stream counts here: what lies behind a gap, parts of messages, chunks that came before their
+view. Above the limit whoever holds the most is forgotten: its next packet is answered with RESET, and it begins again.
 """
 
 from __future__ import annotations

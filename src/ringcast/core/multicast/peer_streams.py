@@ -140,9 +140,6 @@ class PeerStreams:
             incoming = self._listen(sender, run.tag)
         out: list[Effect] = []
         budget = self.budget if self.budget is not None and self.budget.is_outside(sender) else None
-        if budget is not None and run.first > incoming.window.ready + 1:
-            incoming.window.note_highest(run.first - 1)  # So that what is missing is asked for.
-            return [Drop("a run behind a gap, from a process outside the view", sender, len(run.items))]
         admitted = incoming.on_run(run)
         if incoming.window.is_orphaned:
             return self._broken(incoming)

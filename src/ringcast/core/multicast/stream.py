@@ -262,9 +262,11 @@ class Incoming:
 
     @property
     def held_bytes(self) -> int:
-        """Of a stream of which nothing is kept behind a gap: parts of a message, and what was not read."""
+        """What lies behind a gap, parts of a message, and what was not read. Counted anew: not for each run of data."""
+        window = self.window
         unread = 0 if self._unread is None else self._unread_bytes
-        return self._assembly.held_bytes + unread
+        behind = (window.get_run(first, last) for first, last in window.beyond(window.capacity))
+        return self._assembly.held_bytes + unread + sum(sum(map(len, items)) for items in behind)
 
     @property
     def is_settled(self) -> bool:

@@ -49,16 +49,30 @@ def test_unfinished_messages_of_strangers_are_shed_above_the_budget() -> None:
     node.check()
 
 
-def test_of_a_process_outside_nothing_is_kept_behind_a_gap_and_what_is_missing_is_asked_for() -> None:
+def test_what_a_process_outside_sends_out_of_order_is_kept_and_counts() -> None:
+    """Dropped, a whole window of a joiner's state was requested message by message (seed 30747)."""
     node = looking()
     sender = stranger(1)
-    node.on_packet(NOW, sender, part(sender, Channel.CONTROL, 1))
-    late = part(sender, Channel.CONTROL, 3)
-    assert reasons(node.on_packet(NOW, sender, late)) == ["a run behind a gap, from a process outside the view"]
-    assert held(node) == PART
+    for first in (1, 4, 3):
+        assert reasons(node.on_packet(NOW, sender, part(sender, Channel.STATE, first))) == []
     assert node.coordination is not None
-    window = node.coordination.control.streams.incoming[sender].window
-    assert (window.ready, window.highest) == (1, 2)
+    window = node.coordination.state.streams.incoming[sender].window
+    assert (window.ready, window.highest) == (1, 4)
+    assert held(node) == node.coordination._outside.total == 3 * PART
+    node.on_packet(NOW, sender, part(sender, Channel.STATE, 2))
+    assert window.ready == 4 and held(node) == node.coordination._outside.total == 4 * PART
+
+
+def test_what_strangers_send_behind_gaps_is_shed_above_the_budget() -> None:
+    node = looking()
+    shed = 0
+    for number in range(60):
+        for first in range(2, 9):
+            effects = node.on_packet(NOW, stranger(number), part(stranger(number), Channel.STATE, first))
+            shed += sum("held too much" in reason for reason in reasons(effects))
+        assert held(node) <= OUTSIDE_BYTES
+    assert shed > 0
+    node.check()
 
 
 def test_empty_pieces_take_no_memory() -> None:
