@@ -310,7 +310,7 @@ class Ordered:
     def look(self) -> None:
         """Something changed."""
         if self._is_aside:
-            self._fail_receipts()
+            self._refuse_accepted()
         if self._turn:
             self._flush()
         elif not self._slots or self._is_aside:
@@ -321,11 +321,18 @@ class Ordered:
             self._draining.look()
         self._look_after()
 
-    def _fail_receipts(self) -> None:
-        """Nobody is there to give places; whoever waits for one is told."""
-        if len(self._receipts):
+    def _refuse_accepted(self) -> None:
+        """Nobody is there to give places; whoever waits for one is told, also for what a roll call had held back."""
+        if self._receipts or self._turn:
             error = NotPrimary(f"the message has no place: {why_aside(self._driver().node)}")
             self._receipts.fail(error.unknown("whether it gets one cannot be known"))
+            self._drop_turn(error)
+
+    def _drop_turn(self, error: RingcastError) -> None:
+        """What was accepted and has not left never will."""
+        for receipt in self._turn_receipts:
+            receipt.fail(error.copy("the message was not sent"))
+        self._turn, self._turn_receipts = [], []
 
     def _look_after(self) -> None:
         if self._after:
@@ -344,9 +351,8 @@ class Ordered:
         """The place is lost, or the group is closed: nothing that waits will be finished here."""
         self._line.expel(error.copy("nothing was sent"))
         self._receipts.fail(error.unknown("whether the message got its place in the order cannot be known"))
-        for receipt in self._turn_receipts:
-            receipt.fail(error.copy("the message was not sent"))
-        self._turn, self._turn_receipts, self._slots = [], [], 0
+        self._drop_turn(error)
+        self._slots = 0
         for _, waiter in self._after:
             if not waiter.done():
                 waiter.set_exception(error.copy())

@@ -80,6 +80,24 @@ async def test_a_send_that_waits_when_its_side_becomes_the_smaller_one_is_told(w
 
 
 @in_world
+async def test_a_message_in_order_that_a_roll_call_held_back_is_refused_with_the_view_of_the_smaller_side(
+    world: World,
+) -> None:
+    """Nobody would ever give it a place, and its receipt waited for one (seed 30889)."""
+    _, b, c = [await world.stack.enter_async_context(world.joining(n, partition="primary")) for n in "ABC"]
+    await until(lambda: c.view.is_primary and len(c.members) == 3)
+    await c.send(b"placed", order=Order.TOTAL)
+    receipt = await c.queue(b"held back")
+    c._node.order.hold(())  # A roll call begins in this turn of the loop.
+    cut(world)
+    await until(lambda: len(c.members) == 1 and b.view.is_primary)
+    with pytest.raises(NotPrimary, match="was not sent") as refused:
+        async with asyncio.timeout(1):
+            await receipt
+    assert refused.value.sent is False
+
+
+@in_world
 async def test_the_application_sees_the_view_that_may_not_go_on_and_the_rejoin(world: World) -> None:
     a, b, c = [await world.stack.enter_async_context(world.joining(n, partition="primary")) for n in "ABC"]
     seen: list[str] = []
