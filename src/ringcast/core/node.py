@@ -47,7 +47,7 @@ class Node:
         self._budget = run_budget(config.frame_bytes, me, ViewId(0, me))
         self.largest_whole = largest_whole(config, self._budget)
         self.peers = PeerStreams(Channel.PEER, me, config, config.stream_capacity)
-        self._giving_up = GivingUp(self.peers, config.resumer_ns)
+        self.giving_up = GivingUp(self.peers, config.resumer_ns)
         self.order = OrderingStreams(self, config, self._budget)
         self.coordination: Coordination | None = None
         self._group: Multicast | None = None
@@ -154,7 +154,6 @@ class Node:
         """
         self.wake(now_ns)
         settled = self.order.settle(now_ns, settlement)
-        previous = None if self._group is None else self._group.view
         if self._group is not None:
             told = self._group.on_view(now_ns, view, offsets, notes)
         else:
@@ -165,7 +164,7 @@ class Node:
             sender, run = self._early.popleft()
             told += self._group.on_run(now_ns, sender, run)
         self.order.on_view(view)
-        return settled + self.order.sift(now_ns, told) + self._giving_up.on_view(now_ns, previous, view)
+        return settled + self.order.sift(now_ns, told)
 
     # ---- the application sends
 
@@ -381,7 +380,7 @@ class Node:
         parts = [part for part in (self._group, self.peers, self.order, self.coordination) if part is not None]
         for part in parts:
             out += part.on_interval(now_ns)
-        out += self._giving_up.on_interval(now_ns, None if self._group is None else self._group.view)
+        out += self.giving_up.on_interval(now_ns, None if self._group is None else self._group.view)
         is_idle = all(part.is_idle for part in parts)
         self.next_interval_ns = None if is_idle else now_ns + self.config.xmit_interval_ns
         return out
