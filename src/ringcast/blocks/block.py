@@ -11,9 +11,13 @@ from collections.abc import Coroutine, Iterable, Mapping
 from types import UnionType
 from typing import Annotated, Any, Union, get_args, get_origin
 
+import msgspec
+
 from ringcast import Address, Batch, Group, Notice, Order, Receipt, RingcastError, StateError, UsageError, View
 
 MAX_NAME = 64  # bytes of a channel's name
+UNREADABLE = (msgspec.DecodeError, UnicodeDecodeError, RecursionError)  # what bytes of others may raise when decoded
+UNSENDABLE = (TypeError, OverflowError, UnicodeEncodeError, RecursionError)  # what values may raise when encoded
 
 Sides = Mapping[tuple[Address, ...], bytes]  # the members of each side -> its state
 To = Address | Iterable[Address] | None

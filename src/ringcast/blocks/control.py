@@ -15,7 +15,7 @@ from typing import Any
 import msgspec
 
 from ringcast import Address, Batch, RingcastError, UsageError, View
-from ringcast.blocks.block import Block, Pending, Sides
+from ringcast.blocks.block import UNREADABLE, UNSENDABLE, Block, Pending, Sides
 
 MAX_TAG_BYTES = 1024  # of all tags of a member, as they travel
 
@@ -81,7 +81,7 @@ class Control(Block):
         try:
             body = _encode(_Tagged(tags, 0))
             _message.decode(body)
-        except (msgspec.ValidationError, TypeError, OverflowError, UnicodeEncodeError) as error:
+        except (*UNREADABLE, *UNSENDABLE) as error:
             raise UsageError(f"tags must be texts by text: {error}") from None
         if len(body) > MAX_TAG_BYTES:
             raise UsageError(f"the tags have {len(body)} bytes, a member may have {MAX_TAG_BYTES}")
@@ -95,7 +95,7 @@ class Control(Block):
         for payload in batch.payloads:
             try:
                 message = _message.decode(payload)
-            except msgspec.DecodeError:
+            except UNREADABLE:
                 self.malformed += 1
                 continue
             if isinstance(message, _Tagged):

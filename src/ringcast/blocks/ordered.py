@@ -20,13 +20,12 @@ from typing import Any
 import msgspec
 
 from ringcast import Address, Batch, Receipt, RingcastError, UsageError, View, ViewId, WaitExpired
-from ringcast.blocks.block import Block, Pending
+from ringcast.blocks.block import UNREADABLE, UNSENDABLE, Block, Pending
 from ringcast.blocks.errors import Apart
 from ringcast.blocks.tokens import BEFORE, Token
 
 NUMBER_BYTES = 8  # of an operation, before its bytes
 NOTHING = b""  # an operation that does nothing
-UNREADABLE = (msgspec.DecodeError, TypeError)  # of another type, or with a key that cannot be one
 
 _encode = msgspec.msgpack.Encoder().encode
 
@@ -57,7 +56,8 @@ class OrderedBlock(Block):
         return False
 
     def _read(self, raw: bytes) -> Any:
-        """An operation from its bytes, one that can be applied; else one of UNREADABLE."""
+        """An operation from its bytes, one that can be applied; else one of UNREADABLE, TypeError for a key that cannot
+        be one."""
         op = self._ops.decode(raw)
         for key in self._keys_of(op):
             hash(key)
@@ -70,7 +70,7 @@ class OrderedBlock(Block):
         try:
             raw = _encode(op)
             self._read(raw)
-        except (*UNREADABLE, OverflowError, UnicodeEncodeError) as error:
+        except (*UNREADABLE, *UNSENDABLE) as error:
             raise UsageError(f"{self.name!r} does not take this: {error}") from None
         return raw
 
@@ -125,7 +125,7 @@ class OrderedBlock(Block):
             body = payload[NUMBER_BYTES:]
             try:
                 op = read(body) if body else None
-            except UNREADABLE as error:
+            except (*UNREADABLE, TypeError) as error:
                 self.malformed += 1
                 result: object = UsageError(f"{self.name!r} cannot read this: {error}")
             else:

@@ -30,7 +30,7 @@ from typing import Any, Generic, ParamSpec, TypeVar
 import msgspec
 
 from ringcast import TOTAL, Address, Batch, NotMember, Order, RingcastError, UsageError, View
-from ringcast.blocks.block import Block
+from ringcast.blocks.block import UNREADABLE, Block
 from ringcast.blocks.calls import Answer, Call, Gather
 from ringcast.blocks.errors import Gone, RemoteError
 
@@ -134,7 +134,7 @@ class Procedure(Generic[P, R]):
             return answer
         try:
             return Answer(answer.member, self._result_decoder.decode(answer.result or b""))
-        except msgspec.DecodeError as error:
+        except UNREADABLE as error:
             return Answer(answer.member, error=RemoteError(answer.member, "a result of another type", str(error)))
 
     async def _run(self, raw: bytes) -> bytes:
@@ -264,10 +264,10 @@ class Rpc(Block):
             return
         try:
             kind, text = _decode_error(body)
-        except msgspec.DecodeError:
+        except UNREADABLE as error:
             self.malformed += 1
-        else:
-            call.put(Answer(sender, error=RemoteError(sender, kind, text)))
+            kind, text = "an error that cannot be read", str(error)
+        call.put(Answer(sender, error=RemoteError(sender, kind, text)))
 
     def _on_view(self, view: View) -> None:
         """Who comes from another side of a merge was gone in between, even if no view here says so (a pause).

@@ -3,14 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from random import Random
 from typing import Annotated, Any, Literal, Optional
 
 import msgspec
 import pytest
 
-from ringcast import StateError, UsageError
-from ringcast.blocks import Locks, ReplicatedCounter, ReplicatedDict, ReplicatedSet, SharedGroup
+from ringcast import Order, StateError, UsageError
+from ringcast.blocks import Locks, RemoteError, ReplicatedCounter, ReplicatedDict, ReplicatedSet, Rpc, SharedGroup
 from ringcast.blocks.block import Block, words_of
+from ringcast.blocks.calls import Call
 from ringcast.testing import World
 from simulation.blocks.kit import Service
 
@@ -60,6 +62,49 @@ def test_a_key_that_cannot_be_one_and_came_all_the_same_is_skipped_by_all() -> N
             world.do("A", world.apps["A"].dict._do(wrong))
         world.settle()
         assert world.same(lambda app: (dict(app.dict), app.dict.malformed)) == ({}, 1)
+
+
+NESTED = b"\x91" * 5000
+SENT = [
+    *(b"\x04dict" + bytes(8) + body for body in (b"\x93\x00\x91\x92\xa1k\x01\xc0", b"\x93\x01\xa1\x82\xc0", NESTED)),
+    *(b"\x05locks" + bytes(8) + body for body in (b"\x94\x00\xa1k\x07\xc3", b"\x94\x00\xa1\x82\x01\xc3", NESTED)),
+    *(b"\x07counter" + bytes(8) + body for body in (b"\x93\x00\xa1k\x01", b"\x93\x00\xa1\x82\x01", NESTED)),
+    *(b"\x03rpc" + bytes([what]) + bytes(8) + b"\x92\xa1\x82\xa1b" for what in range(5)),
+    *(
+        b"\x00" + body
+        for body in (b"\x93\x01\x81\xa1a\xa1b\x01", b"\x93\x01\x81\xa1a\xa1\x82\x01", b"\x93\x02\xa1x\x05")
+    ),
+]
+
+
+@pytest.mark.parametrize("seed", range(3))
+def test_what_a_member_sends_under_their_names_leaves_blocks_alike(seed: int) -> None:
+    class Called(Anything):
+        def make(self) -> list[Block]:
+            return [*super().make(), Rpc("rpc")]
+
+    random = Random(seed)
+    with World(Called, members=2, seed=seed) as world:
+        for _ in range(300):
+            payload = bytearray(random.choice(SENT))
+            for _ in range(random.choice([0, 0, 1, 3])):
+                payload[random.randrange(min(40, len(payload)))] = random.randrange(256)
+            order = random.choice([Order.FIFO, Order.TOTAL])
+            world.do("A", world.apps["A"].shared.group.send(bytes(payload), order=order))
+        for name, app in world.apps.items():
+            world.do(name, app.dict.set(name, 1))
+        world.start("C")
+        world.settle(60)
+        world.same(lambda app: (app.dict._entries, app.dict._graves, app.locks._lines, dict(app.counter)))
+
+
+def test_an_error_of_a_handler_that_cannot_be_read_ends_the_call() -> None:
+    with World(Anything, members=1) as world:
+        rpc, me = Rpc("rpc"), world.apps["A"].shared.me
+        call = rpc._calls[1] = Call(1, "add", [me], None, to_all=False)
+        rpc._answered(me, 1, 2, b"\x92\xa1\x82\xa1b")
+        answer = world.do("A", call.next())
+        assert answer is not None and isinstance(answer.error, RemoteError) and rpc.malformed == 1
 
 
 def test_a_count_stays_within_what_a_state_can_carry() -> None:
