@@ -163,7 +163,7 @@ class Page:
             self.source.act(what, words)
         except (RingcastError, AssertionError) as error:
             return _sentence(str(error), 409)
-        except msgspec.DecodeError as error:
+        except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as error:
             return _sentence(f"not an act: {error}", 400)
         self._trouble = None
         self._show()

@@ -153,7 +153,7 @@ def _credentials(line: socket.socket) -> tuple[int, int, int]:
 def _question(line: bytes) -> str | None:
     try:
         question = msgspec.json.decode(line, type=dict[str, Any]).get("ask")
-    except msgspec.DecodeError:
+    except (msgspec.DecodeError, ValueError, RecursionError):
         return None
     return question if isinstance(question, str) else None
 

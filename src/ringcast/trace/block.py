@@ -35,7 +35,16 @@ _KINDS: dict[int, Kind] = {kind.value: kind for kind in Kind}
 _SWAP = sys.byteorder == "big"
 _WORTH_PACKING = 512
 _CODE_OF = {width: code for code, width in _WIDTH.items()}
-_DAMAGED = (ValueError, TypeError, IndexError, KeyError, OverflowError, zlib.error, msgspec.MsgspecError)
+_DAMAGED = (
+    ValueError,
+    TypeError,
+    IndexError,
+    KeyError,
+    OverflowError,
+    RecursionError,
+    zlib.error,
+    msgspec.MsgspecError,
+)
 
 
 @dataclass(frozen=True, slots=True)

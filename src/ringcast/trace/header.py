@@ -104,7 +104,7 @@ def from_frame(payload: bytes | memoryview, number: int) -> tuple[Header, Segmen
     """The header that was written and how its segment starts; None where an older recording does not say it."""
     try:
         plain = msgspec.msgpack.decode(payload)
-    except (msgspec.MsgspecError, ValueError) as error:
+    except (msgspec.MsgspecError, ValueError, RecursionError) as error:
         raise TraceError(f"damaged header: {error}") from None
     header = from_plain(plain)
     segment = plain.get("segment")

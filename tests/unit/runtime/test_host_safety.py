@@ -99,6 +99,8 @@ def test_whatever_lies_in_a_discovery_directory_the_search_goes_on(
         (tmp_path / "g.link.json").symlink_to("/etc/passwd")
         (tmp_path / "g.directory.json").mkdir()
         (tmp_path / "g.garbage.json").write_bytes(b"\xff" * 5_000)
+        (tmp_path / "g.deep.json").write_bytes(b'{"x":' + b"[" * 1_500)
+        (tmp_path / "g.text.json").write_bytes(b'{"endpoint": "\xff\xff", "until": 1e99}')
         entry("good", time.time() + 100)
         entry("expired", 1.0)
         with monkeypatch.context() as patch:

@@ -6,7 +6,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from ringcast.model import Address, Event, Kind, ViewId
-from ringcast.trace import TraceError
+from ringcast.trace import TraceError, from_frame
 from ringcast.trace.block import MAX_BLOCK_EVENTS, decode_block, encode_block, open_block, open_detail
 
 WORD = st.integers(-(2**63), 2**63 - 1)
@@ -54,6 +54,14 @@ def test_any_bytes_are_columns_or_a_named_error(data: bytes) -> None:
         decode_block(data)
     except TraceError as error:
         assert "damaged block" in str(error)
+
+
+def test_arrays_nested_by_the_thousand_are_a_named_error() -> None:
+    nested = b"\x91" * 5_000
+    block = b"\x00" + len(nested).to_bytes(4, "little") + nested
+    for read in (lambda: open_detail(b"\x81\xa1x" + nested), lambda: open_block(block), lambda: from_frame(nested, 0)):
+        with pytest.raises(TraceError, match="damaged"):
+            read()
 
 
 @settings(max_examples=300)

@@ -99,7 +99,7 @@ def _read(path: Path) -> _Entry | None:
         if not stat.S_ISREG(os.fstat(handle).st_mode):
             return None
         return msgspec.json.decode(os.read(handle, MAX_ENTRY_BYTES), type=_Entry)
-    except (OSError, msgspec.DecodeError):
+    except (OSError, msgspec.DecodeError, ValueError, RecursionError):  # also text that is not UTF-8, deep nesting
         return None
     finally:
         os.close(handle)
