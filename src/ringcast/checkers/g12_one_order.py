@@ -8,15 +8,19 @@ the dequeue orders themselves are laid over each other; a circle in them is a vi
 
 from __future__ import annotations
 
-from collections import deque
+from collections import defaultdict, deque
 from collections.abc import Iterable, Iterator
-from itertools import pairwise
+from itertools import islice, pairwise
 
 from ringcast.checkers.passages import PASSAGE_KINDS, Company, Passages, Stay
+from ringcast.checkers.runs import Runs
 from ringcast.checkers.shape import Closed, Evidence, Finding, Report
 from ringcast.model import Address, Event, Kind
+from ringcast.trace import TraceError
 
 Message = tuple[Address, int]
+MOST_NAMED = 1_000  # messages of one event that are named as read twice
+MOST_SINGLES = 1 << 26  # messages that are laid over each other one by one
 
 
 class OneOrderChecker:
@@ -43,14 +47,20 @@ class OneOrderChecker:
     def _repeated(self, company: Company) -> None:
         """Atomicity's other half: each destination gets exactly one instance."""
         for stay in company.stays:
-            seen: dict[Message, None] = {}
-            for index, message in _singles(stay):
-                if message in seen:
-                    sentence = f"{stay.member} dequeued {_text(message)} twice {company.where}"
+            seen: defaultdict[Address, Runs] = defaultdict(Runs)
+            for index, event in stay.of(Kind.DEQUEUE):
+                assert event.peer is not None
+                last = event.first + event.count - 1
+                again = (n for run in seen[event.peer].within(event.first, last) for n in range(run[0], run[1] + 1))
+                for number in islice(again, MOST_NAMED):
+                    sentence = f"{stay.member} dequeued {_text((event.peer, number))} twice {company.where}"
                     self._report.violated((stay.member,), index, sentence, *_evidence(stay, index))
-                seen[message] = None
+                seen[event.peer].add(event.first, last)
 
     def _search(self, company: Company) -> None:
+        count = sum(event.count for stay in company.stays for _, event in stay.of(Kind.DEQUEUE))
+        if count > MOST_SINGLES:
+            raise TraceError(f"{count} messages were dequeued {company.where}: more than can be compared one by one")
         circle = circle_in({stay.member: [m for _, m in _singles(stay)] for stay in company.stays})
         if circle is None:
             return

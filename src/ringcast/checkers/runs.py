@@ -36,6 +36,17 @@ class Runs:
     def pairs(self) -> list[tuple[int, int]]:
         return list(zip(self._starts, self._ends, strict=True))
 
+    def within(self, first: int, last: int) -> list[tuple[int, int]]:
+        """The parts of this run that are in the set."""
+        at = max(0, bisect_right(self._starts, first) - 1)
+        found = []
+        while at < len(self._starts) and self._starts[at] <= last:
+            start, end = max(first, self._starts[at]), min(last, self._ends[at])
+            if start <= end:
+                found.append((start, end))
+            at += 1
+        return found
+
     def first_missing(self, first: int, last: int) -> int | None:
         """The smallest seqno of this run that is not in the set."""
         while first <= last:

@@ -24,6 +24,9 @@ from ringcast.trace.errors import TraceError
 
 MAX_BLOCK_EVENTS = 1 << 16
 MAX_BLOCK_BYTES = 1 << 26
+MAX_VIEW_NUMBER = 1 << 62
+# Judges look at some messages one by one, and add to numbers: what no member can have recorded is damage.
+_BOUNDS = {"first": (-(1 << 62), 1 << 62), "count": (0, 1 << 22), "ordinal": (-(1 << 62), 1 << 62)}
 NUMBERS = ("stream", "first", "count", "ordinal", "value", "other")
 COLUMNS = ("kind", "t_ns", "view", "peer", *NUMBERS, "detail", "content")
 _ADDED = 1  # columns that older recordings lack; they read as 0
@@ -161,8 +164,19 @@ def _open(data: bytes | memoryview) -> PackedBlock:
             raise ValueError("column shorter than its count")
         columns.append(PackedColumn(base, width, raw[at:end]))
         at = end
+    for name, bounds in _BOUNDS.items():
+        _check_bounds(name, columns[COLUMNS.index(name)], count, *bounds)
     view_ids = [ViewId(number, as_address(creator)) for number, creator in views]
+    if not all(0 <= view.number <= MAX_VIEW_NUMBER for view in view_ids):
+        raise ValueError("a view number that no view can have")
     return PackedBlock(count, [as_address(a) for a in addresses], view_ids, list(map(bytes, details)), columns)
+
+
+def _check_bounds(name: str, column: PackedColumn, count: int, lowest: int, highest: int) -> None:
+    if column.base < lowest:
+        raise ValueError(f"column {name} begins at {column.base}")
+    if column.base + (1 << 8 * column.width) - 1 > highest and (most := max(_unpack(column, count))) > highest:
+        raise ValueError(f"column {name} goes up to {most}")
 
 
 def _check(columns: Columns) -> None:

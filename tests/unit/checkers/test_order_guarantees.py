@@ -1,7 +1,10 @@
 """G11, G12 and G13 are broken in each way they can be, and found each time; what is not promised is not asked for."""
 
+import pytest
+
 from ringcast.checkers import Finding, judge
 from ringcast.model import Kind
+from ringcast.trace import TraceError
 from ringcast.trace.story import Story
 
 
@@ -106,6 +109,19 @@ def test_g12_a_circle_over_three_members_of_which_no_two_disagree_is_found() -> 
 def test_g12_other_seqs_in_the_same_order_are_no_violation() -> None:
     story = trio().dequeues("b", "a", 1, 1).dequeues("b", "c", 1, 2).dequeues("c", "a", 1, 5).dequeues("c", "c", 1, 9)
     assert found(story, "G12").verdict == "held"
+
+
+def test_g12_a_message_inside_two_runs_is_named() -> None:
+    torn = trio().dequeues("b", "a", 1, 1, count=5).dequeues("b", "a", 5, 2, count=2)
+    assert "dequeued a#1's 5 twice" in sentence(torn, "G12")
+
+
+def test_g12_more_messages_than_can_be_compared_one_by_one_are_refused() -> None:
+    story = trio()
+    for place in range(1, 18):  # the same ones under other places: no order by place
+        story = story.dequeues("b", "a", 1, 20 - place, count=2**22)
+    with pytest.raises(TraceError, match="more than can be compared"):
+        sentence(story, "G12")
 
 
 def test_g12_a_message_dequeued_twice_is_found() -> None:

@@ -22,7 +22,7 @@ EVENT = st.builds(
     st.none() | ADDRESS,
     SMALL,
     SMALL | WORD.map(lambda n: abs(n) // 2),
-    SMALL,
+    st.integers(0, 2**22),
     SMALL,
     SMALL,
     SMALL,
@@ -79,6 +79,22 @@ def test_a_flipped_byte_is_columns_or_a_named_error(events: list[Event], data: s
 def test_a_number_beyond_64_bits_is_refused() -> None:
     with pytest.raises(OverflowError):
         encode_block([Event(Kind.SEND, 0, first=0), Event(Kind.SEND, 0, first=2**65)])
+
+
+@pytest.mark.parametrize(
+    "event",
+    [
+        Event(Kind.DEQUEUE, 0, first=1, count=2**22 + 1),
+        Event(Kind.DEQUEUE, 0, first=1, count=-1),
+        Event(Kind.SEND, 0, first=2**62 + 1, count=1),
+        Event(Kind.SEND, 0, ViewId(2**62 + 1, Address("a", 1, "h:1"))),
+    ],
+)
+def test_numbers_that_no_member_can_have_recorded_are_damage(event: Event) -> None:
+    """Judges take some messages one by one: such a count would keep them busy for ever."""
+    for events in ([event], [Event(Kind.SEND, 0, first=1, count=1), event]):
+        with pytest.raises(TraceError, match="damaged block"):
+            decode_block(encode_block(events))
 
 
 def test_a_detail_that_cannot_be_written_is_kept_as_text() -> None:

@@ -42,14 +42,14 @@ def compare(run: Run, out: Out) -> None:
         if not any(mine):
             continue
         out.examined(sum(fact.count for facts in mine for fact in facts))
-        blocks = {block for facts in mine for block in _falling(facts)}
-        blocks |= {part.block for part in ordered.blocks(stays) if not is_one_order(part)}
-        for first, last in spans(blocks):
+        stretches = [stretch for facts in mine for stretch in _falling(facts)]
+        stretches += [(part.block, part.block) for part in ordered.blocks(stays) if not is_one_order(part)]
+        for first, last in spans(stretches):
             out.want(ordered.wanted(GUARANTEE, stay, first * BLOCK, (last + 1) * BLOCK - 1) for stay in stays)
 
 
-def _falling(parts: list[Fact]) -> Iterable[int]:
-    """The blocks between which the seqs of one member fall, inside a segment or from one to the next."""
+def _falling(parts: list[Fact]) -> Iterable[tuple[int, int]]:
+    """From which block to which the seqs of one member fall, inside a segment or from one to the next."""
     before: tuple[int, str, int] | None = None
     for fact in parts:
         first_seq, first_number, last_seq, last_number, *falls = unpack(fact.data)
@@ -59,8 +59,7 @@ def _falling(parts: list[Fact]) -> Iterable[int]:
             goes_on = before == (first_seq, first_sender, first_number - 1)
             if first_seq <= before[0] and not goes_on:
                 pairs.append((first_seq, before[0]))
-        for low, high in pairs:
-            yield from range(low // BLOCK, high // BLOCK + 1)
+        yield from ((low // BLOCK, high // BLOCK) for low, high in pairs)
         before = (last_seq, last_sender, last_number)
 
 
@@ -74,20 +73,15 @@ def is_one_order(part: InBlock) -> bool:
 _NOTHING = Sum()
 
 
-def spans(blocks: Iterable[int]) -> list[tuple[int, int]]:
+def spans(stretches: Iterable[tuple[int, int]]) -> list[tuple[int, int]]:
     """These blocks as stretches to be read together: a message may have moved from one to another."""
-    numbers = sorted(set(blocks))
-    if not numbers:
-        return []
-    if numbers[-1] - numbers[0] < SPAN:
-        return [(numbers[0], numbers[-1])]
-    found = [(numbers[0], numbers[0])]
-    for number in numbers[1:]:
-        if number == found[-1][1] + 1:
-            found[-1] = (found[-1][0], number)
+    found: list[tuple[int, int]] = []
+    for first, last in sorted(stretches):
+        if found and first <= found[-1][1] + 1:
+            found[-1] = (found[-1][0], max(found[-1][1], last))
         else:
-            found.append((number, number))
-    return found
+            found.append((first, last))
+    return [(found[0][0], found[-1][1])] if found and found[-1][1] - found[0][0] < SPAN else found
 
 
 def read_again(piece: Piece, wanted: Iterable[Wanted], out: Out) -> None:
