@@ -13,7 +13,7 @@ import sys
 from array import array
 from pathlib import Path
 
-from ringcast.core import Ack, Channel, Drop, Envelope, Packet, Piece, Run
+from ringcast.core import Ack, Channel, Drop, Envelope, Highest, Packet, Piece, Run
 from ringcast.model import Address, ViewId
 from ringcast.wire import Codec
 
@@ -58,6 +58,15 @@ def spoil(chance: random.Random, frame: bytes, head_end: int) -> bytes:
     return bytes(spoiled)
 
 
+def some_fence(chance: random.Random, view: ViewId, run: Run) -> Packet:
+    """What ends the runs before it: this run to one peer, or an ack or an announcement on one of two channels."""
+    channel, tag = chance.choice([(Channel.GROUP, view), (Channel.PEER, chance.randrange(1, 4))])
+    high = chance.choice([0, 5, run.first, 2**63 - 1])
+    low = chance.randint(0, high)
+    fences: list[Packet] = [run, Ack(channel, tag, high), Highest(channel, tag, high, low)]
+    return chance.choice(fences)
+
+
 def some_wake(chance: random.Random) -> list[bytes]:
     """Runs that mostly continue each other, of few senders or of more than are remembered."""
     many = chance.choice([1, 2, 3, 20, len(SENDERS)])
@@ -71,9 +80,8 @@ def some_wake(chance: random.Random) -> list[bytes]:
         low = chance.choice([0, 0, 0, first // 2, first - 1])
         packet: Packet = Run(Channel.GROUP, view, origin, first, low, items, sum(map(len, items)))
         following[who] = first + len(items)
-        if chance.random() < 0.03:
-            fences: list[Packet] = [Ack(Channel.GROUP, view, 5), Run(Channel.PEER, 3, origin, first, low, items, 0)]
-            packet = chance.choice(fences)
+        if chance.random() < 0.1:
+            packet = some_fence(chance, view, Run(Channel.PEER, 3, origin, first, low, items, 0))
         frame = WRITERS[who].encode(packet, chance.choice([None, None, None, ME]))
         head_end = HEAD + ADDRESS + len(SENDERS[who].name) + len(SENDERS[who].endpoint)
         frames.append(spoil(chance, frame, head_end) if chance.random() < 0.15 else frame)
@@ -104,7 +112,10 @@ def main(module: str, seed: str, wakes: str) -> None:
     frames = runs = 0
     for number in range(int(wakes)):
         if number % 10 == 0:  # known heads are remembered from wake to wake
-            plain, quick = Codec("g", ME), native.Coalescer(Codec("g", ME).decode, join, Run, Piece, Channel.GROUP)
+            plain, quick = (
+                Codec("g", ME),
+                native.Coalescer(Codec("g", ME).decode, join, Run, Piece, Channel.GROUP, Ack, Highest),
+            )
         wake = some_wake(chance)
         read = quick([memoryview(array("B", frame)) for frame in wake])
         assert seen(read) == seen(coalesced(plain.decode, wake)), (number, [frame.hex() for frame in wake])

@@ -1,6 +1,7 @@
 """The native reader of runs gives what the plain one gives, for any frames at all, in any order, damaged or not."""
 
 import gc
+import struct
 import weakref
 from collections.abc import Iterator
 
@@ -8,7 +9,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from ringcast.core import Ack, Channel, Drop, Envelope, Piece, Run
+from ringcast.core import Ack, Channel, Drop, Envelope, Highest, Piece, Run, Tag
 from ringcast.model import Address, ViewId
 from ringcast.runtime.coalescing import MOST_OPEN, Decoded, coalesced, coalescer, join
 from ringcast.transport import Frame
@@ -33,13 +34,29 @@ def frames(draw: st.DrawFn) -> list[bytes]:
         origin = draw(st.sampled_from([sender, sender, sender, SENDERS[3]]))
         view = VIEWS[draw(st.sampled_from([0, 0, 0, 1]))]
         run = Run(Channel.GROUP, view, origin, first, draw(st.integers(0, first - 1)), items, sum(map(len, items)))
-        packet = draw(st.sampled_from([run, run, run, run, Ack(Channel.GROUP, view, 5)]))
+        packet = draw(st.one_of(st.just(run), st.just(run), acks(view), announcements(view)))
         frame = Codec("g", sender).encode(packet, draw(st.sampled_from([None, None, ME])))
         if packet is run:
             following[sender] = first + len(items)
         made.append(damage(draw, frame) if draw(st.integers(0, 3)) == 3 else frame)
     return made
 
+
+def acks(view: ViewId) -> st.SearchStrategy[Ack]:
+    return st.builds(lambda stream, upto: Ack(*stream, upto), streams(view), numbers)
+
+
+def announcements(view: ViewId) -> st.SearchStrategy[Highest]:
+    return st.builds(
+        lambda stream, one, other: Highest(*stream, max(one, other), min(one, other)), streams(view), numbers, numbers
+    )
+
+
+def streams(view: ViewId) -> st.SearchStrategy[tuple[Channel, Tag]]:
+    return st.sampled_from([(Channel.GROUP, view), (Channel.PEER, 1), (Channel.PEER, 2), (Channel.CONTROL, 1)])
+
+
+numbers = st.sampled_from([0, 1, 5, 255, 256, 2**63 - 1])
 
 item_lists = st.one_of(
     st.builds(lambda size, count: [b"x" * size] * count, st.integers(1, 9), st.integers(1, 5)),
@@ -100,6 +117,30 @@ def test_of_more_senders_than_are_remembered_all_begin_anew(many: int) -> None:
     assert len(read) == (many if many == MOST_OPEN else 2 * many)
 
 
+def test_acks_and_announcements_of_more_streams_than_are_remembered_are_read_as_the_codec_reads_them() -> None:
+    writer = Codec("g", SENDERS[0])
+    said = [
+        writer.encode(packet, ME)
+        for _ in range(2)
+        for tag in range(1, 100)
+        for packet in (Ack(Channel.PEER, tag, tag), Highest(Channel.PEER, tag, 2 * tag, tag))
+    ]
+    read = coalescer(Codec("g", ME).decode)(said)
+    assert read == coalesced(Codec("g", ME).decode, said)
+    assert not any(isinstance(each, Drop) for each in read)
+
+
+@pytest.mark.parametrize("end", ["<qq", "<q"])
+def test_numbers_that_are_not_sound_are_refused_behind_a_known_beginning_too(end: str) -> None:
+    sound = [Ack(Channel.GROUP, VIEWS[0], 5), Highest(Channel.GROUP, VIEWS[0], 5, 3)]
+    [frame] = [Codec("g", SENDERS[0]).encode(packet) for packet in sound if (type(packet) is Ack) is (end == "<q")]
+    wrong = {"<q": [(-1,)], "<qq": [(-1, -1), (5, -1), (5, 6)]}[end]
+    spoiled = [frame[: -struct.calcsize(end)] + struct.pack(end, *numbers) for numbers in wrong]
+    read = coalescer(Codec("g", ME).decode)([frame, *spoiled, frame])
+    assert read == coalesced(Codec("g", ME).decode, [frame, *spoiled, frame])
+    assert [isinstance(each, Drop) for each in read] == [False, *(True for _ in wrong), False]
+
+
 def rewritten(codec: Codec) -> Iterator[Frame]:
     """Three runs, one after the other in the same buffer."""
     buffer = memoryview(bytearray(1_000))
@@ -135,7 +176,7 @@ def test_a_coalescer_that_was_given_nothing_says_so() -> None:
 def test_a_coalescer_lets_go_of_what_it_was_given() -> None:
     class Decoder:
         def __init__(self) -> None:
-            self.again = native.Coalescer(self.decode, join, Run, Piece, Channel.GROUP)
+            self.again = native.Coalescer(self.decode, join, Run, Piece, Channel.GROUP, Ack, Highest)
 
         def decode(self, frame: Frame) -> Decoded:
             return Drop("nonsense", None)

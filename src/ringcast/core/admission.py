@@ -21,22 +21,21 @@ STREAMS: dict[Channel, Rule] = {
 }
 
 
-def is_taken_of_members(packet: Packet) -> bool:
-    """Is it taken from a member of our view in every state? So is nearly all that comes."""
-    if type(packet) is Loose:
-        return type(packet.message) in _DATAGRAMS_OF_MEMBERS
-    return packet.channel in _STREAMS_OF_MEMBERS
-
-
 def _is_open_to_members(rule: Rule) -> bool:
     return Sender.MEMBER in rule.in_view and Sender.MEMBER in rule.promised
 
 
-_STREAMS_OF_MEMBERS = frozenset(channel for channel, rule in STREAMS.items() if _is_open_to_members(rule))
-_DATAGRAMS_OF_MEMBERS = frozenset(
-    kind
-    for kind, declared in DECLARED.items()
-    if Carrier.DATAGRAM in declared.rule.carriers and _is_open_to_members(declared.rule)
+# What is taken from a member of our view in every state, as nearly all that comes: channels, and types of messages that
+# come alone in a datagram.
+TAKEN_OF_MEMBERS: frozenset[Channel | type] = frozenset(
+    [
+        *(channel for channel, rule in STREAMS.items() if _is_open_to_members(rule)),
+        *(
+            kind
+            for kind, declared in DECLARED.items()
+            if Carrier.DATAGRAM in declared.rule.carriers and _is_open_to_members(declared.rule)
+        ),
+    ]
 )
 
 

@@ -61,7 +61,7 @@ class Coordination:
         self.membership = Membership(self.me, self.config, random, entrance, self.deadlines)
         self._early_ask: tuple[Address, Ask] | None = None  # of a roll call on a later view than ours
         self.detector = FailureDetector(self.me, self.config, beats=entrance.beats)
-        self._alarms = self.detector.deadlines
+        self.alarms = self.detector.deadlines
         self.readmission = self.detector.readmission
         self.merging = Merging(self.me, self.config, random, self.membership, self.readmission)
         self.exchange = StateExchange(
@@ -197,13 +197,15 @@ class Coordination:
 
     def _on_claim(self, now_ns: int, sender: Address, claim: Heartbeat | Announce) -> list[Effect]:
         """It names its view: a member has shown it, a stranger learns that it is none of us, a merge may be due."""
-        out = self.carry_out(now_ns, self.detector.on_message(now_ns, sender, claim) or [])
+        found = self.detector.on_message(now_ns, sender, claim)
+        out = self.carry_out(now_ns, found) if found else []
         view = self.view
         if view is not None and sender in view and claim.view == view.id:
             self._node.group.departed.on_shown(sender)
         elif view is not None and isinstance(claim, Heartbeat) and claim.view is not None and sender not in view:
             out += [Unicast(sender, Loose(Stranger(view.id)))] if claim.view < view.id else []
-        return out + self.carry_out(now_ns, self.merging.on_announced(now_ns, sender, claim))
+        announced = self.merging.on_announced(now_ns, sender, claim)
+        return out + self.carry_out(now_ns, announced) if announced else out
 
     # ---- state
 
@@ -224,9 +226,13 @@ class Coordination:
 
     def after_packet(self, now_ns: int, sender: Address, out: list[Effect]) -> list[Effect]:
         """Whatever it was: its sender lives, and it may have filled us up."""
-        heard = self.detector.on_heard(now_ns, sender)
-        if heard:
-            out = out + self.carry_out(now_ns, heard)
+        detector = self.detector
+        health = detector.health.get(sender)
+        if health is not None:
+            if health.doubt is None and not health.is_unheard and sender not in detector.vouching.asked:
+                health.heard_ns = now_ns  # what `on_heard` does for nearly every packet, without the call
+            elif heard := detector.on_heard(now_ns, sender):
+                out = out + self.carry_out(now_ns, heard)
         group = self._node._group
         if group is not None and group.departed.shown:
             self._tell_shown()
@@ -353,18 +359,12 @@ class Coordination:
 
     # ---- time
 
-    def deadline_ns(self) -> int | None:
-        if self.membership.is_over:
-            return None
-        first_ns, detector_ns = self.deadlines.first_ns, self._alarms.first_ns
-        return detector_ns if first_ns is None or (detector_ns is not None and detector_ns < first_ns) else first_ns
-
     def on_time(self, now_ns: int) -> list[Effect]:
         if self.membership.is_over:
             return self.carry_out(now_ns, self.exchange.on_time(now_ns))
         is_due = self.deadlines.first_ns is not None and now_ns >= self.deadlines.first_ns
         beats, found = self.detector.heartbeats.on_time(now_ns), self.detector.on_time(now_ns)
-        out = self.carry_out(now_ns, [*beats, *found])
+        out = self.carry_out(now_ns, [*beats, *found]) if beats or found else []
         if not found and not is_due and self.membership.joiner is None:
             return out  # Founding has no deadline of its own: a joiner considers it every time.
         for part in (self.membership, self.merging):
@@ -382,7 +382,8 @@ class Coordination:
         return self.control.streams.is_idle and self.state.streams.is_idle
 
     def on_interval(self, now_ns: int) -> list[Effect]:
-        return self.control.on_interval(now_ns, self.view) + self.state.on_interval(now_ns, self.view)
+        view = self.view
+        return self.control.on_interval(now_ns, view) + self.state.on_interval(now_ns, view)
 
     def check(self) -> None:
         self.control.streams.check()

@@ -49,7 +49,12 @@ class Deadlines:
             self.first_ns = self._earliest_ns()
 
     def _earliest_ns(self) -> int | None:
-        return min([at_ns for timer in self._timers if (at_ns := timer._at_ns) is not None], default=None)
+        first_ns: int | None = None
+        for timer in self._timers:
+            at_ns = timer._at_ns
+            if at_ns is not None and (first_ns is None or at_ns < first_ns):
+                first_ns = at_ns
+        return first_ns
 
     def check(self) -> None:
         assert self.first_ns == self._earliest_ns(), (self.first_ns, self._earliest_ns())

@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections import deque
 from collections.abc import Callable, Iterable, Mapping, Sequence
 
-from ringcast.core.admission import is_taken_of_members, takes_packet
+from ringcast.core.admission import TAKEN_OF_MEMBERS, takes_packet
 from ringcast.core.control import NOTHING_TO_SETTLE, Heartbeat, Settlement, Staged
 from ringcast.core.control.declaration import Sender, State
 from ringcast.core.control.streams import ControlStreams, Decode, Encode
@@ -41,8 +41,7 @@ class Node:
     ) -> None:
         if view is not None and me not in view:
             raise UsageError(f"{me} is not in its own view {view}")
-        self.me = me
-        self.config = config
+        self.me, self.config = me, config
         self.multicasts = multicasts  # the transport reaches everybody with one packet
         self._budget = run_budget(config.frame_bytes, me, ViewId(0, me))
         self.largest_whole = largest_whole(config, self._budget)
@@ -148,10 +147,7 @@ class Node:
         notes: Mapping[str, object] = NO_NOTES,
         settlement: Settlement = NOTHING_TO_SETTLE,
     ) -> list[Effect]:
-        """Install a view: the order is settled, then digest, then view, then release of held sends.
-
-        `notes` go into the recording.
-        """
+        """Install a view: settle the order, then digest, view, release of held sends. `notes` are for the recording."""
         self.wake(now_ns)
         settled = self.order.settle(now_ns, settlement)
         if self._group is not None:
@@ -297,8 +293,12 @@ class Node:
     # ---- packets
 
     def on_packet(self, now_ns: int, sender: Address, packet: Packet) -> list[Effect]:
-        if (type(packet) is not Run or packet.channel is not _GROUP) and not self._takes(sender, packet):
-            return [Drop(f"{described(packet)}, not taken from this process now", sender)]
+        if type(packet) is not Run or packet.channel is not _GROUP:
+            # Others with a multicast stream are members; who is none, or is asked more, costs the longer way.
+            is_member = self._group is not None and sender in self._group.incoming
+            what = type(packet.message) if type(packet) is Loose else packet.channel
+            if not (is_member and what in TAKEN_OF_MEMBERS) and not self._takes(sender, packet):
+                return [Drop(f"{described(packet)}, not taken from this process now", sender)]
         if self.next_interval_ns is None and not (type(packet) is Loose and type(packet.message) is Heartbeat):
             self.wake(now_ns)  # A heartbeat leaves nothing to be acked or repeated.
         out = self._on[type(packet)](now_ns, sender, packet)
@@ -307,12 +307,10 @@ class Node:
         return out if self.coordination is None else self.coordination.after_packet(now_ns, sender, out)
 
     def _takes(self, sender: Address, packet: Packet) -> bool:
-        is_member = self._group is not None and sender in self._group.view
-        if is_member and is_taken_of_members(packet):
-            return True
-        if self.coordination is not None:
-            return takes_packet(packet, self.coordination.who_is(sender), self.coordination.admission_state)
-        who = Sender.MEMBER if is_member else Sender.OUTSIDER
+        others = self.coordination
+        if others is not None:
+            return takes_packet(packet, others.who_is(sender), others.admission_state)
+        who = Sender.MEMBER if self._group is not None and sender in self._group.view else Sender.OUTSIDER
         return takes_packet(packet, who, State.LOOKING if self._group is None else State.IN_VIEW)
 
     def _on_run(self, now_ns: int, sender: Address, run: Run) -> list[Effect]:
@@ -328,7 +326,7 @@ class Node:
         return self.peers.on_run(now_ns, sender, run)
 
     def _on_ack(self, now_ns: int, sender: Address, ack: Ack) -> list[Effect]:
-        streams = self._streams(ack)
+        streams = self._group if ack.channel is _GROUP else self._streams(ack)
         return [] if streams is None else streams.on_ack(now_ns, sender, ack)
 
     def _on_request(self, now_ns: int, sender: Address, request: Request) -> list[Effect]:
@@ -336,7 +334,7 @@ class Node:
         return [] if streams is None else streams.on_request(now_ns, sender, request)
 
     def _on_highest(self, now_ns: int, sender: Address, highest: Highest) -> list[Effect]:
-        streams = self._streams(highest)
+        streams = self._group if highest.channel is _GROUP else self._streams(highest)
         return [] if streams is None else streams.on_highest(now_ns, sender, highest)
 
     def _on_unrepairable(self, now_ns: int, sender: Address, packet: Unrepairable) -> list[Effect]:
@@ -366,22 +364,28 @@ class Node:
     # ---- time
 
     def deadline_ns(self) -> int | None:
-        interval_ns = self.next_interval_ns
-        others_ns = None if self.coordination is None else self.coordination.deadline_ns()
-        if others_ns is None or (interval_ns is not None and interval_ns < others_ns):
-            return interval_ns
-        return others_ns
+        first_ns, others = self.next_interval_ns, self.coordination
+        if others is None or others.membership.is_over:
+            return first_ns
+        for other_ns in (others.deadlines.first_ns, others.alarms.first_ns):
+            if other_ns is not None and (first_ns is None or other_ns < first_ns):
+                first_ns = other_ns
+        return first_ns
 
     def on_time(self, now_ns: int) -> list[Effect]:
         """Called at or after the deadline. Quiet when idle: without work there is no deadline."""
         out = [] if self.coordination is None else self.coordination.on_time(now_ns)
         if self.next_interval_ns is None or now_ns < self.next_interval_ns:
             return out
-        parts = [part for part in (self._group, self.peers, self.order, self.coordination) if part is not None]
-        for part in parts:
-            out += part.on_interval(now_ns)
-        out += self.giving_up.on_interval(now_ns, None if self._group is None else self._group.view)
-        is_idle = all(part.is_idle for part in parts)
+        group, peers, others = self._group, self.peers, self.coordination
+        if group is not None:
+            out += group.on_interval(now_ns)
+        out += peers.on_interval(now_ns)
+        out += self.order.on_interval(now_ns)
+        if others is not None:
+            out += others.on_interval(now_ns)
+        out += self.giving_up.on_interval(now_ns, None if group is None else group.view)
+        is_idle = all(part is None or part.is_idle for part in (group, peers, self.order, others))
         self.next_interval_ns = None if is_idle else now_ns + self.config.xmit_interval_ns
         return out
 
@@ -391,9 +395,6 @@ class Node:
 
     def check(self) -> None:
         """Every invariant; the simulator calls this after every input."""
-        if self._group is not None:
-            self._group.check()
-        self.peers.check()
-        self.order.ordering.check()
-        if self.coordination is not None:
-            self.coordination.check()
+        for part in (self._group, self.peers, self.order.ordering, self.coordination):
+            if part is not None:
+                part.check()

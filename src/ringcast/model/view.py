@@ -29,17 +29,18 @@ class View:
     mark: Mark | None = None  # of primary views, with `partition="primary"`
     is_primary: bool = field(init=False, repr=False, compare=False)
     """May this side go on? Always, unless only the primary one may. Asked for every send."""
-    _index: dict[Address, int] = field(init=False, repr=False, compare=False)
+    ranks: dict[Address, int] = field(init=False, repr=False, compare=False)
+    """Where each member stands in `members`. `in view` asks it with a call, which is too much for every stream."""
 
     def __post_init__(self) -> None:
         index = {member: rank for rank, member in enumerate(self.members)}
         if not index or len(index) != len(self.members):
             raise ValueError(f"a view needs distinct members, got {self.members}")
-        object.__setattr__(self, "_index", index)
+        object.__setattr__(self, "ranks", index)
         object.__setattr__(self, "is_primary", self.mark is None or self.mark.is_primary)
 
     def __contains__(self, member: object) -> bool:
-        return member in self._index
+        return member in self.ranks
 
     def __str__(self) -> str:
         return f"{self.id} [{', '.join(map(str, self.members))}]"
@@ -68,4 +69,4 @@ class View:
         return self.is_merge and not any(first in side and second in side for side in self.subgroups)
 
     def rank(self, member: Address) -> int:
-        return self._index[member]
+        return self.ranks[member]

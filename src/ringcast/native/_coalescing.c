@@ -1,21 +1,24 @@
 /* ringcast.native._coalescing: the frames of one wake, decoded, with runs that continue each other made one.
  *
  * Does what `coalesced` in src/ringcast/runtime/coalescing.py does, for the same frames and to the same result; why is
- * said there. A run whose head and tag are known is read here, straight into the list of the run that it continues;
- * every other frame goes through the codec. See _coalescing.pyi. */
+ * said there. A run whose head and tag are known is read here, straight into the list of the run that it continues; so
+ * is an ack or an announcement that is known up to its numbers. Every other frame goes through the codec. See
+ * _coalescing.pyi. */
 #define PY_SSIZE_T_CLEAN
 #include <Python.h>
 
 #include "coalescing_known.h"
+#include "coalescing_numbered.h"
 #include "coalescing_open.h"
 #include "coalescing_run.h"
 #include "coalescing_slots.h"
 
 typedef struct {
     PyObject_HEAD
-    PyObject *decode, *join, *run_type, *piece_type, *group;
-    RunSlots slots;
+    PyObject *decode, *join, *run_type, *piece_type, *group, *ack_type, *highest_type;
+    Slots run_slots, ack_slots, highest_slots;
     KnownTable known;
+    NumberedTable numbered;
 } Coalescer;
 
 /* One call: what it has found so far. */
@@ -61,7 +64,7 @@ static PyObject *make_run(Coalescer *self, const Known *known, const run_view *r
     PyObject *nbytes = PyLong_FromLongLong(run->nbytes), *each = PyLong_FromUnsignedLong(run->each);
     if (first != NULL && low != NULL && nbytes != NULL && each != NULL) {
         PyObject *values[] = {self->group, known->tag, known->sender, first, low, items, nbytes, each, Py_False};
-        made = fill_run((PyTypeObject *)self->run_type, &self->slots, values);
+        made = fill_slots((PyTypeObject *)self->run_type, &self->run_slots, values);
     }
     Py_XDECREF(first);
     Py_XDECREF(low);
@@ -115,6 +118,35 @@ static int take_known(Wake *wake, const Py_buffer *frame) {
     return take_run(wake, known, &run) ? -1 : 1;
 }
 
+/* ---- acks and announcements that are read here */
+
+/* No run: what came before it is handed on before it. */
+static int take_apart(Wake *wake, PyObject *decoded) {
+    return close_all(&wake->open) ? -1 : PyList_Append(wake->out, decoded);
+}
+
+/* 1: it was known but for its numbers and is taken; 0: it is something else; -1: an error. */
+static int take_numbered(Wake *wake, const Py_buffer *frame) {
+    Coalescer *self = wake->self;
+    int count = numbers_in(frame->buf, (size_t)frame->len);
+    if (count == 0) return 0;
+    PyObject *type = count == 1 ? self->ack_type : self->highest_type;
+    const Slots *slots = count == 1 ? &self->ack_slots : &self->highest_slots;
+    PyObject *read = read_numbered(&self->numbered, type, slots, frame->buf, (size_t)frame->len, count);
+    if (read == NULL) return PyErr_Occurred() ? -1 : 0;
+    int failed = take_apart(wake, read);
+    Py_DECREF(read);
+    return failed ? -1 : 1;
+}
+
+/* The codec has read a packet that is no multicast run. */
+static int learn_apart(Coalescer *self, PyObject *sender, PyObject *packet, const Py_buffer *frame) {
+    PyObject *type = (PyObject *)Py_TYPE(packet);
+    if (type != self->ack_type && type != self->highest_type) return 0;
+    int count = numbers_in(frame->buf, (size_t)frame->len);
+    return count == 0 ? 0 : learn_numbered(&self->numbered, frame->buf, (size_t)frame->len, count, sender, packet);
+}
+
 /* ---- everything else */
 
 /* 1: `run` is a multicast run, whose sender's own it is if `is_own`; 0: it is another packet. */
@@ -156,7 +188,10 @@ static int take_decoded(Wake *wake, PyObject *decoded, const Py_buffer *frame) {
         multicast = is_multicast(wake->self, sender, packet, &is_own);
     }
     if (multicast < 0) return -1;
-    if (!multicast) return close_all(&wake->open) ? -1 : PyList_Append(wake->out, decoded);
+    if (!multicast) {
+        if (packet != NULL && learn_apart(wake->self, sender, packet, frame)) return -1;
+        return take_apart(wake, decoded);
+    }
     if (is_own && find_known(&wake->self->known, frame->buf, (size_t)frame->len) == NULL) {
         PyObject *tag = PyObject_GetAttr(packet, NAME_TAG);
         int failed = tag == NULL || learn(&wake->self->known, frame->buf, (size_t)frame->len, sender, tag);
@@ -170,7 +205,8 @@ static int take_decoded(Wake *wake, PyObject *decoded, const Py_buffer *frame) {
 static int take_frame(Wake *wake, PyObject *frame) {
     Py_buffer bytes;
     if (PyObject_GetBuffer(frame, &bytes, PyBUF_SIMPLE)) return -1;
-    int taken = take_known(wake, &bytes);
+    int taken = take_numbered(wake, &bytes);
+    if (taken == 0) taken = take_known(wake, &bytes);
     if (taken == 0) {
         PyObject *decoded = PyObject_CallOneArg(wake->self->decode, frame);
         taken = decoded == NULL ? -1 : take_decoded(wake, decoded, &bytes);
@@ -207,13 +243,18 @@ static PyObject *coalescer_call(Coalescer *self, PyObject *args, PyObject *names
 }
 
 static int coalescer_init(Coalescer *self, PyObject *args, PyObject *Py_UNUSED(names)) {
-    PyObject *decode, *join, *run_type, *piece_type, *group;
-    if (!PyArg_ParseTuple(args, "OOOOO", &decode, &join, &run_type, &piece_type, &group)) return -1;
-    if (find_slots(run_type, &self->slots)) return -1;
+    PyObject *decode, *join, *run_type, *piece_type, *group, *ack_type, *highest_type;
+    if (!PyArg_ParseTuple(args, "OOOOOOO", &decode, &join, &run_type, &piece_type, &group, &ack_type, &highest_type))
+        return -1;
+    if (find_slots(run_type, RUN_FIELDS, &self->run_slots) || find_slots(ack_type, ACK_FIELDS, &self->ack_slots) ||
+        find_slots(highest_type, HIGHEST_FIELDS, &self->highest_slots))
+        return -1;
     Py_XSETREF(self->decode, Py_NewRef(decode));
     Py_XSETREF(self->join, Py_NewRef(join));
     Py_XSETREF(self->run_type, Py_NewRef(run_type));
     Py_XSETREF(self->piece_type, Py_NewRef(piece_type));
+    Py_XSETREF(self->ack_type, Py_NewRef(ack_type));
+    Py_XSETREF(self->highest_type, Py_NewRef(highest_type));
     Py_XSETREF(self->group, Py_NewRef(group));
     return 0;
 }
@@ -225,7 +266,10 @@ static int coalescer_traverse(Coalescer *self, visitproc visit, void *arg) {
     Py_VISIT(self->run_type);
     Py_VISIT(self->piece_type);
     Py_VISIT(self->group);
-    return visit_known(&self->known, visit, arg);
+    Py_VISIT(self->ack_type);
+    Py_VISIT(self->highest_type);
+    int stopped = visit_known(&self->known, visit, arg);
+    return stopped ? stopped : visit_numbered(&self->numbered, visit, arg);
 }
 
 static int coalescer_clear(Coalescer *self) {
@@ -234,7 +278,10 @@ static int coalescer_clear(Coalescer *self) {
     Py_CLEAR(self->run_type);
     Py_CLEAR(self->piece_type);
     Py_CLEAR(self->group);
+    Py_CLEAR(self->ack_type);
+    Py_CLEAR(self->highest_type);
     clear_known(&self->known);
+    clear_numbered(&self->numbered);
     return 0;
 }
 

@@ -2,7 +2,7 @@
 
 from collections.abc import Callable, Iterable
 
-from ringcast.core import Channel, Drop, Packet, Piece, Run
+from ringcast.core import Ack, Channel, Drop, Highest, Packet, Piece, Run
 from ringcast.model import Address
 from ringcast.transport import Frame
 
@@ -14,6 +14,8 @@ class Coalescer:
         run_type: type[Run],
         piece_type: type[Piece],
         group: Channel,
+        ack_type: type[Ack],
+        highest_type: type[Highest],
         /,
     ) -> None: ...
     def __call__(self, frames: Iterable[Frame], /) -> list[tuple[Address, Packet] | Drop]: ...

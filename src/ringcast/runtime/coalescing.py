@@ -11,7 +11,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable
 from functools import partial
 
-from ringcast.core import Channel, Drop, Envelope, Packet, Piece, Run
+from ringcast.core import Ack, Channel, Drop, Envelope, Highest, Packet, Piece, Run
 from ringcast.model import Address
 from ringcast.transport import Frame
 
@@ -28,7 +28,7 @@ def coalescer(decode: Decode) -> Callable[[Iterable[Frame]], list[Decoded]]:
         from ringcast.native import _coalescing
     except ImportError:
         return partial(coalesced, decode)
-    return _coalescing.Coalescer(decode, join, Run, Piece, _GROUP)
+    return _coalescing.Coalescer(decode, join, Run, Piece, _GROUP, Ack, Highest)
 
 
 def coalesced(decode: Decode, frames: Iterable[Frame]) -> list[Decoded]:

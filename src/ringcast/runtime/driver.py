@@ -136,6 +136,7 @@ class Driver:
         self._unsent = Unsent(MAX_UNSENT)
         self._others: list[Endpoint] = []
         self._endpoints: dict[str, Endpoint | None] = {}
+        self._loop: asyncio.AbstractEventLoop | None = None
         self._timer: asyncio.TimerHandle | None = None
         self._timer_ns = 0
         self._first_view: asyncio.Future[None] | None = None
@@ -314,19 +315,24 @@ class Driver:
                         continue
                     sender, packet = decoded
                     heard[sender] = now
-                    carry_out(node.on_packet(now, sender, packet))
+                    if effects := node.on_packet(now, sender, packet):
+                        carry_out(effects)
             except Exception as fault:
                 self._fail(fault, "a frame" if packet is None else f"{type(packet).__name__} of {sender}")
             if len(heard) > MAX_HEARD:
                 self._forget_heard()
-            self._after()
+            if self._frames or self.inbox or self._freed or self._unsent.count or node.order.ordering.is_due:
+                self._after()  # else there is nothing for it to do, as behind nearly every ack
             wake.is_taking = False
             if wake.steps:
                 wake.hand_over()
         finally:
             wake.is_on = wake.is_taking = False
         if not self.is_closed and not self._is_broken:
-            self._set_timer()
+            deadline = node.deadline_ns()
+            if deadline is None or (self._timer is not None and self._timer_ns <= deadline and not self._fault_ns):
+                return  # `_set_timer` would find the same, as after nearly every wake
+            self._set_timer(deadline)
 
     def _forget_heard(self) -> None:
         """Members are remembered; of the others those that were heard last."""
@@ -343,7 +349,8 @@ class Driver:
         if now - self._timer_ns > BLOCKED_NS:
             self._say_blocked(now - self._timer_ns)
         try:
-            self._carry_out(self.node.on_time(now))
+            if effects := self.node.on_time(now):
+                self._carry_out(effects)
         except Exception as fault:
             self._fail(fault, "a deadline")
         self._after()
@@ -387,11 +394,10 @@ class Driver:
         except Exception as fault:
             self._fail(fault, "the end of a batch")
         if not self.wake.is_on and not self.is_closed and not self._is_broken:  # else at the end of the wake
-            self._set_timer()
+            self._set_timer(self.node.deadline_ns())
 
-    def _set_timer(self) -> None:
+    def _set_timer(self, deadline: int | None) -> None:
         """One timer, at the node's deadline or earlier; one that fires too early finds nothing to do."""
-        deadline = self.node.deadline_ns()
         if deadline is not None and self._fault_ns:
             deadline, self._fault_ns = max(deadline, self._fault_ns), 0
         if deadline is None or (self._timer is not None and self._timer_ns <= deadline):
@@ -400,7 +406,9 @@ class Driver:
             self._timer.cancel()
         self._timer_ns = deadline
         delay = max(0, deadline - self.now_ns()) / 1e9
-        self._timer = asyncio.get_running_loop().call_later(delay, self._on_time)
+        if self._loop is None:
+            self._loop = asyncio.get_running_loop()  # once: in Python 3.11 to ask for it is a system call
+        self._timer = self._loop.call_later(delay, self._on_time)
 
     # ---- effects
 
@@ -414,7 +422,11 @@ class Driver:
     def _unicast(self, effect: Unicast) -> None:
         to = effect.to
         endpoint = self._endpoints.get(to.endpoint) or self._endpoint(to.endpoint)
-        self._send(endpoint, self._codec.encode(effect.packet, to))
+        frame = self._codec.encode(effect.packet, to)
+        if endpoint is None or self._unsent.count:
+            self._send(endpoint, frame)
+        elif not self.transport.send(endpoint, frame):
+            self._keep_unsent(endpoint, frame)
 
     def _probe(self, effect: Probe) -> None:
         self._send(self._endpoint(effect.endpoint), self._codec.encode(effect.packet))
@@ -425,6 +437,9 @@ class Driver:
             return
         if not (self._unsent.count and self._unsent.holds(to)) and self.transport.send(to, frame):
             return
+        self._keep_unsent(to, frame)
+
+    def _keep_unsent(self, to: Endpoint, frame: bytes) -> None:
         if not self._unsent.put(to, frame):
             self.drops.add("the socket was busy for too long")
 

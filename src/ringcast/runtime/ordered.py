@@ -309,11 +309,12 @@ class Ordered:
 
     def look(self) -> None:
         """Something changed."""
-        if self._is_aside:
+        is_aside = self._is_aside
+        if is_aside:
             self._refuse_accepted()
         if self._turn:
             self._flush()
-        elif not self._slots or self._is_aside:
+        elif not self._slots or is_aside:
             self._refill()
         if self._line:
             self._line.look()

@@ -63,11 +63,6 @@ def watch(node: Node) -> None:
     """From now on this node is checked after everything that goes into it."""
     check_tick = TickCheck(node.config.heartbeat_ns)
 
-    def checked_packet(now_ns: int, sender: Address, packet: Packet) -> list[Effect]:
-        effects = Node.on_packet(node, now_ns, sender, packet)
-        check_packet(node, sender, packet, effects)
-        return effects
-
     def checked_taken(now_ns: int, delivery: Deliver) -> list[Effect]:
         effects = Node.on_taken(node, now_ns, delivery)
         check_taken(node, delivery, effects)
@@ -76,7 +71,17 @@ def watch(node: Node) -> None:
     def checked_flush(now_ns: int) -> list[Effect]:
         effects = Node.flush(node, now_ns)
         if effects:
-            check_ordered(node)
+            check_ordered(node, effects)
+        return effects
+
+    def checked_queue(now_ns: int, payloads: list[bytes], to: list[Address] | None) -> tuple[int, list[Effect]]:
+        first, effects = Node.queue(node, now_ns, payloads, to)
+        check_ordered(node, effects)
+        return first, effects
+
+    def checked_send_to(now_ns: int, peers: list[Address], payload: bytes) -> list[Effect]:
+        effects = Node.send_to(node, now_ns, peers, payload)
+        node.peers.check_sent(peers)
         return effects
 
     def checked_time(now_ns: int) -> list[Effect]:
@@ -85,14 +90,14 @@ def watch(node: Node) -> None:
         return effects
 
     wrapped: dict[str, Callable[..., Any]] = {
-        "on_packet": checked_packet,
+        "on_packet": partial(checked_packet, node),
         "on_taken": checked_taken,
         "flush": checked_flush,
         "on_time": checked_time,
         "send": _with_check(node.send, partial(check_sent, node, _GROUP, node.me)),
         "send_large": _with_check(node.send_large, partial(check_sent, node, _GROUP, node.me)),
-        "send_to": _with_check(node.send_to, node.peers.check),
-        "queue": _with_check(node.queue, partial(check_ordered, node)),
+        "send_to": checked_send_to,
+        "queue": checked_queue,
         **{name: _with_check(getattr(node, name), node.check) for name in _ANYTHING},
     }
     for name, method in wrapped.items():
@@ -108,35 +113,38 @@ def _with_check(method: Callable[..., Any], check: Callable[[], None]) -> Callab
     return checked
 
 
-def check_ordered(node: Node) -> None:
-    """Something went out for the one order, by multicast and on streams to peers."""
+def check_ordered(node: Node, effects: list[Effect]) -> None:
+    """Something went out for the one order, by multicast and on the streams to those peers that are sent something."""
     node.order.ordering.check()
     check_sent(node, _GROUP, node.me)
-    node.peers.check()
+    if peers := [each.to for each in effects if type(each) is Unicast and each.packet.channel is _PEER]:
+        node.peers.check_sent(peers)
 
 
-def check_packet(node: Node, sender: Address, packet: Packet, effects: list[Effect]) -> None:
-    """This packet came, and this came of it."""
+def checked_packet(node: Node, now_ns: int, sender: Address, packet: Packet) -> list[Effect]:
+    """This packet comes; what it reached is checked."""
+    effects = Node.on_packet(node, now_ns, sender, packet)
     if type(packet) is Loose:
         if type(packet.message) is Staged:
             node.order.ordering.check()
         elif effects or type(packet.message) is not Heartbeat:
             node.check()
-    elif (effects and _reaches_far(effects, packet.channel, sender)) or (
-        type(packet) is Run and packet.channel > _PEER
-    ):
+    elif effects and _reaches_far(effects, packet.channel, sender):
+        node.check()
+    elif type(packet) is Highest:
+        _check_received(node, packet.channel, sender)
+    elif type(packet) is Ack or type(packet) is Request:
+        check_sent(node, packet.channel, sender)
+    elif type(packet) is Run and packet.channel > _PEER:
         node.check()
     elif type(packet) is Run:
         _check_received(node, packet.channel, packet.origin)
         if type(packet.items[-1]) is not bytes:  # a run is of one kind; plain bytes are not for the ordering
             node.order.ordering.check()
-    elif type(packet) is Ack or type(packet) is Request:
-        check_sent(node, packet.channel, sender)
-    elif type(packet) is Highest:
-        _check_received(node, packet.channel, sender)
     else:
         check_sent(node, packet.channel, sender)
         _check_received(node, packet.channel, sender)
+    return effects
 
 
 def check_taken(node: Node, delivery: Deliver, effects: list[Effect]) -> None:
@@ -164,7 +172,7 @@ class TickCheck:
         self._next_ns = 0
 
     def __call__(self, node: Node, now_ns: int, effects: list[Effect]) -> None:
-        if now_ns >= self._next_ns or not all(map(_is_said_in_passing, effects)):
+        if now_ns >= self._next_ns or _changes_windows(effects):
             self._next_ns = now_ns + self._every_ns
             node.check()
 
@@ -173,9 +181,9 @@ def check_sent(node: Node, channel: Channel, peer: Address) -> None:
     """What this member has sent on a channel: to this peer, or to the group."""
     if channel is not _GROUP:
         _streams(node, channel).check_to(peer)
-    elif node.has_group:
-        group = node.group
-        group.outgoing.check()
+    elif (group := node._group) is not None:
+        group.outgoing.window.check()
+        group.outgoing.acks.check()
         assert group.own_unread >= 0, group.own_unread
 
 
@@ -184,8 +192,8 @@ def _check_received(node: Node, channel: Channel, peer: Address) -> None:
     if channel is not _GROUP:
         _streams(node, channel).check_from(peer)
         return
-    incoming = node.group.incoming.get(peer) if node.has_group else None
-    if incoming is not None:
+    group = node._group
+    if group is not None and (incoming := group.incoming.get(peer)) is not None:
         incoming.window.check()
 
 
@@ -210,8 +218,12 @@ def _reaches_far(effects: list[Effect], channel: Channel, peer: Address) -> bool
     return False
 
 
-def _is_said_in_passing(effect: Effect) -> bool:
-    """An ack, a request, a tail, a heartbeat: saying it again changes no window."""
-    if type(effect) is Unicast or type(effect) is Cast:
-        return type(effect.packet) is not Run
-    return type(effect) is Event and effect.kind < _VIEW
+def _changes_windows(effects: list[Effect]) -> bool:
+    """Is there anything but an ack, a request, a tail, a heartbeat? To say those again changes no window."""
+    for effect in effects:
+        if type(effect) is Unicast or type(effect) is Cast:
+            if type(effect.packet) is Run:
+                return True
+        elif type(effect) is not Event or effect.kind >= _VIEW:
+            return True
+    return False

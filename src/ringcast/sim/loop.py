@@ -42,6 +42,11 @@ class _Handle(asyncio.TimerHandle):
         self._cancelled = self._scheduled = False
         self._repr = self._source_traceback = None
 
+    def cancel(self) -> None:
+        """Nobody debugs this loop, and it does not count its cancelled timers."""
+        self._cancelled = True
+        self._callback, self._args = _nothing, ()  # what they hold is let go
+
 
 class VirtualLoop(asyncio.AbstractEventLoop):
     """`complain` hears what nobody catches: the contexts that asyncio gives to an exception handler."""
@@ -90,25 +95,22 @@ class VirtualLoop(asyncio.AbstractEventLoop):
     def call_later(
         self, delay: float, callback: Callable[[*Ts], object], *args: *Ts, context: Context | None = None
     ) -> asyncio.TimerHandle:
-        return self._call_at_ns(self.now_ns() + round(delay * 1e9), callback, args, context)
+        clock, local = self._clock, self.local
+        when_ns = (clock.now_ns if local.is_true else self.now_ns()) + round(delay * 1e9)
+        handle = _Handle(when_ns / 1e9, callback, args, self, context)
+        clock.at(when_ns if local.is_true else local.when(when_ns), self._run, handle)
+        return handle
 
     def call_at(
         self, when: float, callback: Callable[[*Ts], object], *args: *Ts, context: Context | None = None
     ) -> asyncio.TimerHandle:
-        return self._call_at_ns(round(when * 1e9), callback, args, context)
-
-    def _call_at_ns(
-        self, when_ns: int, callback: Callable[..., object], args: tuple[Any, ...], context: Context | None
-    ) -> asyncio.TimerHandle:
+        when_ns = round(when * 1e9)
         handle = _Handle(when_ns / 1e9, callback, args, self, context)
         self._clock.at(when_ns if self.local.is_true else self.local.when(when_ns), self._run, handle)
         return handle
 
-    def _timer_handle_cancelled(self, handle: asyncio.TimerHandle) -> None:
-        """A cancelled timer stays planned, and is nothing when it comes."""
-
-    def _run(self, handle: asyncio.Handle) -> None:
-        if handle._cancelled:
+    def _run(self, handle: _Handle) -> None:
+        if handle._cancelled:  # It stayed planned, and is nothing now that it comes.
             return
         if self._is_dead:
             self._keep_unbegun(handle)
@@ -119,8 +121,12 @@ class VirtualLoop(asyncio.AbstractEventLoop):
         clock = self._clock
         if clock.running is not self:
             self._enter()
-        try:
-            handle._run()
+        try:  # as `Handle._run`, without the call
+            handle._context.run(handle._callback, *handle._args)
+        except (SystemExit, KeyboardInterrupt):
+            raise
+        except BaseException as error:
+            self._complain({"message": f"Exception in callback {handle!r}", "exception": error, "handle": handle})
         finally:
             if not clock.is_passing:
                 _set_running_loop(self._outer)
@@ -142,7 +148,11 @@ class VirtualLoop(asyncio.AbstractEventLoop):
             return
         clock = self._clock
         if clock.running is not self:
-            self._enter()
+            if clock.is_passing:  # as in `_enter`, without the call: nearly every frame comes to another process
+                clock.running = self
+                _set_running_loop(self)
+            else:
+                self._enter()
         try:
             callback()
         except Exception as error:
@@ -233,6 +243,10 @@ class VirtualLoop(asyncio.AbstractEventLoop):
 
     async def shutdown_default_executor(self, timeout: float | None = None) -> None:
         """There is none."""
+
+
+def _nothing() -> None:
+    """What a cancelled callback does."""
 
 
 def _is_unbegun(coro: object) -> bool:

@@ -76,15 +76,15 @@ class SimulatedTransport:
             self._network.detach(self._name)
 
     def send(self, to: Endpoint, frame: bytes) -> bool:
-        nbytes, counters = len(frame), self.counters
+        nbytes, counters, network = len(frame), self.counters, self._network
         # More than it packs itself: a repair of what another member packed.
-        assert nbytes <= self._network.largest_frame, (nbytes, self._network.largest_frame)
+        assert nbytes <= network.largest_frame, (nbytes, network.largest_frame)
         if not self._is_open or (self._blocked and to in self._blocked):
             counters.lose(CUT)
         else:
             counters.frames_out += 1
             counters.bytes_out += nbytes
-            self._network.transmit(self._name, name_at(to), frame)
+            network.transmit(self._name, name_at(to), frame)
         return True
 
     def cast(self, to: Sequence[Endpoint], frames: Sequence[bytes]) -> int:

@@ -189,6 +189,8 @@ _KINDS: dict[type, int] = {
     Loose: _LOOSE,
 }
 
+_NUMBERED = (_ACK, _HIGHEST)  # kinds that end with numbers, and repeat what stands before them
+
 ENCRYPTED = "encrypted, and this member has no key"
 _PACKED_CHANNELS = tuple(bytes([channel]) for channel in Channel)
 _NONE = struct.Struct("<")
@@ -217,19 +219,20 @@ class Codec:
 
     def encode(self, packet: Packet, to: Address | None = None) -> bytes:
         """A frame for everybody, or for this one process and none that comes after it."""
-        head = self._heads[type(packet)] if to is None else self._head_to(type(packet), to)
+        kind = type(packet)
+        head = self._heads[kind] if to is None else self._heads_to.get((kind, to)) or self._head_to(kind, to)
         if type(packet) is Loose:
             return head + encode_control(packet.message)
-        tag = self._pack_tag(packet.tag)
+        tag = self._packed_tag if packet.tag is self._tag else self._pack_tag(packet.tag)
+        if type(packet) is Ack:  # as below, without a call: most packets are acks
+            return head + _PACKED_CHANNELS[packet.channel] + tag + _ONE.pack(packet.upto)
         if type(packet) is Run:
             return b"".join([head, *pack_run(packet, self.me, tag)])
         return head + _PACKED_CHANNELS[packet.channel] + tag + self._body(packet)
 
     def _head_to(self, kind: type, to: Address) -> bytes:
-        head = self._heads_to.get((kind, to))
-        if head is None:
-            head = pack_head(_KINDS[kind], self._group, self.me, address_tag(to))
-            remember(self._heads_to, (kind, to), head)
+        head = pack_head(_KINDS[kind], self._group, self.me, address_tag(to))
+        remember(self._heads_to, (kind, to), head)
         return head
 
     def _pack_tag(self, tag: Tag) -> bytes:
@@ -240,8 +243,6 @@ class Codec:
         return self._packed_tag
 
     def _body(self, packet: Packet) -> bytes:
-        if type(packet) is Ack:
-            return _ONE.pack(packet.upto)
         if type(packet) is Highest:
             return _TWO.pack(packet.high, packet.low)
         if type(packet) is Unrepairable:
@@ -257,8 +258,10 @@ class Codec:
         """Nothing of what it gives refers to the frame: that may be a buffer which is written again at once."""
         sender: Address | None = None
         try:
-            if len(frame) > HEAD_BYTES and (again := self._read_again(frame)) is not None:
-                return again
+            if len(frame) > HEAD_BYTES and frame[KIND_AT] in _NUMBERED:
+                again = self._read_again(frame)
+                if again is not None:
+                    return again
             source = self._read_head(frame)
             kind, sender, at = source.kind, source.sender, source.end
             if kind == _RUN:
@@ -273,14 +276,13 @@ class Codec:
 
     def _read_again(self, frame: bytes | memoryview) -> tuple[Address, Packet] | None:
         """An ack or an announcement like one before, but for the numbers at its end. Most frames without data are."""
-        kind = frame[KIND_AT]
-        if kind == _ACK:
+        if frame[KIND_AT] == _ACK:
             known = self._numbered.get(bytes(frame[: -_ONE.size]))
             if known is not None:
                 sender, channel, tag = known
                 (upto,) = _ONE.unpack_from(frame, len(frame) - _ONE.size)
                 return (sender, Ack(channel, tag, upto)) if upto >= 0 else None
-        elif kind == _HIGHEST:
+        else:
             known = self._numbered.get(bytes(frame[: -_TWO.size]))
             if known is not None:
                 sender, channel, tag = known
@@ -355,9 +357,12 @@ class Onlooker(Codec):
     def packet_of(self, frame: bytes) -> Packet | None:
         """What this frame says; None if it is no frame of the group."""
         if frame is not self._seen:
-            decoded = self.decode(for_everybody(frame))
+            decoded = self.decode(frame)
             self._seen, self._packet = frame, None if isinstance(decoded, Drop) else decoded[1]
         return self._packet
+
+    def _read_head(self, frame: bytes | memoryview) -> Source:
+        return super()._read_head(for_everybody(bytes(frame)))
 
 
 def _read_loose(sender: Address, data: bytes) -> tuple[Address, Loose] | Drop:

@@ -69,7 +69,8 @@ def _look_for(kind: type) -> Look:
 def _bad_part(names: tuple[str, ...], value: object) -> str | None:
     for name in names:
         part = getattr(value, name)
-        wrong = _out_of_bounds(part)
+        look = _LOOKS.get(type(part))  # as in `_out_of_bounds`, without the call
+        wrong = _out_of_bounds(part) if look is None else look(part)
         if wrong is not None:
             return wrong
         if name in _ALLOCATED and part > _ALLOCATED[name]:

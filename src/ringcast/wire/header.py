@@ -28,6 +28,8 @@ HEAD_BYTES = _HEAD.size
 KIND_AT = 3
 ADDRESS_BYTES = _ADDRESS.size  # without the name and the endpoint
 EVERYBODY = 0
+_TO_AT = HEAD_BYTES - 4
+_TO_EVERYBODY = EVERYBODY.to_bytes(4, "little")
 
 
 class Malformed(Exception):
@@ -55,8 +57,7 @@ def for_everybody(frame: bytes) -> bytes:
     """The same frame without whom it is for."""
     if len(frame) < HEAD_BYTES:
         return frame
-    magic, version, kind, group, _ = _HEAD.unpack_from(frame)
-    return _HEAD.pack(magic, version, kind, group, EVERYBODY) + frame[HEAD_BYTES:]
+    return frame[:_TO_AT] + _TO_EVERYBODY + frame[HEAD_BYTES:]
 
 
 def pack_view_id(view_id: ViewId) -> bytes:

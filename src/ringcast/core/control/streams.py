@@ -62,4 +62,6 @@ class ControlStreams:
         return self._giving_up.on_view(now_ns, previous, view)
 
     def on_interval(self, now_ns: int, view: View | None) -> list[Effect]:
+        if self.streams.is_quiet and not self._giving_up.progress:
+            return []
         return self._giving_up.on_interval(now_ns, view) + self.streams.on_interval(now_ns)

@@ -38,7 +38,7 @@ class FailureDetector:
         self.readmission = Readmission(config.readmit_ns, config.readmit_max_ns)
         self.health: dict[Address, Health] = {}
         self.complaints = Complaints(config.suspect_after_ns, config.suspect_repeat_ns)
-        self._vouching = Vouching(config.verify_ns)
+        self.vouching = Vouching(config.verify_ns)
         self._view: View | None = None
         self._watched: dict[Address, None] = {}  # an ordered set: members I watch now
         self._named: dict[Address, None] = {}  # watched because somebody asked for it (a merge leader)
@@ -74,7 +74,7 @@ class FailureDetector:
             if health.doubt is Reason.REPORTED:
                 health.trust()
         self.complaints.forget(now_ns, view)
-        self._vouching.on_view(view)
+        self.vouching.on_view(view)
         self._watch_ring(now_ns)
         self._set_timer()
         return [*self.heartbeats.beat_to(now_ns, tuple(watchers(view.members, self.me, self.config.watch_peers)))]
@@ -140,15 +140,15 @@ class FailureDetector:
         if health is None:
             return []
         health.heard_ns = now_ns
-        if health.doubt is None and not health.is_unheard and peer not in self._vouching.asked:
+        if health.doubt is None and not health.is_unheard and peer not in self.vouching.asked:
             return []
         out: Steps = []
         if health.is_unheard:
             health.is_unheard = False
             self.complaints.withdraw(self.me, peer)
             out += [send_once(member, Heard(peer)) for member in self._others(peer)]
-        if peer in self._vouching.asked:
-            out += [send_once(asker, Heard(peer)) for asker in self._vouching.take(now_ns, peer)]
+        if peer in self.vouching.asked:
+            out += [send_once(asker, Heard(peer)) for asker in self.vouching.take(now_ns, peer)]
         out += self._trust(now_ns, peer) if health.doubt is Reason.SILENT else []
         self._set_timer()
         return out
@@ -227,7 +227,7 @@ class FailureDetector:
             return []
         if now_ns - health.heard_ns < self.config.heartbeat_ns:
             return [send_once(asker, Heard(peer))]
-        self._vouching.note(now_ns, asker, peer)
+        self.vouching.note(now_ns, asker, peer)
         return [send_once(peer, AreYouThere())]
 
     def on_vouched(self, now_ns: int, by: Address, peer: Address) -> Steps:
@@ -328,7 +328,12 @@ class FailureDetector:
         self.timer.at_ns = first_ns
 
     def on_time(self, now_ns: int) -> Steps:
-        self._forgive_own_sleep(now_ns)
+        if self._turned_ns is not None and now_ns - self._turned_ns > 2 * self.config.heartbeat_ns:
+            self._forgive_own_sleep(now_ns, now_ns - self._turned_ns - self.config.heartbeat_ns)
+        self._turned_ns = now_ns
+        if (calm_ns := self._calm_until_ns(now_ns)) is not None:
+            self.timer.at_ns = calm_ns
+            return []
         out = self._settle_complaints(now_ns)
         since_ns = now_ns - self._well_ns
         for peer in list(self._attended()):
@@ -338,14 +343,30 @@ class FailureDetector:
         self._set_timer()
         return out
 
-    def _forgive_own_sleep(self, now_ns: int) -> None:
-        if self._turned_ns is not None:
-            slept_ns = now_ns - self._turned_ns - self.config.heartbeat_ns
-            if slept_ns > self.config.heartbeat_ns:
-                for health in self.health.values():
-                    health.forgive(now_ns, slept_ns)
-                self.complaints.forgive(now_ns, slept_ns)
-        self._turned_ns = now_ns
+    def _calm_until_ns(self, now_ns: int) -> int | None:
+        """When to look again, if all are well and nobody complains, as nearly always; None: they must be examined.
+
+        What the rest of `on_time` finds out by several calls for each member.
+        """
+        if self._view is None or not self.health or self._named or len(self.complaints):
+            return None
+        for health in self.health.values():
+            if health.doubt is not None:
+                return None
+        config, since_ns = self.config, now_ns - self._well_ns
+        heard_ns = first_ns = now_ns + config.heartbeat_ns
+        for peer in self._watched:
+            health = self.health[peer]
+            if health.is_unheard or health.is_slow or health.heard_ns <= since_ns or health.progressed_ns <= since_ns:
+                return None
+            if health.heard_ns < heard_ns:
+                heard_ns = health.heard_ns
+        return min(first_ns, heard_ns + config.suspect_after_ns)
+
+    def _forgive_own_sleep(self, now_ns: int, slept_ns: int) -> None:
+        for health in self.health.values():
+            health.forgive(now_ns, slept_ns)
+        self.complaints.forgive(now_ns, slept_ns)
 
     def _examine(self, now_ns: int, peer: Address, health: Health) -> Steps:
         config = self.config

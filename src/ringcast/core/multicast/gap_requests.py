@@ -25,19 +25,14 @@ class GapRequests:
         self.most_messages = config.request_messages
         self.ranges_per_packet = ranges_per_packet
         self.horizon = offset  # the highest seqno known at the last interval
-        self._may_ask = True  # at most one answer to a tail announcement per interval
+        self.may_ask = True  # at most one answer to a tail announcement per interval
         self.refused = offset  # the highest seqno that came and found no room
         self._claimed = offset  # of those, the highest that was asked for since
 
     def on_interval(self, window: ReceiveWindow[bytes], tag: Tag) -> list[Request]:
         horizon, self.horizon = self.horizon, window.highest
-        self._may_ask = True
+        self.may_ask = True
         return self._requests(window, tag, horizon, self.most_ranges) if window.ready < window.highest else []
-
-    def on_none(self, highest: int) -> None:
-        """An interval at which nothing is missing."""
-        self.horizon = highest
-        self._may_ask = True
 
     def now(self, window: ReceiveWindow[bytes], tag: Tag) -> Request | None:
         """Everything known to be missing, as much of it as one packet can name."""
@@ -57,10 +52,10 @@ class GapRequests:
 
     def _requests(self, window: ReceiveWindow[bytes], tag: Tag, upto: int | None, most: int) -> list[Request]:
         """Several packets: under heavy loss one cannot name all gaps of a window."""
-        if not self._may_ask:
+        if not self.may_ask:
             return []
         ranges = window.missing(most, self.most_messages, upto)
-        self._may_ask = not ranges
+        self.may_ask = not ranges
         return [
             Request(self.channel, tag, self.origin, tuple(ranges[at : at + self.ranges_per_packet]))
             for at in range(0, len(ranges), self.ranges_per_packet)

@@ -133,8 +133,9 @@ class Multicast:
 
     def _deliver(self, now_ns: int, out: list[Effect], delivery: Deliver, held: int, content: int) -> None:
         if self.records:
-            numbers = delivery.first, delivery.count, self.ordinal, held, self.capacity
-            out.append(Event(_DELIVER, now_ns, self.view.id, delivery.origin, 0, *numbers, content=content))
+            first, count, view = delivery.first, delivery.count, self.view.id
+            numbers = self.ordinal, held, self.capacity
+            out.append(Event(_DELIVER, now_ns, view, delivery.origin, 0, first, count, *numbers, None, content))
         self.ordinal += delivery.count
         incoming = self.incoming.get(delivery.origin)
         if delivery.payloads if incoming is None else incoming.is_for_reading(delivery):
@@ -234,7 +235,7 @@ class Multicast:
             return [Drop("an ack from a stranger", sender)]
         if self.departed.unshown and ack.tag == self.view.id:
             self.departed.on_shown(sender)
-        out: list[Effect] = [Event(_ACK, now_ns, self.view.id, sender, value=ack.upto)] if self.records else []
+        out: list[Effect] = [Event(_ACK, now_ns, self.view.id, sender, 0, 0, 0, 0, ack.upto)] if self.records else []
         self._purge(now_ns, out, self.outgoing.on_ack(sender, ack.upto))
         return out
 
@@ -375,14 +376,13 @@ class Multicast:
     @property
     def is_idle(self) -> bool:
         is_calm = self.standstill is None and self.outgoing.is_idle
-        return is_calm and all(incoming.is_idle for incoming in self.incoming.values())
+        return is_calm and Incoming.are_idle(self.incoming.values())
 
     def on_interval(self, now_ns: int) -> list[Effect]:
         out: list[Effect] = []
         self._repairs.on_interval()
-        for incoming in self.incoming.values():
-            for answer in incoming.on_interval():
-                out += asked(now_ns, self.view.id, incoming.origin, 0, answer)
+        for incoming, answer in Incoming.all_on_interval(self.incoming.values()):
+            out += asked(now_ns, self.view.id, incoming.origin, 0, answer)
         highest = self.outgoing.on_interval()
         if highest is not None:
             out.append(Cast(highest))

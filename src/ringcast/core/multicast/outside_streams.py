@@ -37,7 +37,7 @@ class GivingUp:
     def __init__(self, streams: PeerStreams, limit_ns: int) -> None:
         self._streams = streams
         self._limit_ns = limit_ns
-        self._progress: dict[Way, Progress] = {}
+        self.progress: dict[Way, Progress] = {}  # of those outside the view; empty while there is nothing to watch
 
     def on_view(self, now_ns: int, previous: View | None, view: View) -> list[Effect]:
         """Whom this view removed needs and gives nothing more; a later send to it begins a new stream."""
@@ -65,24 +65,27 @@ class GivingUp:
 
     def on_interval(self, now_ns: int, view: View | None) -> list[Effect]:
         if self._streams.is_quiet:
-            self._progress = {}
+            self.progress = {}
             return []
         outside = [
             ((peer, is_to), stream)
             for is_to, streams in ((True, self._streams.outgoing), (False, self._streams.incoming))
             for peer, stream in streams.items()
-            if not stream.is_idle and (view is None or peer not in view)
+            if (view is None or peer not in view.ranks) and not stream.is_idle
         ]
-        self._progress = {way: self._look(now_ns, way, stream) for way, stream in outside}
+        if not outside:
+            self.progress = {}
+            return []
+        self.progress = {way: self._look(now_ns, way, stream) for way, stream in outside}
         out: list[Effect] = []
         for way, stream in outside:
-            if now_ns - self._progress[way].since_ns >= self._limit_ns:
+            if now_ns - self.progress[way].since_ns >= self._limit_ns:
                 out += self._give_up(now_ns, way[0], stream)
         return out
 
     def _look(self, now_ns: int, way: Way, stream: Outgoing | Incoming) -> Progress:
         mark = stream.window.low if isinstance(stream, Outgoing) else stream.window.ready
-        before = self._progress.get(way)
+        before = self.progress.get(way)
         if before is not None and (before.epoch, before.mark) == (stream.tag, mark):
             return before
         return Progress(stream.tag, mark, now_ns)

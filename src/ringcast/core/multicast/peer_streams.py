@@ -12,8 +12,7 @@ Not retaining: nobody repairs a pair stream but its sender.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from operator import attrgetter
+from collections.abc import Iterable, Sequence
 
 from ringcast.core.effects import Deliver, Drop, Effect, Freed, Sealed, Unicast
 from ringcast.core.multicast.gap_requests import asked
@@ -24,7 +23,6 @@ from ringcast.core.packets import Ack, Channel, Highest, Request, Reset, Run, Un
 from ringcast.model import INCOMPLETE, STREAMS_PER_EPOCH, Address, Config, Event, Kind, content_of
 
 MAX_PEERS = 1024
-_is_idle = attrgetter("is_idle")
 assert len(Channel) == STREAMS_PER_EPOCH, "stream numbers of recordings would change"
 
 
@@ -314,15 +312,14 @@ class PeerStreams:
         return self.is_quiet or self._owes_nothing()
 
     def _owes_nothing(self) -> bool:
-        return all(map(_is_idle, self.outgoing.values())) and all(map(_is_idle, self.incoming.values()))
+        return Outgoing.are_idle(self.outgoing.values()) and Incoming.are_idle(self.incoming.values())
 
     def on_interval(self, now_ns: int) -> list[Effect]:
         if self.is_quiet:
             return []
         out: list[Effect] = []
-        for incoming in self.incoming.values():
-            for answer in incoming.on_interval():
-                out += asked(now_ns, None, incoming.origin, self.stream_id(incoming), answer)
+        for incoming, answer in Incoming.all_on_interval(self.incoming.values()):
+            out += asked(now_ns, None, incoming.origin, self.stream_id(incoming), answer)
         for peer, stream in self.outgoing.items():
             highest = stream.on_interval()
             if highest is not None:
@@ -333,9 +330,16 @@ class PeerStreams:
     def check(self) -> None:
         assert not self.is_quiet or self._owes_nothing(), self.channel
         for stream in self.outgoing.values():
-            stream.check()
+            stream.window.check()
+            stream.acks.check()
         for incoming in self.incoming.values():
             incoming.window.check()
+
+    def check_sent(self, peers: Iterable[Address]) -> None:
+        """Something was sent to these: their streams, each of which is there now."""
+        assert not self.is_quiet, self.channel
+        for peer in peers:
+            self.outgoing[peer].check()
 
     def check_to(self, peer: Address) -> None:
         """The stream to this peer, if there is one."""

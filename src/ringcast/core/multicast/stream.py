@@ -10,7 +10,7 @@ straight to the application. What is missing is asked for by gap_requests.py.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from itertools import groupby
 
 from ringcast.core.effects import Deliver
@@ -54,6 +54,15 @@ class Outgoing:
     @property
     def is_idle(self) -> bool:
         return self.window.low == self.window.high and not self._owes_low
+
+    @staticmethod
+    def are_idle(streams: Iterable[Outgoing]) -> bool:
+        """All of them; asked at every interval, so without a call for each."""
+        for stream in streams:
+            window = stream.window
+            if window.low != window.high or stream._owes_low:
+                return False
+        return True
 
     # ---- sending
 
@@ -260,6 +269,15 @@ class Incoming:
         window = self.window
         return window.taken == self._acked and window.highest == window.ready
 
+    @staticmethod
+    def are_idle(streams: Iterable[Incoming]) -> bool:
+        """All of them; asked at every interval, so without a call for each."""
+        for stream in streams:
+            window = stream.window
+            if window.taken != stream._acked or window.highest != window.ready:
+                return False
+        return True
+
     @property
     def held_bytes(self) -> int:
         """What lies behind a gap, parts of a message, and what was not read. Counted anew: not for each run of data."""
@@ -357,11 +375,20 @@ class Incoming:
             return self.request_now()
         return self.ack() if highest.high > highest.low else None
 
-    def on_interval(self) -> Sequence[Ack | Request]:
+    @staticmethod
+    def all_on_interval(streams: Iterable[Incoming]) -> Iterable[tuple[Incoming, Ack | Request]]:
+        """What an interval makes due on these streams: nothing on most of them, at the price of no call."""
+        due: list[tuple[Incoming, Ack | Request]] = []
+        for stream in streams:
+            window = stream.window
+            if window.taken == stream._acked and window.ready == window.highest:  # nothing is owed or missing
+                stream.gaps.horizon, stream.gaps.may_ask = window.highest, True
+            else:
+                due += [(stream, answer) for answer in stream.on_interval()]
+        return due
+
+    def on_interval(self) -> list[Ack | Request]:
         window = self.window
-        if window.taken == self._acked and window.ready == window.highest:  # the usual case: nothing is owed or missing
-            self.gaps.on_none(window.highest)
-            return ()
         out: list[Ack | Request] = [self.ack()] if window.taken > self._acked else []
         return [*out, *self.gaps.on_interval(window, self.tag)]
 

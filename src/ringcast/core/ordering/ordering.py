@@ -333,10 +333,8 @@ class Ordering:
 
     def on_interval(self, now_ns: int) -> list[Effect]:
         """An ack may have been lost: what still waits for its place is acked again."""
-        if not self._here.has_view or self._is_full:
-            return []
         again = self._acks.again()
-        return self._tell(again) if again else []
+        return self._tell(again) if again and self._here.has_view and not self._is_full else []
 
     def awaited(self) -> list[Address]:
         """At the coordinator: whose acks are missing for what stands first."""

@@ -124,7 +124,7 @@ class SenderQueue:
 
     def check(self) -> None:
         assert self.staged <= self.known, (self.staged, self.known)
-        if self.is_empty:  # nearly always, and the simulator asks after every ordered item
+        if not self.held and not self.lacking:  # nearly always, and the simulator asks after every ordered item
             return
         assert not self.lacking or not self._has_all(self.lacking[0]), self.lacking[0]
         if self.held:

@@ -124,6 +124,8 @@ class StateChunks:
         return [*out, StateOver(joiner, error)]
 
     def on_interval(self, now_ns: int, view: View | None) -> list[Effect]:
+        if self.streams.is_quiet and not self._giving_up.progress and not self._ends:
+            return []
         out = self._giving_up.on_interval(now_ns, view)
         for joiner, error in list(self._ends.items()):
             out += self.end(now_ns, joiner, error)
