@@ -5,7 +5,7 @@ CHECKED := src tests tools setup.py $(wildcard benchmarks examples)
 
 .DEFAULT_GOAL := help
 .PHONY: help setup demo test long rotations seeds order-seeds state-seeds world-seeds many-members planted reading-seeds block-seeds bus-kills bus-records bus-model tsan agreement planted-histories planted-violations judged-by-spark cluster bench-pipeline bench-recorder page-cost fuzz fuzz-guided attacks merge-costs pause-runs link-runs lint format native lock clean
-.PHONY: core wheels dist-check pythons docs docs-links
+.PHONY: core wheels dist-check pythons docs docs-links broken-snippets
 
 help: ## List these targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-11s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -178,6 +178,9 @@ pythons: setup ## Unit, scenario and integration tiers on each CPython here (TIE
 docs: setup ## The documentation site, into build/docs; a warning or a link into nothing is a failure
 	@.venv/bin/sphinx-build -q -W --keep-going -b html docs build/docs
 	@echo "build/docs/index.html"
+
+broken-snippets: setup ## Break each statement of each program in the pages, one at a time, and see that the tests catch it
+	@RINGCAST_LONG=1 $(PYTHON_IN_VENV) -m pytest -q --timeout 1200 tests/integration/test_pages.py -k broken
 
 docs-links: setup ## Ask every address outside that the documentation links to (needs a network)
 	@.venv/bin/sphinx-build -q -b linkcheck docs build/docs-links

@@ -104,12 +104,14 @@ class Session:
                 self.await_text(self.directory / f"shell-{number}.txt", f"{line} {other}", self.staying[number][1])
 
     def end(self) -> None:
+        """With Ctrl-C, which each of them takes in good order."""
         for command, child in reversed(self.staying):
             child.send_signal(signal.SIGINT)
             child.wait(LIMIT_SECONDS)
             print(f"{command}: ended with {child.returncode}", flush=True)
-        for log in self.directory.glob("shell-*.txt"):
-            assert "Traceback" not in log.read_text(), f"Ctrl-C ends it with a traceback: {log.read_text()}"
+        said = "\n".join(log.read_text() for log in sorted(self.directory.glob("shell-*.txt")))
+        failed = [f"{command} ended with {child.returncode}" for command, child in self.staying if child.returncode]
+        assert not failed and "Traceback" not in said, f"{failed}: {said}"
 
 
 def play(page: Path, directory: Path) -> None:

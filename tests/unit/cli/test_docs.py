@@ -13,7 +13,7 @@ import ringcast
 from ringcast.cli.app import app
 
 ROOT = Path(__file__).resolve().parents[3]
-PAGES = sorted([ROOT / "README.md", ROOT / "CONTRIBUTING.md", *(ROOT / "docs").rglob("*.md")])
+PAGES = sorted([ROOT / "README.md", ROOT / "CONTRIBUTING.md", ROOT / "SECURITY.md", *(ROOT / "docs").rglob("*.md")])
 FENCE = re.compile(r"^```(\w*)\n(.*?)^```", re.S | re.M)
 
 
@@ -30,8 +30,8 @@ def command_lines() -> Iterator[tuple[str, str]]:
                     yield page.name, line.removeprefix("$ ")
 
 
-@pytest.mark.parametrize(("page", "line"), sorted(set(command_lines())))
-def test_every_command_line_that_is_shown_parses(page: str, line: str) -> None:
+def parse(line: str) -> None:
+    """As the shell and the command would, without running it."""
     words = shlex.split(line, comments=True)[1:]
     if any(word.isupper() and word.isalpha() for word in words[:1]):
         return  # a placeholder such as COMMAND
@@ -40,9 +40,23 @@ def test_every_command_line_that_is_shown_parses(page: str, line: str) -> None:
     while isinstance(command, click.Group):
         name, *words = words
         inner = command.get_command(context, name)
-        assert inner is not None, f"{page} shows {name!r}, which is no command"
+        assert inner is not None, f"{name!r} is no command"
         command, context = inner, click.Context(inner, parent=context, info_name=name)
     command.make_context(command.name, words, parent=context.parent)
+
+
+@pytest.mark.parametrize(("page", "line"), sorted(set(command_lines())))
+def test_every_command_line_that_is_shown_parses(page: str, line: str) -> None:
+    parse(line)
+
+
+@pytest.mark.parametrize(
+    "line",
+    ["ringcast nod chat", "ringcast node chat --nme bob", "ringcast bench multicast --size many", "ringcast key nw"],
+)
+def test_a_command_line_that_is_broken_is_caught(line: str) -> None:
+    with pytest.raises((click.UsageError, AssertionError)):
+        parse(line)
 
 
 @pytest.mark.parametrize("page", PAGES, ids=lambda page: page.name)
@@ -59,14 +73,48 @@ def test_the_first_program_of_the_readme_has_eight_lines_and_two_that_start_it()
     assert (start, len(lines) - start) == (8, 2)
 
 
+def anchors(page: Path) -> set[str]:
+    """What a link behind # can name: the headings, as GitHub and the site spell them."""
+    headings = re.findall(r"^#{1,4} (.+)$", FENCE.sub("", page.read_text()), re.M)
+    plain = [re.sub(r"\[([^]]*)\]\([^)]*\)", r"\1", heading) for heading in headings]
+    return {re.sub(r"[^\w\- ]", "", heading.strip().lower()).replace(" ", "-") for heading in plain}
+
+
+def links_into_nothing(page: Path) -> list[str]:
+    found = []
+    for link in re.findall(r"\]\(([^)\s]+)\)", FENCE.sub("", page.read_text())):
+        place, _, anchor = link.partition("#")
+        target = page.parent / place if place else page
+        if place.startswith(("http:", "https:", "mailto:")):
+            continue
+        if not target.exists() or (anchor and anchor not in anchors(target)):
+            found.append(link)
+    return found
+
+
 @pytest.mark.parametrize("page", PAGES, ids=lambda page: page.name)
 def test_every_link_to_a_page_of_ours_leads_somewhere(page: Path) -> None:
-    links = re.findall(r"\]\(([^)#\s]+)[^)]*\)", page.read_text())
-    ours = [link for link in links if not link.startswith("http")]
-    assert [link for link in ours if not (page.parent / link).exists()] == []
+    assert links_into_nothing(page) == []
+
+
+def test_a_link_into_nothing_is_caught(tmp_path: Path) -> None:
+    page, other = tmp_path / "page.md", tmp_path / "other.md"
+    other.write_text("# Other\n\n## Who is here, and `why`?\n\n```sh\n# no heading\n```\n")
+    page.write_text(
+        "## Here\n[a](other.md) [b](other.md#who-is-here-and-why) [c](#here) [d](https://example.org/x)\n"
+        "[e](gone.md) [f](other.md#gone) [g](#gone) [h](other.md#no-heading)\n"
+    )
+    assert links_into_nothing(page) == ["gone.md", "other.md#gone", "#gone", "other.md#no-heading"]
+
+
+def unknown_names(text: str) -> list[str]:
+    return sorted(name for name in set(re.findall(r"\bringcast\.([A-Za-z_]+)\(", text)) if not hasattr(ringcast, name))
 
 
 @pytest.mark.parametrize("page", PAGES, ids=lambda page: page.name)
 def test_every_name_of_the_package_that_is_shown_exists(page: Path) -> None:
-    names = {name for _, text in blocks(page) for name in re.findall(r"\bringcast\.([A-Za-z_]+)\(", text)}
-    assert sorted(name for name in names if not hasattr(ringcast, name)) == []
+    assert unknown_names("".join(text for _, text in blocks(page))) == []
+
+
+def test_a_name_that_does_not_exist_is_caught() -> None:
+    assert unknown_names("ringcast.join() ringcast.jion()") == ["jion"]
