@@ -1,7 +1,8 @@
 """Installs each wheel of dist/, and the source archive, into an empty environment and uses it there.
 
-For each: the version, `ringcast demo --quick`, a group of three in one program, and the shared-memory bus where the
-wheel is native; a pure wheel must say in one sentence that it has no bus. The archive must hold what the README speaks
+For each: the version, `ringcast demo --quick`, a group of three in one program, two benchmarks, whose figures must be
+there without what the package lacks, and the shared-memory bus where the wheel is native; a pure wheel must say in one
+sentence that it has no bus. The archive must hold what the README speaks
 of. One line for each, exit code 1 if any failed.
 """
 
@@ -57,6 +58,19 @@ else:
     raise SystemExit("a pure wheel has a bus?")
 """
 
+BENCH = """
+import json, subprocess, sys
+
+def bench(*arguments):
+    command = [sys.executable, "-m", "ringcast", "bench", *arguments, "--seconds", "0.2", "--json"]
+    return json.loads(subprocess.run(command, capture_output=True, text=True, check=True, timeout=120).stdout)
+
+found = bench("multicast", "--members", "3", "--peers")
+assert found["complete"] and found["messages_per_second_per_receiver"] > 0, found
+assert sorted(found["left_out"]) == ["pyzmq", "raw limit"], found
+assert bench("latency")["p50_us"] > 0
+"""
+
 
 def check(wheel: Path, python: Path) -> str | None:
     """What is wrong, or None."""
@@ -69,6 +83,7 @@ def check(wheel: Path, python: Path) -> str | None:
             [f"{inside}/ringcast", "--version"],
             [f"{inside}/ringcast", "demo", "--quick", "--json"],
             [f"{inside}/python", "-c", GROUP],
+            [f"{inside}/python", "-c", BENCH],
             [f"{inside}/python", "-c", NO_BUS if is_pure else BUS],
         ]
         for step in steps:

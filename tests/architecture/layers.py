@@ -69,7 +69,6 @@ LIBRARY_ROOMS: dict[str, tuple[str, ...]] = {
     "starlette": ("page",),
     "uvicorn": ("page",),
     "duckdb": ("bench",),
-    "hdrh": ("bench", "lab"),
     "dns": ("runtime",),
     "prometheus_client": ("runtime",),
     "pytest": ("pytest_plugin",),

@@ -19,6 +19,7 @@ from ringcast.bench.bus_peers import measure_channels, raw_megabytes_per_second
 from ringcast.bench.bus_round_trip import Trips, measure_round_trips
 from ringcast.bench.bus_workers import Form, Part, consume, produce
 from ringcast.bench.forked import LIMIT_S, run_all
+from ringcast.bench.zmq_peers import lacks_pyzmq
 from ringcast.bus import SharedBus
 from ringcast.errors import UsageError
 
@@ -107,5 +108,9 @@ def run_bus(shape: BusShape, *, peers: bool, say: Say) -> dict[str, Any]:
     if peers:
         say("other ways from process to process")
         rates, losses = measure_channels(shape.producers, shape.consumers, shape.size, shape.seconds)
-        return result | {"peers": rates, "peers_lost": losses}
+        result |= {"peers": rates, "peers_lost": losses}
+        if lacking := lacks_pyzmq():
+            say(f"left out: pyzmq: {lacking['pyzmq']}")
+            result["left_out"] = lacking
+        return result
     return result | {"peers": {}, "peers_lost": {}}

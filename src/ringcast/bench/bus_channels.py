@@ -17,6 +17,8 @@ from multiprocessing.connection import Connection, wait
 from pathlib import Path
 from typing import Any
 
+from ringcast.bench.zmq_peers import lacks_pyzmq
+
 DATAGRAM_BYTES_MAX = 200_000
 RAW_PIECE = 1 << 16
 RAW_END = b"\1"  # pieces are zeros
@@ -274,9 +276,5 @@ CHANNELS: tuple[type[Channel], ...] = (
 def available() -> Iterator[type[Channel]]:
     """Those whose library is here."""
     for channel in CHANNELS:
-        if issubclass(channel, ZmqChannel):
-            try:
-                import zmq  # noqa: F401
-            except ImportError:
-                continue
-        yield channel
+        if not (issubclass(channel, ZmqChannel) and lacks_pyzmq()):
+            yield channel

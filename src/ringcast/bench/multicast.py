@@ -204,8 +204,7 @@ def run_multicast(
     result = _together(found)
     if raw and shape.transport != "memory" and "batch" in found:
         result |= _raw(shape, result, say)
-    result["peers"] = _peers(shape, forms, say) if peers else {}
-    return result
+    return result | _peers(shape, forms, say, result.get("left_out", {})) if peers else result | {"peers": {}}
 
 
 def _together(found: dict[str, dict[str, Any]]) -> dict[str, Any]:
@@ -242,10 +241,14 @@ def _raw(shape: Shape, result: dict[str, Any], say: Say) -> dict[str, Any]:
     return beside_raw(others, mode, members=shape.members, senders=shape.senders, seconds=shape.seconds, say=say)
 
 
-def _peers(shape: Shape, forms: Sequence[str], say: Say) -> dict[str, float]:
-    from ringcast.bench.zmq_peers import measure_peers
+def _peers(shape: Shape, forms: Sequence[str], say: Say, left_out: dict[str, str]) -> dict[str, Any]:
+    from ringcast.bench.zmq_peers import lacks_pyzmq, measure_peers
 
     say("pyzmq PUB/SUB in the same shape")
-    return measure_peers(
+    if lacking := lacks_pyzmq():
+        say(f"left out: pyzmq: {lacking['pyzmq']}")
+        return {"peers": {}, "left_out": left_out | lacking}
+    rates = measure_peers(
         senders=shape.senders, members=shape.members, size=shape.size, seconds=shape.seconds, forms=forms
     )
+    return {"peers": rates}

@@ -13,6 +13,7 @@ import statistics
 import tempfile
 from collections.abc import Sequence
 from dataclasses import dataclass
+from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
 
@@ -20,6 +21,11 @@ from ringcast.bench.told import Told, run_together
 
 BATCH_BYTES = 60_000
 FORMS = {"batch": "multipart", "single": "single", "user": "user"}  # ours, and how pyzmq's is called
+
+
+def lacks_pyzmq() -> dict[str, str]:
+    """What is left out without it, and why; empty if it is here."""
+    return {} if find_spec("zmq") else {"pyzmq": "it is not installed (pip install 'ringcast[bench]')"}
 
 
 @dataclass(frozen=True, slots=True)

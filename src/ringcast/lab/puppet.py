@@ -371,6 +371,9 @@ class PuppetProcess:
             answer = await command(order)
         except RingcastError as error:
             answer = {"error": str(error), "type": type(error).__name__}
+        except Exception as error:  # a bug: whoever asked hears of it at once, instead of waiting for its limit
+            traceback.print_exception(error)
+            answer = {"error": f"{type(error).__name__}: {error}", "type": type(error).__name__}
         sys.stdout.buffer.write(msgspec.json.encode({"id": order["id"], **answer}) + b"\n")
         sys.stdout.buffer.flush()
 
