@@ -59,6 +59,7 @@ def test_without_namespaces_it_cuts_by_the_transports_switch_and_says_so(tmp_pat
 MOMENTS = [
     ("1.", signal.SIGINT, "--quick"),
     ("stops reading", signal.SIGTERM, "--quick"),
+    ("is killed", signal.SIGINT, "--quick"),
     ("two groups now", signal.SIGINT, "--quick"),
     *([("Spark starts", signal.SIGINT, None)] if IS_LONG else []),
 ]

@@ -8,7 +8,6 @@ uvloop; the echo runs on asyncio always. If asked: how long an ordered send take
 
 from __future__ import annotations
 
-import asyncio
 from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager
 from dataclasses import dataclass
@@ -74,7 +73,7 @@ async def _under_load(shape: LatencyShape) -> dict[str, Any]:
         most = await members["loads"]("send", size=LOAD_SIZE, seconds=1.0)
         half = most["sent"] / most["seconds"] / 2
         load = {"size": LOAD_SIZE, "rate": half, "chunk": LOAD_CHUNK, "seconds": 2 * shape.seconds + 1.0}
-        loading = asyncio.create_task(members["loads"]("send", **load, limit=load["seconds"] + 120))
+        loading = members["loads"].begin("send", **load, limit=load["seconds"] + 120)
         result = await _ping(members, shape.pings(shape.private))
         echo = await shape.echo()
         await loading

@@ -89,7 +89,7 @@ async def measure(shape: Shape, form: str, config: dict[str, Any] | None = None)
         senders = names[: shape.senders]
         await _warm_up(stage, shape)
         before = await stage.everybody("report")
-        sends = [asyncio.create_task(stage.puppets[n]("send", **_order(shape, form))) for n in senders]
+        sends = [stage.puppets[n].begin("send", **_order(shape, form)) for n in senders]
         waits = [
             stage.puppets[name](
                 "until_ends", ends={s: 1 for s in senders if own or s != name}, limit=shape.seconds + 120

@@ -58,7 +58,7 @@ async def measure(shape: OrderShape, form: str) -> dict[str, Any]:
         before = await stage.everybody("report")
         order = {"size": shape.size, "seconds": shape.seconds, "form": form, "in_order": True}
         limit = shape.seconds + LIMIT
-        sends = [asyncio.create_task(stage.puppets[name]("send", limit=limit, **order)) for name in names]
+        sends = [stage.puppets[name].begin("send", limit=limit, **order) for name in names]
         everything = dict.fromkeys(names, 1)
         await asyncio.gather(*(stage.puppets[name]("until_ends", ends=everything, limit=limit) for name in names))
         sent = {name: (await task)["sent"] for name, task in zip(names, sends, strict=True)}

@@ -80,7 +80,7 @@ class Company:
         """From now on these send; the answer comes with `hush`. `in_order`: in the one order, to all and to some."""
         for name in names:
             order = {"rate": rate, "size": size, "limit": 600.0, **more}
-            self._loads[name] = asyncio.create_task(self[name]("start_load", **order))
+            self._loads[name] = self[name].begin("start_load", **order)
 
     async def hush(self) -> Answers:
         """Nobody sends any more; what each of those who live has sent."""

@@ -67,6 +67,12 @@ class Puppet:
             raise PuppetError(f"{self.name} could not {do}: {found['error']}", found.get("type", ""))
         return found
 
+    def begin(self, do: str, **order: Any) -> asyncio.Task[dict[str, Any]]:
+        """Ask, and await the answer later. If the stage ends before that, nobody misses it."""
+        asking = asyncio.create_task(self(do, **order))
+        asking.add_done_callback(lambda done: done.cancelled() or done.exception())
+        return asking
+
     def signal(self, number: signal.Signals) -> None:
         if self.is_running:
             self._child.send_signal(number)
