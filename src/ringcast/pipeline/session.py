@@ -10,6 +10,7 @@ from __future__ import annotations
 import logging
 import os
 import shlex
+import subprocess
 import sys
 import tempfile
 from collections.abc import Iterator, Mapping
@@ -17,7 +18,7 @@ from contextlib import contextmanager
 from importlib.util import find_spec
 from itertools import pairwise
 from pathlib import Path
-from typing import IO, TYPE_CHECKING
+from typing import IO, TYPE_CHECKING, Any
 
 from ringcast.errors import UsageError
 from ringcast.pipeline.java import find_java_home
@@ -145,7 +146,7 @@ def _start_here(master: str | None, settings: Mapping[str, str]) -> SparkSession
         builder = builder.appName("ringcast")
     for key, value in settings.items():
         builder = builder.config(key, value)
-    with _quiet_java() as said:
+    with _quiet_java() as said, _java_ends_with_us():
         try:
             session = builder.getOrCreate()
         except Exception as error:
@@ -192,6 +193,31 @@ def _submit_arguments(text: str) -> dict[str, str]:
         elif option in ("--master", "--name"):
             found["spark.master" if option == "--master" else "spark.app.name"] = value
     return found
+
+
+@contextmanager
+def _java_ends_with_us() -> Iterator[None]:
+    """Ctrl-C while Java starts: PySpark forgets the process before it knows where it listens, and it would stay."""
+    from pyspark import SparkContext, java_gateway
+
+    started = []
+
+    class Remembered(subprocess.Popen[bytes]):
+        def __init__(self, *command: Any, **options: Any) -> None:
+            super().__init__(*command, **options)
+            started.append(self)
+
+    java_gateway.Popen = Remembered  # type: ignore[assignment, attr-defined]
+    try:
+        yield
+    except BaseException:
+        if SparkContext._gateway is None:  # else it ends with this process, whose pipe it reads
+            for child in started:
+                child.kill()
+                child.wait()
+        raise
+    finally:
+        java_gateway.Popen = subprocess.Popen  # type: ignore[attr-defined]
 
 
 @contextmanager
