@@ -42,7 +42,7 @@ ORDERING = (
         "if True:",
         seeds=30,
         workload="total",
-        kinds=("death", "crash", "one-way"),
+        kinds=("death", "crash", "one-way", "one-way"),
     ),
     Planted(
         "an ordered message is forgotten at its second destination",
