@@ -2,7 +2,8 @@
 
 What is delivered waits here until the application reads it, at most `unread` messages: beyond that the whole group is
 held back at this member, as by any slow reader, and `explain()` names the channel. With state, the application has read
-everything before the cut when its `get_state` is called, and nothing behind it.
+everything before the cut when its `get_state` is called, and nothing behind it. Views that nobody reads are bounded
+too: of as many as `unread` that wait, the newest takes the place of the one before it.
 """
 
 from __future__ import annotations
@@ -22,6 +23,7 @@ from ringcast import (
     StatesApart,
     UsageError,
     View,
+    ViewChange,
     WaitExpired,
 )
 from ringcast.blocks.block import Block, Sides, To
@@ -150,8 +152,12 @@ class Channel(Block):
         self._put(batch)
 
     def _on_notice(self, notice: Notice) -> None:
-        if not isinstance(notice, StatesApart):
-            self._put(notice)
+        """Of a channel that only sends nobody reads the views: of too many that follow each other the last counts."""
+        if isinstance(notice, StatesApart):
+            return
+        if len(self._waiting) >= self._most and type(self._waiting[-1]) is type(notice) is ViewChange:
+            self._waiting.pop()
+        self._put(notice)
 
     def _part(self, why: str) -> None:
         """The application is told, whether the states of all blocks stayed apart or only its own."""

@@ -10,7 +10,7 @@ from typing import Any
 
 import pytest
 
-from ringcast import TOTAL, Batch, Message, RingcastError, StatesApart, UsageError, ViewChange
+from ringcast import TOTAL, Address, Batch, Message, RingcastError, StatesApart, UsageError, View, ViewChange, ViewId
 from ringcast.blocks import Channel, SharedGroup
 from ringcast.blocks.block import Block, Sides
 from ringcast.testing import World
@@ -29,6 +29,14 @@ async def read(channel: Channel, count: int) -> list[bytes]:
 
 def shared_of(world: World) -> dict[str, SharedGroup]:
     return {name: app.shared for name, app in world.apps.items()}
+
+
+def test_a_channel_that_nobody_reads_keeps_the_newest_of_many_views() -> None:
+    channel, me = Channel("sends only", unread=3), Address("A", 1, "mem:A")
+    for number in range(1, 100):
+        channel._on_notice(ViewChange(View(ViewId(number, me), (me,))))
+    waiting = [notice.view.id.number for notice in channel._waiting if isinstance(notice, ViewChange)]
+    assert waiting == [1, 2, 99]
 
 
 def test_two_channels_share_a_group_and_each_reads_its_own() -> None:
