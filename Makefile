@@ -179,7 +179,7 @@ docs: setup ## The documentation site, into build/docs; a warning or a link into
 	@.venv/bin/sphinx-build -q -W --keep-going -b html docs build/docs
 	@echo "build/docs/index.html"
 
-broken-snippets: setup ## Break each statement of each program in the pages, one at a time, and see that the tests catch it
+broken-snippets: setup ## Break each statement of the programs in blocks, cookbook, guide, operations and ordering, one at a time: is it caught?
 	@RINGCAST_LONG=1 $(PYTHON_IN_VENV) -m pytest -q --timeout 1200 tests/integration/test_pages.py -k broken
 
 docs-links: setup ## Ask every address outside that the documentation links to (needs a network)

@@ -327,7 +327,7 @@ EVERY_PAGE = [*PROGRAMS, *FRAGMENTS]
 def test_whatever_statement_of_a_page_is_broken_it_is_caught(
     page: str, program: str, place: None, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """`make broken-snippets`: each statement of each; else the last one of some."""
+    """`make broken-snippets`: each statement of each; else the last of some. Not what has a test of its own."""
     monkeypatch.setattr("integration.snippets.LIMIT_SECONDS", 5.0)
     is_program = any(page == each.values[0] for each in PROGRAMS)
     for text in list(broken(program))[0 if IS_LONG else -1 :]:
