@@ -52,7 +52,7 @@ def parties_of(
     for holder, view in views.items():
         if view.id not in parties:
             shared = remaining[holder]
-            first = _first_answered(view, shared, views)
+            first = _first_answered(view, shared, views, acting)
             named = acting.get(first, first)
             spokesman = named if named in shared and named in silent else first
             members = tuple(
@@ -62,9 +62,15 @@ def parties_of(
     return list(parties.values())
 
 
-def _first_answered(view: View, members: tuple[Address, ...], views: Views) -> Address:
-    """The view's coordinator if it answered for it, else the first that did; an observer only if there is no other."""
-    answered = [m for m in members if m in views]
+def _first_answered(
+    view: View, members: tuple[Address, ...], views: Views, acting: Mapping[Address, Address]
+) -> Address:
+    """The view's coordinator if it answered for it, else the first that did; an observer only if there is no other.
+
+    Who only announced its view some time ago may be dead: it speaks for a party only if nobody of it was read.
+    """
+    held = [m for m in members if m in views]
+    answered = [m for m in held if m in acting] or held
     return next((m for m in answered if m not in view.observers), answered[0])
 
 

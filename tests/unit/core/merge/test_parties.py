@@ -87,6 +87,16 @@ def test_if_the_coordinator_of_a_view_has_gone_the_first_that_answered_speaks() 
     assert [(party.coordinator.name, names(party.members)) for party in parties] == [("A", "A"), ("B", "BC")]
 
 
+def test_who_only_announced_its_view_does_not_speak_for_those_who_answered() -> None:
+    """Simulated seed 40490: the only voter of a party had died behind its announcement, and was asked for ever."""
+    a, d, f, g = map(member, "ADFG")
+    mine, theirs = View(ViewId(1, a), (a,)), View(ViewId(2, d), (d, f, g), observers=(f, g))
+    held = {a: mine, d: theirs, f: theirs, g: theirs}
+    assert [party.coordinator for party in parties_of(held, acting={f: f, g: f})] == [a, f]
+    assert [party.coordinator for party in parties_of(held, acting={d: d, f: d, g: d})] == [a, d]
+    assert [party.coordinator for party in parties_of(held)] == [a, d]
+
+
 def test_an_observer_speaks_only_if_there_is_nobody_else() -> None:
     a, b, c = map(member, "ABC")
     both = View(ViewId(1, a), (a, b), observers=(a,))
