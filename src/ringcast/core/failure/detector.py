@@ -18,7 +18,7 @@ from collections.abc import Iterable
 from ringcast.core.control import AreYouThere, AskAbout, Control, Heard, Heartbeat, Suspicion
 from ringcast.core.deadlines import Deadlines
 from ringcast.core.effects import send_once
-from ringcast.core.failure.health import Complaints, Health, Reason, Vouching
+from ringcast.core.failure.health import Complaints, Health, Reason, Vouching, calm_until_ns
 from ringcast.core.failure.heartbeats import Heartbeats, watched, watchers
 from ringcast.core.failure.readmission import Readmission
 from ringcast.core.steps import Steps, Suspect, Unsuspect
@@ -331,9 +331,11 @@ class FailureDetector:
         if self._turned_ns is not None and now_ns - self._turned_ns > 2 * self.config.heartbeat_ns:
             self._forgive_own_sleep(now_ns, now_ns - self._turned_ns - self.config.heartbeat_ns)
         self._turned_ns = now_ns
-        if (calm_ns := self._calm_until_ns(now_ns)) is not None:
-            self.timer.at_ns = calm_ns
-            return []
+        if self._view is not None and not self._named and not len(self.complaints):
+            calm_ns = calm_until_ns(now_ns, self.health, self._watched, self._well_ns, self.config)
+            if calm_ns is not None:
+                self.timer.at_ns = calm_ns
+                return []
         out = self._settle_complaints(now_ns)
         since_ns = now_ns - self._well_ns
         for peer in list(self._attended()):
@@ -342,26 +344,6 @@ class FailureDetector:
                 out += self._examine(now_ns, peer, health)
         self._set_timer()
         return out
-
-    def _calm_until_ns(self, now_ns: int) -> int | None:
-        """When to look again, if all are well and nobody complains, as nearly always; None: they must be examined.
-
-        What the rest of `on_time` finds out by several calls for each member.
-        """
-        if self._view is None or not self.health or self._named or len(self.complaints):
-            return None
-        for health in self.health.values():
-            if health.doubt is not None:
-                return None
-        config, since_ns = self.config, now_ns - self._well_ns
-        heard_ns = first_ns = now_ns + config.heartbeat_ns
-        for peer in self._watched:
-            health = self.health[peer]
-            if health.is_unheard or health.is_slow or health.heard_ns <= since_ns or health.progressed_ns <= since_ns:
-                return None
-            if health.heard_ns < heard_ns:
-                heard_ns = health.heard_ns
-        return min(first_ns, heard_ns + config.suspect_after_ns)
 
     def _forgive_own_sleep(self, now_ns: int, slept_ns: int) -> None:
         for health in self.health.values():

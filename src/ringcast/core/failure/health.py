@@ -7,6 +7,7 @@ Not a timer: the detector asks at its deadlines.
 
 from __future__ import annotations
 
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from enum import StrEnum
 
@@ -81,6 +82,23 @@ class Health:
         self.complained_ns = min(now_ns, self.complained_ns + slept_ns)
         if self.vouched_ns is not None:
             self.vouched_ns = min(now_ns, self.vouched_ns + slept_ns)
+
+
+def calm_until_ns(
+    now_ns: int, known: Mapping[Address, Health], watched: Iterable[Address], well_ns: int, config: Config
+) -> int | None:
+    """When to look again, if all are well, as nearly always; None: they must be examined one by one."""
+    for health in known.values():
+        if health.doubt is not None:
+            return None
+    since_ns, heard_ns = now_ns - well_ns, now_ns + config.heartbeat_ns
+    for peer in watched:
+        health = known[peer]
+        if health.is_unheard or health.is_slow or health.heard_ns <= since_ns or health.progressed_ns <= since_ns:
+            return None
+        if health.heard_ns < heard_ns:
+            heard_ns = health.heard_ns
+    return min(now_ns + config.heartbeat_ns, heard_ns + config.suspect_after_ns) if known else None
 
 
 class Complaints:

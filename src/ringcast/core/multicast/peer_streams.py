@@ -312,7 +312,7 @@ class PeerStreams:
         return self.is_quiet or self._owes_nothing()
 
     def _owes_nothing(self) -> bool:
-        return Outgoing.are_idle(self.outgoing.values()) and Incoming.are_idle(self.incoming.values())
+        return all(stream.is_idle for stream in self.outgoing.values()) and Incoming.are_idle(self.incoming.values())
 
     def on_interval(self, now_ns: int) -> list[Effect]:
         if self.is_quiet:

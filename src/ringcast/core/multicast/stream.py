@@ -55,15 +55,6 @@ class Outgoing:
     def is_idle(self) -> bool:
         return self.window.low == self.window.high and not self._owes_low
 
-    @staticmethod
-    def are_idle(streams: Iterable[Outgoing]) -> bool:
-        """All of them; asked at every interval, so without a call for each."""
-        for stream in streams:
-            window = stream.window
-            if window.low != window.high or stream._owes_low:
-                return False
-        return True
-
     # ---- sending
 
     def send(self, items: list[bytes], sizes: Sequence[int], together: bool = False) -> list[Run]:
