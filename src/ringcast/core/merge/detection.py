@@ -280,7 +280,8 @@ class MergeDetector:
             leader = choose_leader(views)
         if leader != self.me:
             return self._nudge(now_ns, leader)
-        found = parties_of(views, silent, rereading.acting)
+        # Members of our own view were asked only if somebody named them: we speak for it, whether they answered or not.
+        found = parties_of(views, silent, {peer: who for peer, who in rereading.acting.items() if peer in split})
         # One alone that does not hear a coordinator would be excluded again as soon as it was merged with it.
         is_alone = all(len(party.members) == 1 for party in found if self.me in party.members)
         reached = (party for party in found if party.via is None or not is_alone)
