@@ -61,6 +61,7 @@ class Coordination:
         self.membership = Membership(self.me, self.config, random, entrance, self.deadlines)
         self._early_ask: tuple[Address, Ask] | None = None  # of a roll call on a later view than ours
         self.detector = FailureDetector(self.me, self.config, beats=entrance.beats)
+        self.detector.given_up = self.membership.suspicions.final
         self.alarms = self.detector.deadlines
         self.readmission = self.detector.readmission
         self.merging = Merging(self.me, self.config, random, self.membership, self.readmission)

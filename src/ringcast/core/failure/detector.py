@@ -13,7 +13,7 @@ Not here: what a suspicion leads to is the view handler's.
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Collection, Iterable
 
 from ringcast.core.control import AreYouThere, AskAbout, Control, Heard, Heartbeat, Suspicion
 from ringcast.core.deadlines import Deadlines
@@ -39,6 +39,7 @@ class FailureDetector:
         self.health: dict[Address, Health] = {}
         self.complaints = Complaints(config.suspect_after_ns, config.suspect_repeat_ns)
         self.vouching = Vouching(config.verify_ns)
+        self.given_up: Collection[Address] = ()  # whom membership suspects until the next view, alive or not
         self._view: View | None = None
         self._watched: dict[Address, None] = {}  # an ordered set: members I watch now
         self._named: dict[Address, None] = {}  # watched because somebody asked for it (a merge leader)
@@ -94,12 +95,10 @@ class FailureDetector:
         self._set_timer()
 
     def _watch_ring(self, now_ns: int) -> Steps:
-        """The ring closes over suspects: as many as are suspected (at least the usual number) are watched beyond them.
-
-        So a stretch of dead members is uncovered in doubling steps of one question each, not of one silence each.
-        """
+        """The ring closes over suspects: as many as are suspected (at least the usual number) are watched beyond them,
+        so that a stretch of dead members is uncovered in doubling steps of one question, not of one silence, each."""
         assert self._view is not None
-        ring = [m for m in self._view.members if not self.is_suspected(m)]
+        ring = [m for m in self._view.members if not self.is_suspected(m) and m not in self.given_up]
         suspects = len(self._view.members) - len(ring)
         before = self._watched
         self._watched = dict.fromkeys(watched(ring, self.me, max(self.config.watch_peers, suspects)))
@@ -315,8 +314,7 @@ class FailureDetector:
         return dict.fromkeys([*self._watched, *self._named, *doubted])
 
     def _set_timer(self) -> None:
-        """Hearing only puts a deadline off, and an early one does no harm. At least once in a heartbeat interval, so
-        that our own loop turns and its progress can be seen."""
+        """At least once in a heartbeat interval, so that our own loop turns; an early deadline does no harm."""
         if self._turned_ns is None or not self.health:
             self.timer.at_ns = None
             return
@@ -331,12 +329,14 @@ class FailureDetector:
         if self._turned_ns is not None and now_ns - self._turned_ns > 2 * self.config.heartbeat_ns:
             self._forgive_own_sleep(now_ns, now_ns - self._turned_ns - self.config.heartbeat_ns)
         self._turned_ns = now_ns
-        if self._view is not None and not self._named and not len(self.complaints):
+        if self._view is not None and not self._named and not len(self.complaints) and not self.given_up:
             calm_ns = calm_until_ns(now_ns, self.health, self._watched, self._well_ns, self.config)
             if calm_ns is not None:
                 self.timer.at_ns = calm_ns
                 return []
         out = self._settle_complaints(now_ns)
+        if any(peer in self.given_up for peer in self._watched):
+            out += self._watch_ring(now_ns)
         since_ns = now_ns - self._well_ns
         for peer in list(self._attended()):
             health = self.health[peer]

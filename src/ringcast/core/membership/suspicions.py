@@ -25,7 +25,7 @@ class Suspicions:
     def __init__(self, me: Address) -> None:
         self.me = me
         self.members: dict[Address, str] = {}
-        self._final: dict[Address, None] = {}
+        self.final: dict[Address, None] = {}
 
     def __contains__(self, member: object) -> bool:
         return member in self.members
@@ -37,16 +37,16 @@ class Suspicions:
         is_new = member not in self.members
         self.members.setdefault(member, why)
         if final:
-            self._final[member] = None
+            self.final[member] = None
         return is_new
 
     def withdraw(self, member: Address) -> None:
-        if member not in self._final:
+        if member not in self.final:
             self.members.pop(member, None)
 
     def on_view(self, view: View, suspected: Collection[Address]) -> None:
         """Whom the failure detector suspects still is suspected; all else was settled by this view."""
-        self._final.clear()
+        self.final.clear()
         self.members = {m: why for m, why in self.members.items() if m in view and m in suspected}
 
     def may_coordinate(self, view: View, member: Address) -> bool:

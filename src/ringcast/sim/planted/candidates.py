@@ -93,7 +93,7 @@ CANDIDATES = (
         "a suspicion is never withdrawn",
         "G14",
         f"{_MEMBERSHIP}.suspicions:Suspicions.withdraw",
-        "if member not in self._final:",
+        "if member not in self.final:",
         "if False:",
         seeds=6,
         kinds=("freeze", "jitter", "delay"),

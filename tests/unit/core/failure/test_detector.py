@@ -311,6 +311,18 @@ def test_several_bad_links_are_settled_together() -> None:
 # ---- watching by name, own sleep, standing still
 
 
+def test_who_goes_on_without_us_is_not_watched_in_the_place_of_the_dead() -> None:
+    """Simulated seed 40639: eight of thirteen had gone on, and one that was dead before us was never looked at."""
+    names = [Address(name, 0, f"{name}:1") for name in "ABCDEFGHIJKLM"]
+    clock = Clock(names[2], *names)
+    alive = names[3:]  # they follow us in the ring; A and B are dead, and stand before us
+    clock.run(4 * SECOND, *alive)
+    assert clock.detector.suspects == ()
+    clock.detector.given_up = dict.fromkeys(alive)
+    clock.run(6 * SECOND, *alive)
+    assert clock.detector.suspects == tuple(names[:2])
+
+
 def test_a_merge_leader_outside_the_view_is_watched_until_it_is_unwatched() -> None:
     clock = Clock(A, A, B)
     clock.detector.watch(clock.now_ns, X)
