@@ -236,6 +236,8 @@ async def watch(path: Path) -> AsyncIterator[dict[str, Any]]:
     except OSError as error:
         raise TransportError(f"{path.stem} does not answer: {error.strerror or error}") from None
     try:
+        if not _is_of_this_user(writer.get_extra_info("socket")):
+            raise TransportError(f"{path.stem} is a socket of somebody else")
         writer.write(msgspec.json.encode({"ask": "watch"}) + b"\n")
         while line := await reader.readline():
             answer = msgspec.json.decode(line, type=dict[str, Any])

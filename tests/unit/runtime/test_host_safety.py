@@ -292,3 +292,24 @@ def test_a_blocked_loop_is_said(caplog: pytest.LogCaptureFixture) -> None:
     with caplog.at_level(logging.WARNING, "ringcast"):
         asyncio.run(story())
     assert any("stood still for 1.5 s" in record.message for record in caplog.records)
+
+
+def test_a_socket_of_another_user_is_not_watched(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    async def body() -> None:
+        asked: list[bytes] = []
+
+        async def answer(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+            asked.append(await reader.read())
+            writer.close()
+
+        path = tmp_path / "g@a.sock"
+        server = await asyncio.start_unix_server(answer, path)
+        with pytest.raises(TransportError, match="is a socket of somebody else"):
+            async for _ in inspection.watch(path):
+                raise AssertionError("somebody else was believed")
+        server.close()
+        await asyncio.sleep(0)
+        assert asked in ([], [b""])
+
+    monkeypatch.setattr(inspection, "_is_of_this_user", lambda line: False)
+    asyncio.run(body())
