@@ -334,6 +334,7 @@ class Coordination:
         out[behind_view:behind_view] = [*self._node.giving_up.on_view(now_ns, previous, view), *states]
         self._outside.on_view()
         out += self.control.on_view(now_ns, previous, view) + self.state.on_departed(now_ns, previous, view)
+        self.membership.suspicions.final.clear()  # The view settles them, before it is decided whom to watch.
         out += self.carry_out(now_ns, self.detector.on_view(now_ns, view))
         suspects = self.detector.suspects
         out += self.carry_out(now_ns, self.membership.on_adopted(now_ns, message, self._node.order, suspects))

@@ -82,7 +82,7 @@ MERGE = (
         "if why is None and coordinator != self.me:",
         "if False:",
         seeds=20,
-        kinds=("one-way", "one-way", "isolate"),
+        kinds=("deaf", "one-way", "no-heartbeats"),
     ),
     Planted(
         "who is suspected keeps the others from merging",
