@@ -77,7 +77,7 @@ class Process:
         self.now_ns = self.loop.now_ns
         self._world = world
         self._fixed = fixed
-        self._mine: list[MemoryRecorder] = []
+        self._mine: list[_TrueTime] = []
         config = world.config_of(name)
         self.keys = None if world.keys is None else world.keys.for_process(name)
         transport = SimulatedTransport(
@@ -222,6 +222,8 @@ class Process:
         """Its clock gains, or below zero loses, so many microseconds per second."""
         self.clock_rate = parts_per_million
         self.loop.set_rate(parts_per_million)
+        for recorder in self._mine:
+            recorder.on_rate()
 
     def freeze(self) -> None:
         self.is_frozen = True
@@ -253,14 +255,24 @@ class _Watched(Entry):
         super().hold(driver)
 
 
+# What tells when it ends at the latest (`other`), and what ends it.
+_MOMENTS_AHEAD = {Kind.SUSPEND: Kind.RESUME, Kind.WAIT_START: Kind.WAIT_END}
+_ENDS_OF = {end: begin for begin, end in _MOMENTS_AHEAD.items()}
+
+
 class _TrueTime(MemoryRecorder):
-    """Recordings are in the time of the world, also where the clock of the process is wrong."""
+    """Recordings are in the time of the world, also where the clock of the process is wrong.
+
+    So are the moments ahead that events tell. They come by that clock: those still open are told anew when its rate
+    changes.
+    """
 
     def __init__(self, header: Header, process: Process, clock: Clock) -> None:
         super().__init__(header, clock.now_ns)
         self._process = process
         self._clock = clock
         self._local = process.loop.local
+        self._told: dict[tuple[Kind, int], int] = {}  # by the clock of the process, where it was not the world's
         self._keep = self.events.append
         self.append = self._append
 
@@ -270,10 +282,25 @@ class _TrueTime(MemoryRecorder):
             self._process.on_event(self._process, event)
 
     def _in_true_time(self, event: Event) -> Event:
-        now_ns, other = self._clock.now_ns, event.other
-        if event.kind is Kind.WAIT_START and other:  # a limit; the rate may change before it comes
-            other = max(self._local.when(other), now_ns + other - event.t_ns)
-        return replace(event, t_ns=now_ns, other=other)
+        other = event.other
+        if event.kind in _MOMENTS_AHEAD and other:
+            self._told[event.kind, event.value] = other
+            other = self._local.when(other)
+        return replace(event, t_ns=self._clock.now_ns, other=other)
+
+    def on_rate(self) -> None:
+        """The clock of the process goes at another rate from now on."""
+        if self.closed:
+            return
+        still: dict[tuple[Kind, int], int] = {}
+        for index, event in enumerate(self.events):
+            if event.kind in _MOMENTS_AHEAD and event.other > self._clock.now_ns:
+                still[event.kind, event.value] = index
+            elif event.kind in _ENDS_OF:
+                still.pop((_ENDS_OF[event.kind], event.value), None)
+        for key, index in still.items():
+            told = self._told.setdefault(key, self.events[index].other)
+            self.events[index] = replace(self.events[index], other=self._local.when(told))
 
     def close(self, t_ns: int, how: str = "ended") -> None:
         super().close(self._clock.now_ns, how)

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from ringcast.model import MS, SECOND, Address, Kind, profile
+from ringcast.model import MS, SECOND, Address, Event, Kind, profile
 from ringcast.sim import Asked, Cluster, Fault, Link, Task, run_all
 from ringcast.sim.application import Outbound
 
@@ -153,6 +153,48 @@ def test_a_wrong_clock_leaves_the_recording_in_true_time() -> None:
     cluster.send("A", b"x")
     assert cluster["A"].now_ns() == 2 * SECOND
     assert cluster.events("A")[-1].t_ns == SECOND
+
+
+@pytest.mark.parametrize("kind", [Kind.SUSPEND, Kind.WAIT_START])
+@pytest.mark.parametrize(
+    ("before", "after", "comes_ns"),
+    [
+        (0, 0, 3 * SECOND),
+        (-500_000, -500_000, 5 * SECOND),  # Simulated seed 40539: twice as late as by a true clock.
+        (1_000_000, 0, 2500 * MS),  # Simulated seed 40576: half a second at double speed, one second at the true one.
+        (0, 1_000_000, 2250 * MS),
+        (-500_000, 1_000_000, 2375 * MS),
+    ],
+)
+def test_a_wrong_clock_leaves_the_moments_that_are_told_ahead_in_true_time(
+    kind: Kind, before: int, after: int, comes_ns: int
+) -> None:
+    cluster = Cluster(2)
+    process = cluster["A"]
+    recorder = next(recorder for recorder in cluster.recorders if recorder.header.member == process.address)
+    process.set_clock_rate(before)
+    cluster.run_for(SECOND)
+    due_ns = process.now_ns() + 2 * SECOND
+    recorder.append(Event(kind, process.now_ns(), value=1, other=due_ns))
+    cluster.run_for(500 * MS)
+    process.set_clock_rate(after)
+    told = next(event for event in cluster.events("A") if event.kind is kind)
+    assert (told.t_ns, told.other) == (SECOND, comes_ns)
+    cluster.run_for(comes_ns - cluster.clock.now_ns)
+    assert process.now_ns() == due_ns
+    process.set_clock_rate(-500_000)
+    assert told in cluster.events("A"), "it has come, whatever this clock does from here on"
+
+
+def test_a_wrong_clock_changes_no_moment_that_no_longer_matters() -> None:
+    cluster = Cluster(2)
+    process = cluster["A"]
+    recorder = next(recorder for recorder in cluster.recorders if recorder.header.member == process.address)
+    ended = Event(Kind.SUSPEND, 0, value=1, other=2 * SECOND)
+    recorder.extend([ended, Event(Kind.RESUME, 0, value=1), Event(Kind.WAIT_START, 0, value=1)])
+    process.set_clock_rate(1_000_000)
+    assert ended in cluster.events("A")
+    assert Event(Kind.WAIT_START, 0, value=1) in cluster.events("A"), "it has no limit"
 
 
 def test_what_was_sent_to_a_crashed_process_does_not_reach_the_one_in_its_place() -> None:
