@@ -75,7 +75,9 @@ class Merging:
         self.participant = MergeParticipant(me, config, membership.deadlines)
         self._membership = membership
         self._readmission = readmission
-        self._via: dict[Address, Address] = {}  # a coordinator that we do not hear -> who relays between us
+        # Who relays: between us and a coordinator that we ask and do not hear; of another's merge as its request came.
+        self._asked_via: dict[Address, Address] = {}
+        self._asking_via: dict[MergeId, Address] = {}
         self._request: MergeReq | None = None  # that the handler is being asked about
         self._routes: dict[type, Callable[[int, Address, Any], Steps]] = {
             AskView: self._on_ask_view,
@@ -97,8 +99,6 @@ class Merging:
     def on_message(self, now_ns: int, sender: Address, message: Control) -> Steps | None:
         """None: not a message of a merge."""
         route = self._routes.get(type(message))
-        if isinstance(message, MergeReq):
-            self._via.pop(sender, None)  # It reaches us itself.
         return None if route is None else route(now_ns, sender, message)
 
     # ---- coordinators that do not hear each other
@@ -112,27 +112,33 @@ class Merging:
             if sender != relayed.origin or (relayed.to not in view and sender not in view):
                 return [Drop("a relayed message between strangers", sender)]
             return [SendReliable(relayed.to, relayed)]
-        if sender not in view and self._via.get(relayed.origin) != sender:
+        if sender not in view and self._relay_to(relayed.origin, message) != sender:
             return [Drop("a relayed message from a stranger", sender)]
         if isinstance(message, MergeReq):
-            if len(self._via) >= MAX_RELAYED:
-                self._via.clear()
-            self._via[relayed.origin] = sender
+            if len(self._asking_via) >= MAX_RELAYED:
+                del self._asking_via[next(iter(self._asking_via))]
+            self._asking_via[message.merge_id] = sender
         return self._routes[type(message)](now_ns, relayed.origin, message)
 
     def relay(self, sent: SendReliable) -> SendReliable:
         """To a coordinator that we do not hear: through the member that hears both."""
-        via, message = self._via.get(sent.to), sent.message
-        if via is None or not isinstance(message, Relayable):
+        message = sent.message
+        if not isinstance(message, Relayable):
             return sent
-        return SendReliable(via, Relayed.of(self.me, sent.to, message))
+        via = self._relay_to(sent.to, message)
+        return sent if via is None else SendReliable(via, Relayed.of(self.me, sent.to, message))
+
+    def _relay_to(self, other: Address, message: Relayable) -> Address | None:
+        """All messages of a merge go one way, that of its request; another merge of the two may go another."""
+        merge_id = message.merge_id
+        return self._asked_via.get(other) if merge_id.leader == self.me else self._asking_via.get(merge_id)
 
     def on_raised(self, now_ns: int, step: RaiseMerge) -> Steps:
         own = next((party.view.id for party in step.parties if self.me in party.members), None)
         if self._view is None or own != self._view.id:
             return []  # A view came since these were read: it will be raised again.
         if self.leader.attempt is None:
-            self._via = {party.coordinator: party.via for party in step.parties if party.via is not None}
+            self._asked_via = {party.coordinator: party.via for party in step.parties if party.via is not None}
         return self.leader.on_raised(now_ns, step.parties)
 
     # ---- detection
@@ -249,7 +255,8 @@ class Merging:
 
     def on_view(self, now_ns: int, view: View, left: Iterable[Address] = ()) -> Steps:
         self.detection.on_view(now_ns, view, left)
-        self._via.clear()
+        self._asked_via.clear()
+        self._asking_via.clear()
         out = self.leader.on_view(now_ns, view)
         return out + self.participant.on_view(now_ns, view)
 

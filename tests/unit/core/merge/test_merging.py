@@ -15,7 +15,7 @@ from ringcast.core.steps import Propose, RaiseMerge, StartMerge, Steps
 from ringcast.model import Address, Config, Entry, Event, View, ViewId
 from ringcast.wire import decode_control, encode_control
 
-A, B, C = (Address(name, 1, f"mem:{name}") for name in "ABC")
+A, B, C, D = (Address(name, 1, f"mem:{name}") for name in "ABCD")
 MINE, OTHER = View(ViewId(3, B), (B,)), View(ViewId(5, C), (C,))
 
 
@@ -26,15 +26,16 @@ class Streams:
         return Entry(0, 0, 0)
 
 
-def leading() -> Merging:
-    """B leads a merge of itself with C, and C has not answered yet."""
+def leading(mine: View = MINE, via: Address | None = None) -> Merging:
+    """B leads a merge of its view with C, and C has not answered yet."""
     config = Config()
     membership = Membership(B, config, Random(1))
-    view = NewView(RollCallId(MINE.id, 0, 0), MINE.id, (B,), (), (), 64, 1000, (Entry(0, 0, 0),), ())
+    entries = tuple(Entry(0, 0, 0) for _ in mine.members)
+    view = NewView(RollCallId(mine.id, 0, 0), mine.id, mine.members, (), (), 64, 1000, entries, ())
     membership.on_adopted(0, view, Streams())  # type: ignore[arg-type]
     merging = Merging(B, config, Random(1), membership, Readmission(config.readmit_ns, config.readmit_max_ns))
-    merging.on_view(0, MINE)
-    raised = RaiseMerge((Party(B, MINE, (B,)), Party(C, OTHER, (C,))))
+    merging.on_view(0, mine)
+    raised = RaiseMerge((Party(B, mine, mine.members), Party(C, OTHER, (C,), via=via)))
     (proposed,) = merging.on_raised(0, raised)
     assert isinstance(proposed, Propose) and membership.as_coordinator is not None
     (start,) = (step for step in membership.as_coordinator.on_proposed(0, proposed) if isinstance(step, StartMerge))
@@ -83,6 +84,34 @@ def test_a_merge_is_relayed_once_and_only_for_a_member_y13() -> None:
     for sender, relayed in ((A, Relayed.of(A, C, request)), (C, Relayed.of(A, B, request))):
         (dropped,) = said(merging.on_message(1, sender, relayed) or [])
         assert isinstance(dropped, Drop)
+
+
+def test_the_cancel_of_a_merge_goes_the_way_of_its_request() -> None:
+    """Simulated seed 40576: B asked C itself. C's own request, which came late and through D, has a way of its own.
+
+    The cancel of B's merge went through D, from whom C took nothing: C held until its Resumer came.
+    """
+    merging = leading(View(MINE.id, (B, D)))
+    request = MergeReq(MergeId(C, 3), MINE.id, (B, D))
+    assert said(merging.on_message(1, D, Relayed.of(C, B, request)) or [])
+    cancel = SendReliable(C, CancelMerge(MergeId(B, 1), "no digest"))
+    assert merging.relay(cancel) == cancel
+    refusal = MergeRsp(request.merge_id, False, "busy")
+    assert merging.relay(SendReliable(C, refusal)) == SendReliable(D, Relayed.of(B, C, refusal))
+
+
+def test_a_request_that_comes_by_itself_changes_no_way_of_our_own_merge() -> None:
+    """B asked C through D, of C's view: their answers are taken, also after C has asked B itself."""
+    merging = leading(via=D)
+    request = MergeReq(MergeId(C, 3), MINE.id, (B,))
+    merging.on_message(1, C, request)
+    refusal = SendReliable(C, MergeRsp(request.merge_id, False, "busy"))
+    assert merging.relay(refusal) == refusal
+    cancel = CancelMerge(MergeId(B, 1), "no digest")
+    assert merging.relay(SendReliable(C, cancel)) == SendReliable(D, Relayed.of(B, C, cancel))
+    refused = MergeRsp(MergeId(B, 1), False, "busy")
+    merging.on_message(2, D, Relayed.of(C, B, refused))
+    assert merging.leader.attempt is None, "C's refusal was taken"
 
 
 def test_a_relayed_message_is_exactly_one() -> None:
