@@ -599,7 +599,7 @@ ELSEWHERE = (
         _bug(
             "a suspicion is never withdrawn",
             f"{_MEMBERSHIP}.suspicions:Suspicions.withdraw",
-            "if member not in self._final:",
+            "if member not in self.final:",
             "if False:",
         ),
         "tests/unit/core/membership/test_suspicions.py",
