@@ -10,11 +10,12 @@ from __future__ import annotations
 import logging
 import os
 import shlex
+import signal
 import subprocess
 import sys
 import tempfile
 from collections.abc import Iterator, Mapping
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from importlib.util import find_spec
 from itertools import pairwise
 from pathlib import Path
@@ -197,14 +198,17 @@ def _submit_arguments(text: str) -> dict[str, str]:
 
 @contextmanager
 def _java_ends_with_us() -> Iterator[None]:
-    """Ctrl-C while Java starts: PySpark forgets the process before it knows where it listens, and it would stay."""
+    """Ctrl-C while Java starts: PySpark forgets the process before it knows where it listens, and it would stay.
+
+    It is started by a script that first runs another Java to learn how: all of them are one process group.
+    """
     from pyspark import SparkContext, java_gateway
 
     started = []
 
     class Remembered(subprocess.Popen[bytes]):
         def __init__(self, *command: Any, **options: Any) -> None:
-            super().__init__(*command, **options)
+            super().__init__(*command, **options, process_group=0)
             started.append(self)
 
     java_gateway.Popen = Remembered  # type: ignore[assignment, attr-defined]
@@ -213,7 +217,8 @@ def _java_ends_with_us() -> Iterator[None]:
     except BaseException:
         if SparkContext._gateway is None:  # else it ends with this process, whose pipe it reads
             for child in started:
-                child.kill()
+                with suppress(ProcessLookupError):
+                    os.killpg(child.pid, signal.SIGKILL)
                 child.wait()
         raise
     finally:
