@@ -224,30 +224,30 @@ def test_who_is_busy_or_has_no_such_handler_says_so() -> None:
             world.do("A", a.add.on(b)(1))
 
 
-@pytest.mark.parametrize("order", [Order.FIFO, Order.TOTAL])
-def test_a_handler_that_ends_itself_by_a_cancellation_is_an_error_at_its_caller(order: Order) -> None:
-    """What it waited for was cancelled, not the call: the caller must not wait for ever, nor the next ordered call."""
+def error_before_another_call(handler: str, order: Order) -> RemoteError:
+    """What A gets for a call to this handler of B. A call behind it is answered."""
     with World(Sums, members=2) as world:
         a = world.apps["A"]
         b = a.address("B")
-        failing = world.spawn("A", a.give_up.on(b, order=order)())
+        failing = world.spawn("A", getattr(a, handler).on(b, order=order)())
         behind = world.spawn("A", a.add.on(b, order=order)(1, 2))
         world.advance(1)
-        assert isinstance(failing.exception(), RemoteError) and failing.exception().kind == "CancelledError"
+        error = failing.exception()
+        assert isinstance(error, RemoteError)
         assert behind.result() == 3
+    return error
+
+
+@pytest.mark.parametrize("order", [Order.FIFO, Order.TOTAL])
+def test_a_handler_that_ends_itself_by_a_cancellation_is_an_error_at_its_caller(order: Order) -> None:
+    """What it waited for was cancelled, not the call: the caller must not wait for ever, nor the next ordered call."""
+    assert error_before_another_call("give_up", order).kind == "CancelledError"
 
 
 @pytest.mark.parametrize("order", [Order.FIFO, Order.TOTAL])
 def test_the_text_of_an_error_may_be_what_no_message_can_hold(order: Order) -> None:
     """The name of a file with bytes that are no text has surrogates."""
-    with World(Sums, members=2) as world:
-        a = world.apps["A"]
-        b = a.address("B")
-        failing = world.spawn("A", a.raise_surrogate.on(b, order=order)())
-        behind = world.spawn("A", a.add.on(b, order=order)(1, 2))
-        world.advance(1)
-        assert isinstance(failing.exception(), RemoteError) and failing.exception().text == "\\udcff"
-        assert behind.result() == 3
+    assert error_before_another_call("raise_surrogate", order).text == "\\udcff"
 
 
 def test_calls_on_a_group_that_has_ended_end() -> None:
