@@ -143,7 +143,7 @@ class Cluster(SimulatedWorld):
 
     def _replace(self, process: Process) -> None:
         del self._replaced[process]
-        if not self.is_alive(process.name) and process.name not in self.faults.dead and not self._passing.is_over:
+        if not self.is_alive(process.name) and process.name not in self.faults.dead and not self.is_over:
             self.start(process.name)
 
     # ---- what happens

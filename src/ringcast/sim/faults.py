@@ -106,7 +106,7 @@ class Faults:
         self._world = world
         self.active: list[Fault] = []
         self.dead: dict[str, None] = {}  # an ordered set: names at which nobody starts any more
-        self._leaving: list[Fault] = []  # leaves that were really asked for
+        self._leaving: dict[Fault, Process] = {}  # leaves that were really asked for, and of whom
         self._armed: list[Fault] = []  # crashes that wait for their step
         self._crashed: dict[Fault, str] = {}  # whom such a crash met
         self._lulls: list[Fault] = []  # flapping cuts that are open just now
@@ -163,7 +163,7 @@ class Faults:
             self._world.crash(name)
         else:
             self._world.note_fault(fault)
-            self._leaving.append(fault)
+            self._leaving[fault] = self._world[name]
             self._world.leave(name)
 
     def end(self, fault: Fault) -> None:
@@ -203,21 +203,28 @@ class Faults:
             self._world.kill(process.name)
 
     def _start_again(self, fault: Fault, name: str) -> None:
-        """In the place of a process that is gone; one that still leaves is waited for."""
-        if self._is_over or name in self.dead:
+        """In the place of a process that is gone; one that still leaves is waited for, also beyond the heal."""
+        is_leaving = self._leaving.get(fault) is self._world[name]
+        if name in self.dead or self._world.is_over or (self._is_over and not is_leaving):
             return
         if not self._world.is_alive(name):
             self._world.start(name)
-        elif fault in self._leaving:
+        elif is_leaving:
             self._world.clock.after(100 * MS, self._start_again, fault, name)
 
     def end_all(self, bound_ns: int = 0) -> None:
-        """From now on nothing is wrong any more; what was planned for later does not happen."""
+        """From now on nothing is wrong any more; what was planned for later does not happen.
+
+        Who is still leaving was not down when the missing were started: somebody starts in its place when it is gone.
+        """
         self.active.clear()
         self._armed.clear()
         self._is_over = True
         self._world.note_heal(None, bound_ns)
         self.refresh()
+        for fault, process in self._leaving.items():
+            if not process.is_over:
+                self._start_again(fault, process.name)
 
     def refresh(self) -> None:
         """Make the world what the active faults say; also needed when a member is new."""

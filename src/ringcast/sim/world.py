@@ -95,6 +95,11 @@ class SimulatedWorld(ABC):
     def is_alive(self, name: str) -> bool:
         return name in self.processes and not self.processes[name].is_over
 
+    @property
+    def is_over(self) -> bool:
+        """The run has ended: nobody starts any more."""
+        return self._passing.is_over
+
     # ---- what processes ask of their world
 
     def config_of(self, name: str) -> Config:

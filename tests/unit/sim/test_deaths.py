@@ -49,6 +49,16 @@ def test_one_that_dies_while_it_leaves_is_not_started_again() -> None:
     assert how_it_ended(cluster, "B") == "crashed" and cluster.address("B").incarnation == 1
 
 
+def test_another_starts_in_the_place_of_one_that_was_still_leaving_at_the_heal() -> None:
+    """Seed 50158: two of four were left, too few for the quorum, and nobody was dead but one."""
+    cut = Fault("no-control", 3500 * MS, 4 * SECOND, ("C",))
+    outcome, cluster = run_world(replace(CALM, faults=(cut, Fault("leave", 3600 * MS, 3700 * MS, ("C",)))))
+    assert outcome.is_good, outcome.sentences
+    before = next(recording for recording in cluster.recordings() if str(recording.header.member) == "C#1")
+    assert list(before.events)[-1].t_ns > CALM.safety_ns, "it was gone before the heal"
+    assert cluster.address("C").incarnation == 2 and outcome.living == 4
+
+
 def test_the_story_tells_of_a_death() -> None:
     cluster = Cluster(3, fixed=False)
     cluster.faults.begin(death("C"))
