@@ -62,13 +62,14 @@ reading-seeds: setup ## Random readers and senders over real groups, 2,000 seeds
 block-seeds: setup ## 1,000 seeds of trouble for each building block: channels, calls, dictionary, set and counter, locks, tags and leader (SEEDS=n from FIRST=n on, BLOCK=test_dict.py for one)
 	@RINGCAST_FIRST_SEED=$(or $(FIRST),0) RINGCAST_SEEDS=$(or $(SEEDS),1000) $(PYTHON_IN_VENV) -m pytest -q -n 2 --timeout 3600 -k "whatever or primary_side" tests/simulation/blocks/$(BLOCK)
 
-fuzz: setup ## 10 million changed inputs to the decoders, 1 million frames to nodes, 100,000 bus files (DECODERS=, NODES=, BUS=, SEED=)
-	@$(PYTHON_IN_VENV) tests/simulation/fuzzing/run.py --decoders $(or $(DECODERS),10000000) --nodes $(or $(NODES),1000000) --seed $(or $(SEED),0)
+fuzz: setup ## 10 million changed inputs to the decoders, 1 million frames to nodes, 100,000 messages of blocks, 100,000 bus files, 2,000 forged recordings (DECODERS=, NODES=, BLOCKS=, BUS=, FORGED=, SEED=)
+	@$(PYTHON_IN_VENV) tests/simulation/fuzzing/run.py --decoders $(or $(DECODERS),10000000) --nodes $(or $(NODES),1000000) --blocks $(or $(BLOCKS),100000) --seed $(or $(SEED),0)
+	@PYTHONPATH=tests $(PYTHON_IN_VENV) -m pipeline.forged --runs $(or $(FORGED),2000) --seed $(or $(SEED),0)
 	@$(PYTHON_IN_VENV) -X faulthandler tests/simulation/fuzzing/bus_file.py --rounds $(or $(BUS),100000) --seed $(or $(SEED),0)
 
 fuzz-guided: setup ## Fuzzing led by coverage: RUNS inputs to each decoder (a million), the corpus kept if KEEP=1 (installs atheris)
 	@.venv/bin/uv pip install --quiet --python $(PYTHON_IN_VENV) --require-hashes -r locks/fuzz.txt
-	@for target in frame control tcp block segment; do $(PYTHON_IN_VENV) tests/simulation/fuzzing/guided.py $$target \
+	@for target in frame control tcp block segment discovery; do $(PYTHON_IN_VENV) tests/simulation/fuzzing/guided.py $$target \
 		--runs $(or $(RUNS),1000000) --seed $(or $(SEED),1) $(if $(KEEP),--keep) || exit 1; done
 
 attacks: setup ## What strangers and lying members can do to a real group: a table of attacks and what came of each

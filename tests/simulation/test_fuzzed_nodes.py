@@ -6,13 +6,17 @@ by coverage, and what it found worth keeping is read here.
 
 import pytest
 
-from simulation.fuzzing.run import fuzz_decoders, fuzz_nodes
+from simulation.fuzzing.run import fuzz_blocks, fuzz_decoders, fuzz_nodes
 from simulation.fuzzing.targets import TARGETS, kept
 
 
 def test_no_frame_makes_a_node_raise_or_break_an_invariant() -> None:
     found = fuzz_nodes(first_seed=0, frames=2_000)
     assert found["frames"] >= 2_000 and found["well-formed"] > 200
+
+
+def test_no_message_of_a_member_ends_the_blocks_of_others_or_lets_them_differ() -> None:
+    assert fuzz_blocks(first_seed=0, messages=300)["messages"] == 300
 
 
 def test_no_bytes_make_a_decoder_raise() -> None:

@@ -92,6 +92,9 @@ class Control(Block):
     # ---- what the group tells it
 
     def _on_batch(self, batch: Batch) -> None:
+        if batch.private:  # What a member says of itself it says to all.
+            self.malformed += len(batch.payloads)
+            return
         for payload in batch.payloads:
             try:
                 message = _message.decode(payload)

@@ -19,7 +19,7 @@ from typing import Any
 
 import msgspec
 
-from ringcast import Address, Batch, Receipt, RingcastError, UsageError, View, ViewId, WaitExpired
+from ringcast import Address, Batch, Order, Receipt, RingcastError, UsageError, View, ViewId, WaitExpired
 from ringcast.blocks.block import UNREADABLE, UNSENDABLE, Block, Pending
 from ringcast.blocks.errors import Apart
 from ringcast.blocks.tokens import BEFORE, Token
@@ -41,7 +41,7 @@ class OrderedBlock(Block):
         self._read_view: ViewId | None = None  # up to which this block has read
         self._undecided: list[tuple[int, object]] = []  # results that count if the view that comes next may go on
         self._version = BEFORE  # of the last operation that was applied
-        self.malformed = 0  # operations that could not be read, skipped by all alike
+        self.malformed = 0  # operations that could not be read, or came outside the one order of all; skipped
 
     def _keys_of(self, op: Any) -> Iterable[object]:
         """The keys that it names."""
@@ -115,6 +115,9 @@ class OrderedBlock(Block):
     # ---- what the group tells it
 
     def _on_batch(self, batch: Batch) -> None:
+        if batch.private or batch.order is not Order.TOTAL:  # Not all get it, or not all at the same place.
+            self.malformed += len(batch.payloads)
+            return
         sender, mine = batch.sender, len(self._pending) > 0 and self._port.is_me(batch.sender)
         next_view = self._port.group.view
         is_last = next_view.id != self._read_view

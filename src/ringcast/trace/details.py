@@ -22,7 +22,7 @@ def as_address(value: Any) -> Address:
     if isinstance(value, Address):
         return value
     name, incarnation, endpoint = value
-    if not (isinstance(name, str) and isinstance(incarnation, int) and isinstance(endpoint, str)):
+    if not (isinstance(name, str) and type(incarnation) is int and isinstance(endpoint, str)):
         raise ValueError(f"not an address: {value!r}")
     return Address(name, incarnation, endpoint)
 
@@ -35,14 +35,20 @@ def as_view_id(value: Any) -> ViewId | None:
     if value is None or isinstance(value, ViewId):
         return value
     number, creator = value
-    if not isinstance(number, int):
+    if type(number) is not int:
         raise ValueError(f"not a view id: {value!r}")
     return ViewId(number, as_address(creator))
 
 
 def as_digest(rows: Iterable[Any] | None) -> Digest:
     """A digest is recorded as rows [member, low, delivered, received]."""
-    return Digest({as_address(member): Entry(*figures) for member, *figures in rows or ()})
+    return Digest({as_address(member): _entry(figures) for member, *figures in rows or ()})
+
+
+def _entry(figures: list[Any]) -> Entry:
+    if any(type(figure) is not int for figure in figures):
+        raise ValueError(f"not an entry of a digest: {figures!r}")
+    return Entry(*figures)
 
 
 def digest_rows(digest: Digest) -> list[list[Any]]:

@@ -1,6 +1,6 @@
-"""Fuzzing at length: changed frames of real traffic for the decoders and for nodes that live.
+"""Fuzzing at length: changed frames of real traffic for decoders and for nodes that live, changed messages for blocks.
 
-    python run.py --decoders 10000000 --nodes 1000000 --seed 0
+    python run.py --decoders 10000000 --nodes 1000000 --blocks 100000 --seed 0
 
 Prints what was done, how long it took and how far memory grew between a tenth of the way and its end; ends with an
 error at the first thing that raises, and if memory grew by more than `MOST_GROWTH_MB`.
@@ -19,14 +19,16 @@ sys.path.insert(0, str(Path(__file__).resolve().parents[2]))
 
 from ringcast.core import Channel, Loose, Run
 from ringcast.wire import Onlooker, encode_control
+from simulation.fuzzing.block_lives import live as live_with_blocks
 from simulation.fuzzing.lives import live
 from simulation.fuzzing.mutation import mutated
 from simulation.fuzzing.targets import TARGETS, kept, some_sealed
 
 EXTRA = 2  # changed frames for each real one
 PER_LIFE = 20_000
+MESSAGES_PER_LIFE = 300  # of blocks
 MOST_GROWTH_MB = 32
-TURNS = ("frame", "reader", "control", "tcp", "guard", "sealed", "frame", "reader", "block", "segment")
+TURNS = ("frame", "reader", "control", "tcp", "guard", "sealed", "frame", "reader", "block", "segment", "discovery")
 
 
 class Growth:
@@ -83,6 +85,20 @@ def fuzz_decoders(seed: int, inputs: int) -> dict[str, int]:
     return {"inputs": inputs, **{f"read by {name}": count for name, count in read.items()}, "MB more": growth.grown_mb}
 
 
+def fuzz_blocks(first_seed: int, messages: int) -> dict[str, int]:
+    """So many changed messages of a member for the blocks of all, life by life."""
+    thrown, seed = 0, first_seed
+    growth = Growth(messages)
+    while thrown < messages:
+        try:
+            thrown += live_with_blocks(seed, min(MESSAGES_PER_LIFE, messages - thrown))
+        except Exception as fault:
+            raise AssertionError(f"seed {seed} after {thrown} messages: {fault!r}") from fault
+        seed += 1
+        growth.note(thrown)
+    return {"messages": thrown, "lives": seed - first_seed, "MB more": growth.grown_mb}
+
+
 def corpora_of(seed: int) -> dict[str, list[bytes]]:
     """What is changed for each: real traffic, and what coverage-guided fuzzing kept."""
     frames: list[bytes] = []
@@ -90,7 +106,7 @@ def corpora_of(seed: int) -> dict[str, list[bytes]]:
     found = {target: frames + kept(target) for target in dict.fromkeys(TURNS)}
     found["control"] = controls_in(frames) + kept("control")
     found["sealed"] = frames + some_sealed()
-    for target in ("block", "segment"):
+    for target in ("block", "segment", "discovery"):
         found[target] = kept(target)
     return found
 
@@ -112,11 +128,13 @@ def main() -> None:
     parser = argparse.ArgumentParser()
     parser.add_argument("--decoders", type=int, default=10_000_000)
     parser.add_argument("--nodes", type=int, default=1_000_000)
+    parser.add_argument("--blocks", type=int, default=100_000)
     parser.add_argument("--seed", type=int, default=0)
     options = parser.parse_args()
     for name, found in (
         ("decoders", lambda: fuzz_decoders(options.seed, options.decoders)),
         ("nodes", lambda: fuzz_nodes(options.seed, options.nodes)),
+        ("blocks", lambda: fuzz_blocks(options.seed, options.blocks)),
     ):
         began = time.process_time()
         figures = found()

@@ -9,6 +9,8 @@ from ringcast.core import Drop, Run
 from ringcast.errors import PeerError
 from ringcast.model import Address
 from ringcast.runtime.coalescing import coalesced, coalescer
+from ringcast.runtime.discovery import MulticastDiscovery
+from ringcast.runtime.discovery.directory import parse_entry
 from ringcast.runtime.origins import Origins
 from ringcast.security import Key, Keyring, Seal
 from ringcast.trace import TraceError, frames_in
@@ -131,6 +133,16 @@ def segment(data: bytes) -> bool:
         return False
 
 
+def discovery(data: bytes) -> bool:
+    """A file in a shared directory, and an answer to the question who is there."""
+    _discovering._note(data)
+    entry = parse_entry(data)
+    return entry is not None and entry.address() is not None
+
+
+_discovering = MulticastDiscovery(interface="127.0.0.1")
+
+
 TARGETS: dict[str, Callable[[bytes], bool]] = {
     "frame": frame,
     "control": control,
@@ -140,6 +152,7 @@ TARGETS: dict[str, Callable[[bytes], bool]] = {
     "reader": reader,
     "sealed": sealed,
     "guard": guard,
+    "discovery": discovery,
 }
 OF_FRAMES = ("frame", "reader", "guard")  # they are fed with the same
 

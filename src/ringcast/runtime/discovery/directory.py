@@ -27,6 +27,12 @@ class _Entry(msgspec.Struct, frozen=True):
     endpoint: str
     until: float
 
+    def address(self) -> Endpoint | None:
+        try:
+            return Endpoint.parse(self.endpoint)
+        except TransportError:
+            return None
+
 
 class DirectoryDiscovery:
     """Announces by a file that is renewed at a third of its lease."""
@@ -63,7 +69,7 @@ class DirectoryDiscovery:
             if entry.until < now:
                 _remove_if_old(path, entry, now - 10 * self._lease)
                 continue
-            endpoint = _endpoint(entry.endpoint)
+            endpoint = entry.address()
             if endpoint is not None and endpoint != self._me:
                 found.append(endpoint)
         return found
@@ -98,17 +104,18 @@ def _read(path: Path) -> _Entry | None:
     try:
         if not stat.S_ISREG(os.fstat(handle).st_mode):
             return None
-        return msgspec.json.decode(os.read(handle, MAX_ENTRY_BYTES), type=_Entry)
-    except (OSError, msgspec.DecodeError, ValueError, RecursionError):  # also text that is not UTF-8, deep nesting
+        return parse_entry(os.read(handle, MAX_ENTRY_BYTES))
+    except OSError:
         return None
     finally:
         os.close(handle)
 
 
-def _endpoint(text: str) -> Endpoint | None:
+def parse_entry(data: bytes) -> _Entry | None:
+    """What a file says, whoever wrote it; None if it is no entry."""
     try:
-        return Endpoint.parse(text)
-    except TransportError:
+        return msgspec.json.decode(data, type=_Entry)
+    except (msgspec.DecodeError, ValueError, RecursionError):  # also text that is not UTF-8, deep nesting
         return None
 
 

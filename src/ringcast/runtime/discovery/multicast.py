@@ -7,6 +7,7 @@ than the asker sent. Bounded: answers are kept for a short while and at most `MA
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import socket
 from zlib import crc32
 
@@ -66,7 +67,8 @@ class MulticastDiscovery:
         if data[4:8] != self._tag or len(data) > _SIZE:
             return
         if data[:4] == _ASK and len(data) == _SIZE:
-            sock.sendto(_HERE + self._tag + str(self._me).encode(), source)
+            with contextlib.suppress(OSError):  # Who asks may be out of reach: it is not answered, others are.
+                sock.sendto(_HERE + self._tag + str(self._me).encode(), source)
         elif data[:4] == _HERE and len(self._found) < MAX_FOUND:
             self._note(data[8:])
 
