@@ -53,6 +53,23 @@ def test_a_directory_that_somebody_else_made_does_not_keep_a_member_from_joining
     assert inspection.find_members() == {}, "nor is anybody asked there"
 
 
+def test_a_member_that_stands_still_keeps_its_socket_and_is_listed(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(inspection, "socket_directory", lambda: tmp_path)
+    tmp_path.chmod(0o700)
+    still, gone = tmp_path / "g@127.0.0.1:1.sock", tmp_path / "g@127.0.0.1:2.sock"
+    with socket.socket(socket.AF_UNIX) as stopped, socket.socket(socket.AF_UNIX) as dead:
+        stopped.bind(str(still))
+        stopped.listen(0)
+        dead.bind(str(gone))
+        dead.close()
+        with socket.socket(socket.AF_UNIX) as asker:
+            asker.connect(str(still))  # Nobody accepts: there is no room for another.
+            assert list(inspection.find_members()) == ["g@127.0.0.1:1"]
+            assert still.exists() and not gone.exists()
+
+
 def test_a_directory_that_was_chosen_and_is_not_private_is_an_error(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
