@@ -217,7 +217,9 @@ class Multicast:
             is_awaited = self._own.on_taken(count, self.room(), self.capacity)
             return [*out, Freed()] if is_awaited else out
         incoming = self.incoming.get(origin)
-        if incoming is not None:
+        if incoming is None:
+            self.departed.on_taken(delivery)
+        else:
             ack = incoming.on_taken(delivery)
             if ack is not None:
                 out.append(Unicast(origin, ack))
@@ -349,11 +351,11 @@ class Multicast:
                 continue
             offset = offsets.get(member, 0)
             stream = before.get(member)
+            if stream is None:
+                stream = self.departed.take_back(member, offset)
             if stream is None or is_reset(stream.window.ready, offset, was_apart=view.joins(self.me, member)):
-                goes_on = stream is None and self.departed.goes_on(member, offset)
                 stream = self._window_for(member, offset)
-                if not goes_on:
-                    starts[member] = offset
+                starts[member] = offset
             stream.tag = view.id
             stream.window.resize(self.capacity)
             stream.ack_after, stream.ack_bytes = self._pace

@@ -341,6 +341,27 @@ def test_p20_equality_keeps_what_was_buffered_and_nothing_is_delivered_again() -
     assert [delivery.payloads for delivery in only(Deliver, filled)] == [[b"11", b"12"]]
 
 
+@pytest.mark.parametrize("reads_meanwhile", [False, True], ids=["reads later", "reads meanwhile"])
+def test_of_who_comes_back_where_it_ended_nothing_is_acked_before_it_is_read(reads_meanwhile: bool) -> None:
+    """Seed 50424: A is excluded while its messages lie unread, and comes back by merge without having sent more."""
+    bob = node(B)
+    unread = [only(Deliver, bob.on_packet(NOW, A, run_of(A, seqno, b"x")))[0] for seqno in (1, 2)]
+    bob.on_view(NOW, View(ViewId(2, B), (B, C)), {})
+    if reads_meanwhile:
+        bob.on_taken(NOW, unread.pop(0))
+    merged = View(ViewId(3, A), (A, B, C), subgroups=((A,), (B, C)))
+    events = only(Event, bob.on_view(NOW, merged, {A: 2, B: 0, C: 0}))
+    assert [event.kind for event in events] == [Kind.VIEW], "it goes on: no offset is set"
+    unread += only(Deliver, bob.on_packet(NOW, A, run_of(A, 3, b"x", low=2, view=merged.id)))
+    again = bob.on_packet(NOW, A, run_of(A, 3, b"x", low=2, view=merged.id))
+    assert only(Unicast, again) == [Unicast(A, Ack(GROUP, merged.id, 1 if reads_meanwhile else 0))]
+    for delivery in unread:
+        bob.on_taken(NOW, delivery)
+    again = bob.on_packet(NOW, A, run_of(A, 3, b"x", low=2, view=merged.id))
+    assert only(Unicast, again) == [Unicast(A, Ack(GROUP, merged.id, 3))]
+    bob.check()
+
+
 @pytest.mark.parametrize("announced", [False, True], ids=["held", "announced"])
 def test_what_a_member_sent_above_the_cut_is_not_taken_into_the_next_view(announced: bool) -> None:
     """Simulated seed 3339: B was released from its promise by another roll call, and went on in the view before."""
