@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any, cast
 from ringcast.core import steps
 from ringcast.core.admission import takes_message
 from ringcast.core.control import (
+    NO_STATE,
     Announce,
     Ask,
     Busy,
@@ -57,23 +58,24 @@ class Coordination:
         self.me = node.me
         self.config = node.config
         self.control = control
-        self.deadlines = Deadlines()  # of all but failure detection, which wakes this member much more often
-        self.membership = Membership(self.me, self.config, random, entrance, self.deadlines)
+        self.deadlines = Deadlines()
+        self.membership = Membership(self.me, self.config, random, entrance, self.deadlines.part())
         self._early_ask: tuple[Address, Ask] | None = None  # of a roll call on a later view than ours
-        self.detector = FailureDetector(self.me, self.config, beats=entrance.beats)
+        self.detector = FailureDetector(self.me, self.config, self.deadlines.part(), beats=entrance.beats)
         self.detector.given_up = self.membership.suspicions.final
-        self.alarms = self.detector.deadlines
         self.readmission = self.detector.readmission
-        self.merging = Merging(self.me, self.config, random, self.membership, self.readmission)
+        self.merging = Merging(self.me, self.config, random, self.membership, self.readmission, self.deadlines.part())
         self.exchange = StateExchange(
             self.me,
             self.config,
             node.largest_whole,
             self.membership,
-            lambda: () if self.view is None else self.view.members,
+            lambda: self.view,
             entrance,
+            self.deadlines.part(),
         )
         self.state = self.exchange.state
+        self.membership.standing = lambda: self.exchange.standing if self._is_exchanging else NO_STATE
         self._outside = OutsideBudget(lambda peer: self.view is None or peer not in self.view)
         self.control.streams.budget = self.state.streams.budget = self._outside
         self._node = node
@@ -202,7 +204,10 @@ class Coordination:
         out = self.carry_out(now_ns, found) if found else []
         view = self.view
         if view is not None and sender in view and claim.view == view.id:
-            self._node.group.departed.on_shown(sender)
+            if sender in self._node.group.departed.unshown:
+                self._node.group.departed.on_shown(sender)
+            if sender in self.merging.detection.agreed:
+                return out  # what nearly every heartbeat says
         elif view is not None and isinstance(claim, Heartbeat) and claim.view is not None and sender not in view:
             out += [Unicast(sender, Loose(Stranger(view.id)))] if claim.view < view.id else []
         announced = self.merging.on_announced(now_ns, sender, claim)
@@ -210,8 +215,13 @@ class Coordination:
 
     # ---- state
 
-    def on_state_run(self, now_ns: int, sender: Address, run: Run) -> list[Effect]:
-        return self.carry_out(now_ns, self.exchange.on_run(now_ns, sender, run))
+    @property
+    def _is_exchanging(self) -> bool:
+        """Is a state on its way to or from this member, or awaited, or one of its streams open? Else none is asked."""
+        chunks, reunion, streams = self.state, self.exchange.reunion, self.state.streams
+        is_open = bool(streams.outgoing or streams.incoming or chunks.giving or chunks.early)
+        awaits = chunks.wants or chunks.joining is not None or self.exchange.early is not None
+        return is_open or awaits or reunion.reunion is not None or reunion.reunited is not None
 
     def on_state_loaded(self, now_ns: int, error: str | None) -> list[Effect]:
         """The joiner's application holds the state; or it never will."""
@@ -220,10 +230,6 @@ class Coordination:
     def on_states_merged(self, now_ns: int, error: str | None) -> list[Effect]:
         """The merger's application made one state of those of all sides; or it could not."""
         return self.carry_out(now_ns, self.exchange.on_states_merged(now_ns, error))
-
-    def on_mark_kept(self, now_ns: int, number: int) -> list[Effect]:
-        """The mark of this number, or a later one, outlives the process now."""
-        return self.carry_out(now_ns, self.membership.on_mark_kept(number))
 
     def after_packet(self, now_ns: int, sender: Address, out: list[Effect]) -> list[Effect]:
         """Whatever it was: its sender lives, and it may have filled us up."""
@@ -245,10 +251,6 @@ class Coordination:
         for member in departed.shown:
             self.merging.detection.on_shown(member)
         departed.shown.clear()
-
-    @property
-    def _is_filling(self) -> bool:
-        return (group := self._node._group) is not None and group.standstill is not None and group.is_filled
 
     def _progress(self, now_ns: int) -> list[Effect]:
         return self._node.order.on_progress(now_ns) + self.carry_out(now_ns, self.membership.on_progress())
@@ -315,11 +317,11 @@ class Coordination:
 
     def _fill(self, now_ns: int, step: steps.FillTo) -> list[Effect]:
         out = self._node.order.fill(now_ns, step.cuts, step.sources, step.settlement)
-        return out + (self._progress(now_ns) if self._is_filling else [])
+        return out + self._progress(now_ns) if self._node.group.is_filled else out
 
     def _release(self, now_ns: int, step: object) -> list[Effect]:
         out = self._node.order.release(now_ns) + self.carry_out(now_ns, self.merging.on_released(now_ns))
-        return out + self.carry_out(now_ns, self.exchange.on_free(now_ns))
+        return out + self.carry_out(now_ns, self.exchange.on_free(now_ns)) if self._is_exchanging else out
 
     def _adopt(self, now_ns: int, step: steps.Adopt) -> list[Effect]:
         message: NewView = step.message
@@ -327,13 +329,17 @@ class Coordination:
         offsets = {member: entry.delivered for member, entry in message.digest.items()}
         out = self._node.on_view(now_ns, view, offsets, message.notes, message.settlement)
         behind_view = next(at for at, effect in enumerate(out, 1) if isinstance(effect, Install))
-        told = self.exchange.on_view(now_ns, message)
+        is_exchanging = self._is_exchanging or bool(message.transfers) or message.reunion is not None
+        told = self.exchange.on_view(now_ns, message) if is_exchanging else []
         said: Steps = [step for step in told if isinstance(step, SendReliable)]
         states = [cast(Effect, step) for step in told if not isinstance(step, SendReliable)]
         # What ends with this view is told first: without a state the place may end with it too (seed 30465).
         out[behind_view:behind_view] = [*self._node.giving_up.on_view(now_ns, previous, view), *states]
-        self._outside.on_view()
-        out += self.control.on_view(now_ns, previous, view) + self.state.on_departed(now_ns, previous, view)
+        if self._outside.total:
+            self._outside.on_view()
+        out += self.control.on_view(now_ns, previous, view)
+        if is_exchanging:
+            out += self.state.on_departed(now_ns, previous, view)
         self.membership.suspicions.final.clear()  # The view settles them, before it is decided whom to watch.
         out += self.carry_out(now_ns, self.detector.on_view(now_ns, view))
         suspects = self.detector.suspects
@@ -362,33 +368,29 @@ class Coordination:
     # ---- time
 
     def on_time(self, now_ns: int) -> list[Effect]:
-        if self.membership.is_over:
-            return self.carry_out(now_ns, self.exchange.on_time(now_ns))
-        is_due = self.deadlines.first_ns is not None and now_ns >= self.deadlines.first_ns
-        beats, found = self.detector.heartbeats.on_time(now_ns), self.detector.on_time(now_ns)
-        out = self.carry_out(now_ns, [*beats, *found]) if beats or found else []
-        if not found and not is_due and self.membership.joiner is None:
-            return out  # Founding has no deadline of its own: a joiner considers it every time.
-        for part in (self.membership, self.merging):
-            if not self.membership.is_over:
-                out += self.carry_out(now_ns, part.on_time(now_ns))
-        return out + self.carry_out(now_ns, self.exchange.on_time(now_ns))
-
-    @property
-    def progress(self) -> int:
-        """Turns of the core loop, for heartbeats that a driver sends."""
-        return self.detector.heartbeats.progress
+        """Of each component, if it is due. A joiner always: founding a group has no deadline of its own."""
+        out: list[Effect] = []
+        if not self.membership.is_over:
+            beats, found = self.detector.heartbeats.on_time(now_ns), self.detector.on_time(now_ns)
+            out = self.carry_out(now_ns, [*beats, *found]) if beats or found else []
+            for part in (self.membership, self.merging):
+                is_due = self.membership.joiner is not None or part.deadlines.is_due(now_ns)
+                if is_due and not self.membership.is_over:
+                    out += self.carry_out(now_ns, part.on_time(now_ns))
+        if self.exchange.deadlines.is_due(now_ns):
+            out += self.carry_out(now_ns, self.exchange.on_time(now_ns))
+        return out
 
     @property
     def is_idle(self) -> bool:
-        return self.control.streams.is_idle and self.state.streams.is_idle
+        return self.control.streams.is_idle and (not self._is_exchanging or self.state.streams.is_idle)
 
     def on_interval(self, now_ns: int) -> list[Effect]:
         view = self.view
-        return self.control.on_interval(now_ns, view) + self.state.on_interval(now_ns, view)
+        out = self.control.on_interval(now_ns, view)
+        return out + self.state.on_interval(now_ns, view) if self._is_exchanging else out
 
     def check(self) -> None:
         self.control.streams.check()
         self.state.streams.check()
         self.deadlines.check()
-        self.detector.deadlines.check()

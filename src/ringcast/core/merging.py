@@ -30,6 +30,7 @@ from ringcast.core.control import (
     ViewAnswer,
 )
 from ringcast.core.control.merge import Relayable
+from ringcast.core.deadlines import Deadlines
 from ringcast.core.effects import Drop, SendReliable, Warn, probe
 from ringcast.core.entrance import RandomSource
 from ringcast.core.failure import Readmission
@@ -60,19 +61,26 @@ class Merging:
     """This member's part in becoming one group again."""
 
     def __init__(
-        self, me: Address, config: Config, random: RandomSource, membership: Membership, readmission: Readmission
+        self,
+        me: Address,
+        config: Config,
+        random: RandomSource,
+        membership: Membership,
+        readmission: Readmission,
+        deadlines: Deadlines,
     ) -> None:
         self.me = me
+        self.deadlines = deadlines
         self.detection = MergeDetector(
             me,
             config,
             random,
-            membership.deadlines,
+            deadlines,
             is_suspected=membership.suspicions.__contains__,
             is_held=readmission.is_held,
         )
-        self.leader = MergeLeader(me, config, random, membership.terms, membership.numbers, membership.deadlines)
-        self.participant = MergeParticipant(me, config, membership.deadlines)
+        self.leader = MergeLeader(me, config, random, membership.terms, membership.numbers, deadlines)
+        self.participant = MergeParticipant(me, config, deadlines)
         self._membership = membership
         self._readmission = readmission
         # Who relays: between us and a coordinator that we ask and do not hear; of another's merge as its request came.
@@ -242,7 +250,7 @@ class Merging:
         return [*apart, *self.leader.on_merge_rsp(now_ns, sender, answer)]
 
     def on_suspected(self, now_ns: int, step: Suspect) -> Steps:
-        return self.leader.on_gone(now_ns, step.peer)
+        return [] if self.leader.attempt is None else self.leader.on_gone(now_ns, step.peer)
 
     # ---- the end
 
@@ -257,8 +265,8 @@ class Merging:
         self.detection.on_view(now_ns, view, left)
         self._asked_via.clear()
         self._asking_via.clear()
-        out = self.leader.on_view(now_ns, view)
-        return out + self.participant.on_view(now_ns, view)
+        out = [] if self.leader.attempt is None else self.leader.on_view(now_ns, view)
+        return out if self.participant.merge is None else out + self.participant.on_view(now_ns, view)
 
     # ---- telling others
 
@@ -276,5 +284,5 @@ class Merging:
 
     def on_time(self, now_ns: int) -> Steps:
         out = self.detection.on_time(now_ns)
-        out += self.leader.on_time(now_ns)
-        return out + self.participant.on_time(now_ns)
+        out += [] if self.leader.attempt is None else self.leader.on_time(now_ns)
+        return out if self.participant.merge is None else out + self.participant.on_time(now_ns)

@@ -24,7 +24,7 @@ from ringcast.errors import UsageError
 from ringcast.model import Address, Config, Mark, View, ViewId
 
 # Asked for every packet, where a name of this module costs a tenth of looking a member up in its enum.
-_GROUP, _CONTROL, _STATE = Channel.GROUP, Channel.CONTROL, Channel.STATE
+_GROUP, _PEER, _CONTROL, _STATE = Channel.GROUP, Channel.PEER, Channel.CONTROL, Channel.STATE
 
 
 class Node:
@@ -288,7 +288,8 @@ class Node:
     def on_mark_kept(self, now_ns: int, number: int) -> list[Effect]:
         """What `KeepMark` of this number ordered is done."""
         self.wake(now_ns)
-        return [] if self.coordination is None else self.coordination.on_mark_kept(now_ns, number)
+        others = self.coordination
+        return [] if others is None else others.carry_out(now_ns, others.membership.on_mark_kept(number))
 
     # ---- packets
 
@@ -319,11 +320,12 @@ class Node:
                 self._early.append((sender, run))
                 return []
             return self._group.on_run(now_ns, sender, run)
-        if run.channel is _CONTROL:
-            return [] if self.coordination is None else self.coordination.on_run(now_ns, sender, run)
-        if run.channel is _STATE:
-            return [] if self.coordination is None else self.coordination.on_state_run(now_ns, sender, run)
-        return self.peers.on_run(now_ns, sender, run)
+        if run.channel is _PEER:
+            return self.peers.on_run(now_ns, sender, run)
+        others = self.coordination
+        if others is None or run.channel is _CONTROL:
+            return [] if others is None else others.on_run(now_ns, sender, run)
+        return others.carry_out(now_ns, others.exchange.on_run(now_ns, sender, run))
 
     def _on_ack(self, now_ns: int, sender: Address, ack: Ack) -> list[Effect]:
         streams = self._group if ack.channel is _GROUP else self._streams(ack)
@@ -364,13 +366,11 @@ class Node:
     # ---- time
 
     def deadline_ns(self) -> int | None:
-        first_ns, others = self.next_interval_ns, self.coordination
+        interval_ns, others = self.next_interval_ns, self.coordination
         if others is None or others.membership.is_over:
-            return first_ns
-        for other_ns in (others.deadlines.first_ns, others.alarms.first_ns):
-            if other_ns is not None and (first_ns is None or other_ns < first_ns):
-                first_ns = other_ns
-        return first_ns
+            return interval_ns
+        first_ns = others.deadlines.first_ns
+        return interval_ns if first_ns is None or (interval_ns is not None and interval_ns < first_ns) else first_ns
 
     def on_time(self, now_ns: int) -> list[Effect]:
         """Called at or after the deadline. Quiet when idle: without work there is no deadline."""

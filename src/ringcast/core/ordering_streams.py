@@ -163,8 +163,7 @@ class OrderingStreams:
 
     @property
     def is_filled(self) -> bool:
-        settling = self.ordering.settling
-        return self._node.group.is_filled and settling is not None and settling.is_settled
+        return self._node.group.is_filled and self.ordering.is_settled
 
     def hold(self, going: tuple[Address, ...]) -> None:
         self._node.group.hold(going)
@@ -178,8 +177,9 @@ class OrderingStreams:
 
     def on_progress(self, now_ns: int) -> list[Effect]:
         """The multicast stands at the cut: what others need of a going member's parcels goes out."""
-        if self.ordering.settling is not None:
-            self.ordering.settling.make_plan()
+        if self.ordering.settling is None:
+            return []
+        self.ordering.settling.make_plan()
         return self._forward(now_ns)
 
     def release(self, now_ns: int) -> list[Effect]:

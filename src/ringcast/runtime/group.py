@@ -113,7 +113,7 @@ class Group:
     @property
     def retransmitted(self) -> int:
         """Messages of the group that this member sent again."""
-        return self._node.group.repaired if self._node.has_group else 0
+        return self._node.group.repairs.count if self._node.has_group else 0
 
     # ---- sending
 

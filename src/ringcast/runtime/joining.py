@@ -364,7 +364,9 @@ def _heartbeats(place: Place, node: Node) -> Heartbeats:
     assert coordination is not None
     codec = Codec(place.group, node.me)
     is_over = asyncio.get_running_loop().is_closed
-    return Heartbeats(codec, place.transport, lambda: coordination.progress, node.config.heartbeat_ns, is_over)
+    return Heartbeats(
+        codec, place.transport, lambda: coordination.detector.heartbeats.progress, node.config.heartbeat_ns, is_over
+    )
 
 
 async def _load_state(place: Place, group: Group, began: float) -> None:

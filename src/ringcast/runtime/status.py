@@ -160,7 +160,7 @@ def status_of(group: str, driver: Driver, waiting: list[Waiting]) -> Status:
         "waiting": [cast(WaitingRow, asdict(wait)) for wait in waiting],
         "explanation": short(explain(group, driver, waiting)),
         "drops": dict(driver.drops),
-        "retransmitted": node.group.repaired if has else 0,
+        "retransmitted": node.group.repairs.count if has else 0,
         "happened": chronicle.happened.copy(),
         "transport": cast(TransportMarks, driver.transport.counters.as_dict()),
         "keys": None if driver.keys is None else driver.keys.status(),

@@ -53,10 +53,10 @@ def test_a_deadline_that_is_kept_too_late_is_found_by_the_check() -> None:
         assert coordination is not None
         driver.node.deadline_ns()
         coordination.check()
-        coordination.membership._raise._at_ns = 1
+        coordination.membership._raise.first_ns = 1
         with pytest.raises(AssertionError):
             coordination.check()
-        coordination.membership._raise._at_ns = None
+        coordination.membership._raise.first_ns = None
 
 
 def test_an_idle_member_wakes_once_per_heartbeat_for_itself_and_once_per_announcement() -> None:
@@ -65,9 +65,17 @@ def test_an_idle_member_wakes_once_per_heartbeat_for_itself_and_once_per_announc
         world.advance(2)
         config, seconds = world.config, 10
         drivers = [world[name].place.entry.driver for name in world.names]
-        before = [part.progress for driver in drivers if driver is not None and (part := driver.node.coordination)]
+        before = [
+            part.detector.heartbeats.progress
+            for driver in drivers
+            if driver is not None and (part := driver.node.coordination)
+        ]
         world.advance(seconds)
-        after = [part.progress for driver in drivers if driver is not None and (part := driver.node.coordination)]
+        after = [
+            part.detector.heartbeats.progress
+            for driver in drivers
+            if driver is not None and (part := driver.node.coordination)
+        ]
         heartbeats = seconds * 10**9 / config.heartbeat_ns
         announcements = seconds * 10**9 / (0.75 * config.announce_ns)
         for turns in (b - a for a, b in zip(before, after, strict=True)):

@@ -28,11 +28,11 @@ HELPERS = 3  # are asked whether they hear a silent member
 
 
 class FailureDetector:
-    def __init__(self, me: Address, config: Config, *, beats: bool = True) -> None:
+    def __init__(self, me: Address, config: Config, deadlines: Deadlines | None = None, *, beats: bool = True) -> None:
         """`beats`: heartbeats are sent from here; else the driver sends them, from a thread of its own."""
         self.me = me
         self.config = config
-        self.deadlines = Deadlines()
+        self.deadlines = deadlines or Deadlines()
         self.timer = self.deadlines.timer()
         self.heartbeats = Heartbeats(config.heartbeat_ns, self.deadlines.timer(), is_own=beats)
         self.readmission = Readmission(config.readmit_ns, config.readmit_max_ns)

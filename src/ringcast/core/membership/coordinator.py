@@ -266,8 +266,10 @@ class Coordinator:
 
     def on_view(self, now_ns: int, message: NewView) -> Steps:
         """A view was installed here. If it is not ours, our own roll call is overtaken."""
-        for joiner in self._states.on_view(message):
-            self.handler.on_state_begun(now_ns, joiner)
+        states = self._states
+        if message.transfers or message.reunion or states.transfers or states.reunion or states.early:
+            for joiner in states.on_view(message):
+                self.handler.on_state_begun(now_ns, joiner)
         out: Steps = []
         if self.change is not None and self.change.roll_call.id != message.roll_call:
             out += self._fail(now_ns, self.change)

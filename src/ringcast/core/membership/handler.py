@@ -103,7 +103,7 @@ class ViewHandler:
             return self.suspension.phase
         if len(self.queue):
             return Phase.GATHERING
-        return Phase.TRANSFERRING if len(self.transfers) else Phase.IDLE
+        return Phase.TRANSFERRING if self.transfers.under_way else Phase.IDLE
 
     @property
     def merge_leader(self) -> Address | None:
@@ -113,7 +113,7 @@ class ViewHandler:
     @property
     def would_follow_after_own(self) -> bool:
         """We lead a merge; if it ended now, would another leader's request be accepted? Not if work waits."""
-        return self.phase is Phase.LEADING and not len(self.queue) and not len(self.transfers)
+        return self.phase is Phase.LEADING and not len(self.queue) and not self.transfers.under_way
 
     # ---- JOIN, JOIN_WITH_STATE, LEAVE, COORD_LEAVE, SUSPECT
 
@@ -239,7 +239,8 @@ class ViewHandler:
     def on_view(self, now_ns: int, view: View) -> Steps:
         """A view was installed at this member, whoever made it."""
         self._view = view
-        out: Steps = [_transfer_over(now_ns, j, "excluded") for j in self.transfers.end_outside(view)]
+        gone = self.transfers.end_outside(view) if self.transfers.under_way else ()
+        out: Steps = [_transfer_over(now_ns, joiner, "excluded") for joiner in gone]
         for request in self.queue.take_where(self._is_settled):
             out += self._settle(now_ns, request)
         if view.coordinator != self.me:  # The requests are for somebody else now.
@@ -309,7 +310,8 @@ class ViewHandler:
     # ---- time
 
     def on_time(self, now_ns: int) -> Steps:
-        out: Steps = [_transfer_over(now_ns, j, "stalled") for j in self.transfers.end_stalled(now_ns)]
+        stalled = self.transfers.end_stalled(now_ns) if self.transfers.timer.is_due(now_ns) else ()
+        out: Steps = [_transfer_over(now_ns, joiner, "stalled") for joiner in stalled]
         if self.resumer.is_due(now_ns):
             out += self._resume(now_ns, ResumeCause.RESUMER)
         return out + self._process_gathered(now_ns)

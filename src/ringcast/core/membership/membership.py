@@ -247,11 +247,8 @@ class Membership:
         if not self._raise.is_due(now_ns):
             return []
         self._raise.at_ns = now_ns + self.config.suspect_repeat_ns if self.suspicions.members else None
-        return (
-            self.as_coordinator.on_suspects(now_ns)
-            if self.as_coordinator is not None and self.as_coordinator.is_mine
-            else []
-        )
+        leading = self.as_coordinator
+        return leading.on_suspects(now_ns) if leading is not None and leading.is_mine else []
 
     def withdraw(self, member: Address) -> None:
         """It was heard again."""
@@ -289,7 +286,7 @@ class Membership:
     def _on_ask(self, now_ns: int, sender: Address, ask: Ask) -> Steps:
         if self.follower is None:  # Its view has us, but whoever made it died before telling us.
             return [SendReliable(sender, Behind(ask.id, ViewId(0, self.me)))]
-        if sender in self.follower.view:
+        if self.primacy.mark is not None and sender in self.follower.view:
             self.primacy.on_ask(ask)
         return [self._with_standing(step) for step in self.follower.on_ask(now_ns, sender, ask)]
 
@@ -311,17 +308,21 @@ class Membership:
         if self.follower is None:
             return []
         out = self.follower.on_fill(now_ns, sender, fill)
+        if self.primacy.mark is None:
+            return out
         promise = self.follower.promise
         is_filling = promise is not None and promise.id == fill.id and promise.is_filling
         return (self.primacy.on_fill(fill) if is_filling else []) + out
 
     def _on_cancel(self, now_ns: int, sender: Address, cancel: Cancel) -> Steps:
-        self.primacy.on_cancel(cancel)
+        if self.primacy.mark is not None:
+            self.primacy.on_cancel(cancel)
         return [] if self.follower is None else self.follower.on_cancel(now_ns, sender, cancel)
 
     def on_progress(self) -> Steps:
         """Call after every fact while this member fills up to a cut."""
-        return [] if self.follower is None or not self.primacy.has_recorded else self.follower.on_progress()
+        is_recorded = self.primacy.mark is None or self.primacy.has_recorded
+        return self.follower.on_progress() if self.follower is not None and is_recorded else []
 
     def on_mark_kept(self, number: int) -> Steps:
         """What we know of primary views is stored: what waited for that goes on."""
@@ -351,11 +352,14 @@ class Membership:
         self.suspicions.on_view(view, suspected)
         self.exclusion.on_view()
         self.lacks_coordinator = self.acting is None
-        out = self.primacy.on_view(view) + self.as_coordinator.on_view(now_ns, message) + self._want_primary(now_ns)
+        out = [] if self.primacy.mark is None else self.primacy.on_view(view)
+        out += self.as_coordinator.on_view(now_ns, message) + self._want_primary(now_ns)
         return out + ([] if self.leaver is None else self.leave(now_ns))
 
     def _want_primary(self, now_ns: int) -> Steps:
         """Whoever leads a view that has the votes asks itself for a primary one, again and again."""
+        if self.primacy.mark is None:
+            return []
         self._primary.at_ns = now_ns + self.config.suspect_repeat_ns if self.primacy.wants_primary else None
         if self._primary.at_ns is None or self.as_coordinator is None or not self.as_coordinator.is_mine:
             return []

@@ -11,7 +11,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
-from ringcast.core.control import Join, MergeId, NewView, ViewRefusal
+from ringcast.core.control import Join, MergeId, NewView, Transfer, ViewRefusal
 from ringcast.core.deadlines import Timer
 from ringcast.core.effects import SendReliable
 from ringcast.core.membership.requests import Request
@@ -107,7 +107,11 @@ class ViewChange:
         staying = self.roll_call.staying
         members = (*staying, *self.joiners)
         observers = [m for m in staying if m in base.observers] + [m for m, j in self.joiners.items() if j.observer]
-        transfers, reunion = states.assign(view_id, staying, observers, self.wants_state, complete.standings)
+        wanting, standings = self.wants_state, complete.standings
+        transfers: tuple[Transfer, ...] = ()
+        reunion = None
+        if wanting or states.transfers or states.reunion or any(said.joining for said in standings.values()):
+            transfers, reunion = states.assign(view_id, staying, observers, wanting, standings)
         return NewView(
             self.roll_call.id,
             view_id,

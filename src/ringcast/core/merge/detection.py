@@ -59,7 +59,7 @@ class MergeDetector:
         self._random = random
         self._view: View | None = None
         self._inside: dict[str, None] = {}  # endpoints of our view
-        self._agreed: dict[Address, None] = {}  # members that have announced our view
+        self.agreed: dict[Address, None] = {}  # members that have announced our view
         self._dissent = Dissent(config.view_limit_ns, config.suspect_repeat_ns)
         self._passed_on: dict[ViewId, int] = {}
         self._rereading: Rereading | None = None
@@ -83,7 +83,7 @@ class MergeDetector:
             self.sightings.drop(member)
         for member in view.members:
             self.sightings.drop(member)
-        self._agreed, self._nudged, self._rereading, self._answers.at_ns = {}, None, None, None
+        self.agreed, self._nudged, self._rereading, self._answers.at_ns = {}, None, None, None
         self._dissent.clear()
         self._passed_on.clear()
         self._check.at_ns = now_ns + self.config.merge_gather_ns if len(self.sightings) else None
@@ -105,9 +105,9 @@ class MergeDetector:
             if peer in mine:
                 self._agree(peer)
             return []
-        if view_id < mine.id and peer in self._agreed:
+        if view_id < mine.id and peer in self.agreed:
             return []  # Ids only grow at a member (G4): this was overtaken by what has shown our view.
-        self._agreed.pop(peer, None)
+        self.agreed.pop(peer, None)
         if peer in mine:
             lag = self._dissent.note(now_ns, peer)
             if view_id < mine.id:
@@ -134,7 +134,7 @@ class MergeDetector:
             self._agree(peer)
 
     def _agree(self, peer: Address) -> None:
-        self._agreed[peer] = None
+        self.agreed[peer] = None
         self._dissent.drop(peer)
         self.sightings.drop(peer)
 
@@ -180,7 +180,7 @@ class MergeDetector:
     def coordinator_with_us(self) -> Address:
         """Who speaks for us in a merge: whoever acts, if it has shown our view; else we speak for ourselves."""
         acting = self.acting
-        return acting if acting in self._agreed else self.me
+        return acting if acting in self.agreed else self.me
 
     def _pass_on(self, now_ns: int, acting: Address, peer: Address, sighting: Sighting) -> Steps:
         """Once per view and interval: many of us may hear the same outsiders."""
@@ -307,7 +307,7 @@ class MergeDetector:
 
     def _views(self, mine: View, split: dict[Address, View], silent: tuple[Address, ...]) -> dict[Address, View]:
         """Whose view is which: our own, those read, and those announced whose content was read from another."""
-        views = {self.me: mine} | dict.fromkeys(self._agreed, mine) | split
+        views = {self.me: mine} | dict.fromkeys(self.agreed, mine) | split
         content = {view.id: view for view in split.values()}
         for peer, sighting in self.sightings.items():
             view = content.get(sighting.view)

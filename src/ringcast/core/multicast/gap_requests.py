@@ -32,7 +32,7 @@ class GapRequests:
     def on_interval(self, window: ReceiveWindow[bytes], tag: Tag) -> list[Request]:
         horizon, self.horizon = self.horizon, window.highest
         self.may_ask = True
-        return self._requests(window, tag, horizon, self.most_ranges) if window.ready < window.highest else []
+        return self._requests(window, tag, horizon, self.most_ranges)
 
     def now(self, window: ReceiveWindow[bytes], tag: Tag) -> Request | None:
         """Everything known to be missing, as much of it as one packet can name."""

@@ -57,7 +57,7 @@ class Multicast:
         self.records = True  # somebody reads what the data plane tells of each run
         self.incoming: dict[Address, Incoming] = {}
         self.standstill: Standstill | None = None  # while a roll call runs
-        self._repairs = Repairs(me, config.frame_bytes, multicasts)
+        self.repairs = Repairs(me, config.frame_bytes, multicasts)
         self.departed = Departed()
         self.departed.on_view(me, {}, view)
         self._early: list[tuple[Address, Run]] = []
@@ -227,11 +227,6 @@ class Multicast:
 
     # ---- acks and repair
 
-    @property
-    def repaired(self) -> int:
-        """Messages sent again."""
-        return self._repairs.count
-
     def on_ack(self, now_ns: int, sender: Address, ack: Ack) -> list[Effect]:
         if self.outgoing.acks.get(sender) is None:
             return [Drop("an ack from a stranger", sender)]
@@ -245,11 +240,11 @@ class Multicast:
         if sender not in self.view:
             return [Drop("a request from a stranger", sender)]
         if request.origin == self.me:
-            return self._repairs.own(now_ns, sender, request, self.outgoing, self.view.id)
+            return self.repairs.own(now_ns, sender, request, self.outgoing, self.view.id)
         held = self.incoming.get(request.origin) or self.departed.get(request.origin)
         if held is None:
             return [Drop("a request for a stranger's messages", sender)]
-        return self._repairs.of_others(now_ns, sender, request, held.window, self.view.id)
+        return self.repairs.of_others(now_ns, sender, request, held.window, self.view.id)
 
     def on_highest(self, now_ns: int, sender: Address, highest: Highest) -> list[Effect]:
         incoming = self.incoming.get(sender)
@@ -382,9 +377,10 @@ class Multicast:
 
     def on_interval(self, now_ns: int) -> list[Effect]:
         out: list[Effect] = []
-        self._repairs.on_interval()
+        self.repairs.answered.clear()
         for incoming, answer in Incoming.all_on_interval(self.incoming.values()):
-            out += asked(now_ns, self.view.id, incoming.origin, 0, answer)
+            to, is_ack = incoming.origin, type(answer) is Ack
+            out += [Unicast(to, answer)] if is_ack else asked(now_ns, self.view.id, to, 0, answer)
         highest = self.outgoing.on_interval()
         if highest is not None:
             out.append(Cast(highest))

@@ -319,7 +319,9 @@ class PeerStreams:
             return []
         out: list[Effect] = []
         for incoming, answer in Incoming.all_on_interval(self.incoming.values()):
-            out += asked(now_ns, None, incoming.origin, self.stream_id(incoming), answer)
+            to = incoming.origin
+            is_ack = type(answer) is Ack
+            out += [Unicast(to, answer)] if is_ack else asked(now_ns, None, to, self.stream_id(incoming), answer)
         for peer, stream in self.outgoing.items():
             highest = stream.on_interval()
             if highest is not None:

@@ -25,7 +25,7 @@ class Repairs:
         self.frame_bytes = frame_bytes
         self.multicasts = multicasts  # the transport reaches everybody with one packet, so repairs do too
         self.count = 0  # messages sent again
-        self._answered: dict[tuple[Address, Address], Ranges] = {}
+        self.answered: dict[tuple[Address, Address], Ranges] = {}  # emptied at each interval
 
     def own(self, now_ns: int, asker: Address, request: Request, outgoing: Outgoing, view: ViewId) -> list[Effect]:
         """Our own messages."""
@@ -56,7 +56,7 @@ class Repairs:
 
     def _held(self, asker: Address, request: Request, window: ReceiveWindow[bytes], tag: ViewId) -> list[Run]:
         """The runs this member can give of what was asked, as far as it holds them."""
-        done = self._answered.setdefault((asker, request.origin), Ranges())
+        done = self.answered.setdefault((asker, request.origin), Ranges())
         runs: list[Run] = []
         for first, last in request.ranges:
             for begin, end in list(done.gaps(first, min(last, window.highest))):
@@ -79,6 +79,3 @@ class Repairs:
             ]
             first += len(batch)
         return runs
-
-    def on_interval(self) -> None:
-        self._answered.clear()

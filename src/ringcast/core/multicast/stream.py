@@ -371,21 +371,19 @@ class Incoming:
         """What an interval makes due on these streams: nothing on most of them, at the price of no call."""
         due: list[tuple[Incoming, Ack | Request]] = []
         for stream in streams:
-            window = stream.window
-            if window.taken == stream._acked and window.ready == window.highest:  # nothing is owed or missing
-                stream.gaps.horizon, stream.gaps.may_ask = window.highest, True
+            window, gaps = stream.window, stream.gaps
+            if window.taken > stream._acked:
+                due.append((stream, stream.ack()))
+            if window.ready == window.highest:  # nothing is missing
+                gaps.horizon, gaps.may_ask = window.highest, True
             else:
-                due += [(stream, answer) for answer in stream.on_interval()]
+                due += [(stream, request) for request in gaps.on_interval(window, stream.tag)]
         return due
-
-    def on_interval(self) -> list[Ack | Request]:
-        window = self.window
-        out: list[Ack | Request] = [self.ack()] if window.taken > self._acked else []
-        return [*out, *self.gaps.on_interval(window, self.tag)]
 
     def request_now(self) -> Request | None:
         """Everything known to be missing, without waiting for the next interval."""
-        return self.gaps.now(self.window, self.tag)
+        window = self.window
+        return self.gaps.now(window, self.tag) if window.ready < window.highest else None
 
     def give_up_gap(self) -> int:
         """The origin is gone, and nobody else has what is missing: stop asking. Returns how many are dropped."""

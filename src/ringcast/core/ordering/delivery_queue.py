@@ -68,15 +68,15 @@ class Parcels:
 
     def __init__(self, capacity: int) -> None:
         self.capacity = capacity  # parcels kept of one sender
-        self._kept: dict[Address, dict[int, list[bytes]]] = {}
+        self.kept: dict[Address, dict[int, list[bytes]]] = {}
 
     def keep(self, sender: Address, first: int, payloads: list[bytes]) -> bool:
         """False if there is no room: too many senders, or this one is past that number."""
-        kept = self._kept.get(sender)
+        kept = self.kept.get(sender)
         if kept is None:
-            if len(self._kept) >= MAX_SENDERS:
+            if len(self.kept) >= MAX_SENDERS:
                 return False
-            kept = self._kept[sender] = {}
+            kept = self.kept[sender] = {}
         kept[first] = payloads
         if len(kept) > self.capacity:
             del kept[min(kept)]
@@ -84,7 +84,7 @@ class Parcels:
 
     def take(self, sender: Address, first: int) -> list[bytes] | None:
         """The parcel of a stub that came; those of lower numbers have no stub and go."""
-        kept = self._kept.get(sender)
+        kept = self.kept.get(sender)
         if not kept:
             return None
         found = kept.pop(first, None)
@@ -93,23 +93,23 @@ class Parcels:
 
     def held(self, sender: Address) -> list[tuple[int, int]]:
         """(first, count) of what is kept of this sender, in order."""
-        return [(first, len(payloads)) for first, payloads in sorted(self._kept.get(sender, {}).items())]
+        return [(first, len(payloads)) for first, payloads in sorted(self.kept.get(sender, {}).items())]
 
     def retain(self, may_stay: Callable[[Address], int | None]) -> None:
         """A view: what is kept of senders outside it goes (None), and of the others what they are past."""
-        for sender in list(self._kept):
+        for sender in list(self.kept):
             past = may_stay(sender)
             if past is None:
-                del self._kept[sender]
+                del self.kept[sender]
             else:
                 self._forget_below(sender, past + 1)
 
     def _forget_below(self, sender: Address, number: int) -> None:
-        kept = self._kept[sender]
+        kept = self.kept[sender]
         for first in [first for first in kept if first < number]:
             del kept[first]
         if not kept:
-            del self._kept[sender]
+            del self.kept[sender]
 
 
 class Destination:
@@ -126,10 +126,6 @@ class Destination:
     def view(self) -> View:
         assert self._view is not None, "ordering begins with the first view"
         return self._view
-
-    @property
-    def has_view(self) -> bool:
-        return self._view is not None
 
     def queue_of(self, member: Address) -> SenderQueue:
         return self.queues[self.view.rank(member)]

@@ -54,17 +54,21 @@ class Streams(Protocol):
 
 
 class Ordering:
-    """At work from the first view on."""
+    """At work in a view from the first ordered item on that is sent or comes in it; until then nothing is settled."""
 
     def __init__(self, me: Address, config: Config, streams: Streams) -> None:
         self.me = me
         self._streams = streams
         self.config = config
         self.in_flight = InFlight()
-        self.settling: Settling | None = None  # while a roll call runs
+        self.is_held = False  # a roll call runs
+        self.settling: Settling | None = None  # while it runs, if anything was ordered in this view
+        self._settlement: Settlement | None = None
         self.seen = 0  # the highest counter value of this view that is known here
         self.capacity = config.capacity
         self.window_bytes = config.window_bytes
+        self._view: View | None = None
+        self._is_at_work = False
         self._here = Destination(me, config.capacity)
         self._backlog = self._here.backlog
         self._acks = Acks()
@@ -77,8 +81,8 @@ class Ordering:
     @property
     def may_queue(self) -> bool:
         """Not before the first view, without a coordinator, while a roll call runs, nor with too much unread."""
-        here = self._here
-        return here.has_view and here.view.coordinator is not None and self.settling is None and not self.is_shut
+        has_coordinator = self._view is not None and self._view.coordinator is not None
+        return has_coordinator and not self.is_held and not self.is_shut
 
     @property
     def is_shut(self) -> bool:
@@ -90,8 +94,8 @@ class Ordering:
 
         Nothing more of the others is acked meanwhile, so only this member's own messages come in addition.
         """
-        if self._here.has_view:
-            self._widened = 1 + len(self._here.view.members)
+        if self._view is not None:
+            self._widened = 1 + len(self._view.members)
 
     @property
     def _is_full(self) -> bool:
@@ -110,6 +114,7 @@ class Ordering:
 
         A batch to nobody is a barrier: one number, one place in the order, nothing to read.
         """
+        self._begin()
         view, own = self._here.view, 1 << self._here.rank
         everybody = (1 << len(view.members)) - 1
         mask = everybody if to is None else mask_of(map(view.rank, to))
@@ -132,6 +137,7 @@ class Ordering:
     # ---- what comes on the streams
 
     def on_multicast(self, now_ns: int, origin: Address, items: Sequence[bytes]) -> list[Effect]:
+        self._begin()
         out: list[Effect] = []
         for item in items:
             content = open_envelope(item)
@@ -158,6 +164,7 @@ class Ordering:
             self._sequencer.on_staged(rank, [(rank, batch.last)])  # A sender has its own copy.
 
     def on_parcels(self, now_ns: int, sender: Address, items: Sequence[bytes]) -> list[Effect]:
+        self._begin()
         out: list[Effect] = []
         for item in items:
             content = open_envelope(item)
@@ -170,9 +177,11 @@ class Ordering:
 
     def on_staged(self, sender: Address, staged: Staged) -> list[Effect]:
         """At the coordinator: a destination's ack."""
-        if self._sequencer is None or staged.view != self._here.view.id or sender not in self._here.view:
+        view = self._view
+        if view is None or view.coordinator != self.me or staged.view != view.id or sender not in view:
             return [Drop("an ack of ordered messages that is not for us", sender)]
-        if self._sequencer.on_staged(self._here.view.rank(sender), staged.upto):
+        self._begin()
+        if self._sequencer is not None and self._sequencer.on_staged(view.rank(sender), staged.upto):
             self.is_due = True
         return []
 
@@ -180,11 +189,11 @@ class Ordering:
 
     def flush(self, now_ns: int, may_announce: bool) -> list[Effect]:
         """What came together since the last time: acks, and at the coordinator an announcement. Call until empty."""
-        if not self.is_due or not self._here.has_view:
+        if not self.is_due or not self._is_at_work:
             return []
         self.is_due = False
         out = [] if self._is_full else self._tell(self._acks.news())
-        if self._sequencer is None or self.settling is not None:
+        if self._sequencer is None or self.is_held:
             return out
         self.is_due = not may_announce
         announcement = self._sequencer.next(self._here.queues) if may_announce else None
@@ -267,26 +276,34 @@ class Ordering:
     @property
     def position(self) -> Stamp:
         """Everything ordered up to here and meant for this member has been read by its application."""
-        if self._backlog.count or self._backlog.spooled or not self._here.has_view:
+        if self._backlog.count or self._backlog.spooled or self._view is None:
             return self._backlog.read
-        return Stamp(self._here.view.id.number, self.seen)
+        return Stamp(self._view.id.number, self.seen)
 
     # ---- a roll call
 
     def hold(self) -> None:
         """Queue and announce nothing until a view or `release`."""
-        self.settling = Settling(self._here)
+        self.is_held, self._settlement = True, None
+        self.settling = Settling(self._here) if self._is_at_work else None
 
     def report(self, going: Sequence[Address]) -> tuple[Carried, ...]:
-        return report(self._here.view, self._here.queues, self._here.parcels, going)
+        here = self._here
+        return report(here.view, here.queues, here.parcels, going) if self._is_at_work else ()
 
     def prepare(self, settlement: Settlement) -> None:
+        self._settlement = settlement
         if self.settling is not None:
             self.settling.prepare(settlement)
 
+    @property
+    def is_settled(self) -> bool:
+        """The multicast stands at the cut of a roll call: is everything here that will be placed with the view?"""
+        return self.is_held and (self.settling is None or self.settling.is_settled)
+
     def release(self) -> list[Effect]:
         """The roll call ended without a view."""
-        self.settling = None
+        self.is_held, self.settling = False, None
         self.is_due = True
         return [Freed()]
 
@@ -298,7 +315,7 @@ class Ordering:
         Computed again from what the view itself says: the plan at hand may be that of a later roll call of our own.
         """
         here = self._here
-        if not here.has_view:
+        if not self._is_at_work:
             return []
         settled = plan(here.view, here.queues, settlement) if settlement.survivors else alone(here.queues)
         out: list[Effect] = []
@@ -315,26 +332,43 @@ class Ordering:
 
     def on_view(self, view: View, capacity: int, window_bytes: int) -> None:
         """Everything before it is settled: the counter begins again, numbers go on."""
-        self._here.on_view(view, self.in_flight.next - 1)
+        self._view = view
         self.capacity = capacity
         self.window_bytes = window_bytes
-        self.settling = None
+        self.is_held, self.settling = False, None
         self.seen = 0
+        self._is_at_work, self._sequencer = False, None
+        if self._here.parcels.kept:
+            self._begin()
+
+    def _begin(self) -> None:
+        """The first that is ordered in this view."""
+        view = self._view
+        if self._is_at_work or view is None:
+            return
+        self._is_at_work = True
+        self._here.on_view(view, self.in_flight.next - 1)
         self._acks = Acks(self._here.queues)
         self._sequencer = Sequencer(len(view.members)) if view.coordinator == self.me else None
         self.is_due = True
+        if self.is_held:
+            self.settling = Settling(self._here)
+            if self._settlement is not None:
+                self.settling.prepare(self._settlement)
 
     # ---- time
 
     @property
     def is_idle(self) -> bool:
+        if not self._is_at_work:
+            return not self.in_flight.count
         is_forwarding = self.settling is not None and bool(self.settling.forwards)
-        return not self.in_flight and not is_forwarding and all(map(_is_empty, self._here.queues))
+        return not self.in_flight.count and not is_forwarding and all(map(_is_empty, self._here.queues))
 
     def on_interval(self, now_ns: int) -> list[Effect]:
         """An ack may have been lost: what still waits for its place is acked again."""
-        again = self._acks.again()
-        return self._tell(again) if again and self._here.has_view and not self._is_full else []
+        again = self._acks.again() if self._is_at_work else []
+        return self._tell(again) if again and not self._is_full else []
 
     def awaited(self) -> list[Address]:
         """At the coordinator: whose acks are missing for what stands first."""

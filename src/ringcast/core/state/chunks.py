@@ -11,6 +11,8 @@ Not the state itself: what it means is the application's, when it may begin is t
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
 from ringcast.core.control import NewView, Transfer
 from ringcast.core.effects import AwaitState, Deliver, Drop, Effect, GiveMerged, ProvideState, StateOver
 from ringcast.core.multicast import GivingUp, PeerStreams
@@ -29,7 +31,14 @@ _SIDE = 3  # added: of the state of one side of a merge, for the merger
 class StateChunks:
     """What this member gives to joiners, and what it gets if it is one."""
 
-    def __init__(self, me: Address, config: Config, largest_whole: int, reunion: StateMerging) -> None:
+    def __init__(
+        self,
+        me: Address,
+        config: Config,
+        largest_whole: int,
+        reunion: StateMerging,
+        view: Callable[[], View | None],
+    ) -> None:
         self.me = me
         self.reunion = reunion
         self.streams = PeerStreams(Channel.STATE, me, config, config.control_capacity)
@@ -38,8 +47,8 @@ class StateChunks:
         self.giving: dict[Address, Transfer] = {}
         self._ends: dict[Address, str | None] = {}  # ends that found no room yet
         self.getting: Transfer | None = None
-        self._early: list[Deliver] = []  # chunks that came before the view they belong to
-        self._number = 0  # of our view
+        self.early: list[Deliver] = []  # chunks that came before the view they belong to
+        self._view = view
         self._side: Transfer | None = None  # of the state of our side of a merge, to the merger
         self.wants = False  # this process joins with state and has not got it
         self.joining: Transfer | None = None  # the last that was begun, until our application has loaded the state
@@ -59,13 +68,12 @@ class StateChunks:
                 out.append(ProvideState(transfer.joiner, message.id))
             if transfer.view == message.id and transfer.joiner == self.me and self.wants:
                 out += self._begin(now_ns, transfer)
-        self._number = message.id.number
         return out + self._unprovided(message) + self._on_reunion(now_ns, message) + self._on_early(now_ns)
 
     def on_departed(self, now_ns: int, previous: View | None, view: View) -> list[Effect]:
         """Nothing is kept for those whom this view removed, or of what they gave."""
         gone = () if previous is None else [member for member in previous.members if member not in view]
-        self._early = [delivery for delivery in self._early if delivery.origin not in gone]
+        self.early = [delivery for delivery in self.early if delivery.origin not in gone]
         return self._giving_up.on_view(now_ns, previous, view)
 
     def _on_reunion(self, now_ns: int, message: NewView) -> list[Effect]:
@@ -84,7 +92,7 @@ class StateChunks:
 
     def _on_early(self, now_ns: int) -> list[Effect]:
         """Chunks that were faster than this view."""
-        early, self._early = self._early, []
+        early, self.early = self.early, []
         out: list[Effect] = []
         for delivery in early:
             out += self._sorted(now_ns, delivery)
@@ -150,8 +158,10 @@ class StateChunks:
 
     def _sorted(self, now_ns: int, delivery: Deliver) -> list[Effect]:
         number = int.from_bytes(delivery.payloads[-1][1:HEAD_BYTES], "little")
-        if number > self._number and (self.wants or self.reunion.takes_part):
-            self._early.append(delivery)  # Not acked yet, so the window bounds it.
+        view = self._view()
+        is_early = view is None or number > view.id.number
+        if is_early and (self.wants or self.reunion.takes_part):
+            self.early.append(delivery)  # Not acked yet, so the window bounds it.
             return []
         return self._parts(now_ns, delivery)
 

@@ -10,6 +10,7 @@ from __future__ import annotations
 from collections.abc import Callable
 
 from ringcast.core.control import Control, NewView, Reunion, ReunionFailed, Standing, StateConfirmed, StateProgress
+from ringcast.core.deadlines import Deadlines
 from ringcast.core.effects import Effect, GiveMerged, MergedOver, SendReliable, StateOver
 from ringcast.core.entrance import Entrance
 from ringcast.core.membership import Membership
@@ -17,11 +18,11 @@ from ringcast.core.packets import Run
 from ringcast.core.state.chunks import StateChunks
 from ringcast.core.state.merging import StateMerging
 from ringcast.core.steps import Steps
-from ringcast.model import Address, Config
+from ringcast.model import Address, Config, View
 
 
 class StateExchange:
-    """`members` are those of the view."""
+    """Asked only while something of it is under way (coordination.py)."""
 
     def __init__(
         self,
@@ -29,22 +30,24 @@ class StateExchange:
         config: Config,
         largest_whole: int,
         membership: Membership,
-        members: Callable[[], tuple[Address, ...]],
+        view: Callable[[], View | None],
         entrance: Entrance,
+        deadlines: Deadlines,
     ) -> None:
         self.me = me
-        self.reunion = StateMerging(me, config, entrance.reunites, lambda: membership.is_promised, membership.deadlines)
-        self.state = StateChunks(me, config, largest_whole, self.reunion)
+        self.deadlines = deadlines
+        self.reunion = StateMerging(me, config, entrance.reunites, lambda: membership.is_promised, deadlines)
+        self.state = StateChunks(me, config, largest_whole, self.reunion, view)
         self.state.wants = entrance.with_state
-        membership.standing = self._standing
         self._membership = membership
-        self._members = members
+        self._view = view
         self._patience_ns = config.state_patience_ns
         self._told_progress_ns = 0
         self._has_confirmed = False  # that it joined and has the state
-        self._early: tuple[Address, ReunionFailed] | None = None  # of a view that we have not got yet
+        self.early: tuple[Address, ReunionFailed] | None = None  # of a view that we have not got yet
 
-    def _standing(self) -> Standing:
+    @property
+    def standing(self) -> Standing:
         """What we say in a roll call, so that whoever leads knows it, whatever side of a merge it comes from."""
         joining, is_whole = self.state.joining, self.state.joining is not None and not self.state.wants
         return self.reunion.standing._replace(joining=joining, is_whole=is_whole)
@@ -89,7 +92,7 @@ class StateExchange:
             out += self._stand_aside(reunion)
         if self._is_mistaken_for_joiner(message):
             out += self._to_members(StateConfirmed())
-        early, self._early = self._early, None
+        early, self.early = self.early, None
         return out if early is None else out + self.on_failed(now_ns, *early, message.view.coordinator)
 
     def _is_mistaken_for_joiner(self, message: NewView) -> bool:
@@ -117,7 +120,7 @@ class StateExchange:
         """`coordinator`: of the view that comes with it; otherwise of ours."""
         reunion = self.reunion.reunion
         if reunion is None or reunion.cut != failed.cut:
-            self._early = (sender, failed)
+            self.early = (sender, failed)
             return []
         if sender != reunion.merger and not self.reunion.is_merger:
             return []
@@ -145,4 +148,5 @@ class StateExchange:
         return steps
 
     def _to_members(self, message: Control) -> Steps:
-        return [SendReliable(member, message) for member in self._members()]
+        view = self._view()
+        return [] if view is None else [SendReliable(member, message) for member in view.members]

@@ -35,12 +35,12 @@ class StateMerging:
         self._patience_ns = config.state_patience_ns
         self._is_held = is_held
         self._end_waits = False
-        self._reunited: ViewId | None = None
+        self.reunited: ViewId | None = None
         self._whole: dict[Address, None] = {}  # sides of which everything is here
 
     @property
     def standing(self) -> Standing:
-        return Standing(self.reunion is not None, self._reunited)
+        return Standing(self.reunion is not None, self.reunited)
 
     @property
     def is_merger(self) -> bool:
@@ -122,7 +122,7 @@ class StateMerging:
         out: list[Effect] = [self._event(now_ns, "merged" if self.is_merger else "loaded")]
         others = tuple(member for member in reunion.lacking if member != self.me)
         out.append(GiveMerged(others, reunion.view) if self.is_merger else MergedOver(None))
-        self._reunited = reunion.cut
+        self.reunited = reunion.cut
         self._forget()
         return out
 

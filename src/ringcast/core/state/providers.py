@@ -30,25 +30,25 @@ class PendingStates:
         self.transfers: dict[Address, Transfer] = {}
         self.reunion: Reunion | None = None
         self._lacking: dict[Address, None] = {}
-        self._early: dict[Address, None] = {}  # who confirmed before we had the view it speaks of
+        self.early: dict[Address, None] = {}  # who confirmed before we had the view it speaks of
 
     def on_view(self, message: NewView) -> list[Address]:
         """Returns those whose wait for a state begins with this view."""
-        transfers = [transfer for transfer in message.transfers if transfer.joiner not in self._early]
+        transfers = [transfer for transfer in message.transfers if transfer.joiner not in self.early]
         self.transfers = {transfer.joiner: transfer for transfer in transfers}
         begun = [transfer.joiner for transfer in transfers if transfer.view == message.id]
         self.reunion = message.reunion
         self._lacking = {} if self.reunion is None else dict.fromkeys(self.reunion.lacking)
         if self.reunion is not None and self.reunion.view == message.id:
-            for member in self._early:
+            for member in self.early:
                 self._lacking.pop(member, None)
             begun += [member for member in self._lacking if member not in begun]
-        self._early.clear()
+        self.early.clear()
         return begun
 
     def confirm(self, joiner: Address) -> None:
-        if joiner not in self.transfers and joiner not in self._lacking and len(self._early) < MAX_EARLY:
-            self._early[joiner] = None
+        if joiner not in self.transfers and joiner not in self._lacking and len(self.early) < MAX_EARLY:
+            self.early[joiner] = None
         self.transfers.pop(joiner, None)
         self._lacking.pop(joiner, None)
         if not self._lacking:
@@ -119,38 +119,35 @@ class Transfers:
 
     def __init__(self, patience_ns: int, timer: Timer) -> None:
         self.patience_ns = patience_ns
-        self._timer = timer
-        self._deadlines: dict[Address, int] = {}
-
-    def __len__(self) -> int:
-        return len(self._deadlines)
+        self.timer = timer
+        self.under_way: dict[Address, int] = {}  # until when, without progress
 
     @property
     def joiners(self) -> tuple[Address, ...]:
-        return tuple(self._deadlines)
+        return tuple(self.under_way)
 
     def begin(self, now_ns: int, joiner: Address) -> None:
-        self._deadlines[joiner] = now_ns + self.patience_ns
+        self.under_way[joiner] = now_ns + self.patience_ns
         self._set_timer()
 
     def on_progress(self, now_ns: int, joiner: Address) -> None:
-        if joiner in self._deadlines:
+        if joiner in self.under_way:
             self.begin(now_ns, joiner)
 
     def end(self, joiner: Address) -> bool:
-        return bool(self._end([joiner] if joiner in self._deadlines else []))
+        return bool(self._end([joiner] if joiner in self.under_way else []))
 
     def end_outside(self, view: View) -> list[Address]:
-        return self._end([joiner for joiner in self._deadlines if joiner not in view])
+        return self._end([joiner for joiner in self.under_way if joiner not in view])
 
     def end_stalled(self, now_ns: int) -> list[Address]:
-        return self._end([joiner for joiner, deadline in self._deadlines.items() if now_ns >= deadline])
+        return self._end([joiner for joiner, deadline in self.under_way.items() if now_ns >= deadline])
 
     def _end(self, joiners: list[Address]) -> list[Address]:
         for joiner in joiners:
-            del self._deadlines[joiner]
+            del self.under_way[joiner]
         self._set_timer()
         return joiners
 
     def _set_timer(self) -> None:
-        self._timer.at_ns = min(self._deadlines.values(), default=None)
+        self.timer.at_ns = min(self.under_way.values(), default=None)

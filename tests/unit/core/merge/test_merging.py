@@ -6,6 +6,7 @@ from random import Random
 
 from ringcast.core import Drop
 from ringcast.core.control import CancelMerge, MergeId, MergeReq, MergeRsp, NewView, Relayed, RollCallId
+from ringcast.core.deadlines import Deadlines
 from ringcast.core.effects import SendReliable
 from ringcast.core.failure import Readmission
 from ringcast.core.membership import Membership
@@ -33,7 +34,8 @@ def leading(mine: View = MINE, via: Address | None = None) -> Merging:
     entries = tuple(Entry(0, 0, 0) for _ in mine.members)
     view = NewView(RollCallId(mine.id, 0, 0), mine.id, mine.members, (), (), 64, 1000, entries, ())
     membership.on_adopted(0, view, Streams())  # type: ignore[arg-type]
-    merging = Merging(B, config, Random(1), membership, Readmission(config.readmit_ns, config.readmit_max_ns))
+    readmission = Readmission(config.readmit_ns, config.readmit_max_ns)
+    merging = Merging(B, config, Random(1), membership, readmission, Deadlines())
     merging.on_view(0, mine)
     raised = RaiseMerge((Party(B, mine, mine.members), Party(C, OTHER, (C,), via=via)))
     (proposed,) = merging.on_raised(0, raised)

@@ -81,7 +81,7 @@ def test_a_merged_state_counts_when_no_roll_call_holds() -> None:
 
 def test_a_joiner_takes_parts_of_its_provider_cut_at_its_view_only() -> None:
     merging = StateMerging(D, profile("test"), False, lambda: False, Deadlines())
-    chunks = StateChunks(D, profile("test"), 1000, merging)
+    chunks = StateChunks(D, profile("test"), 1000, merging, lambda: None)
     chunks.wants, chunks.getting = True, Transfer(D, B, V)
     assert chunks._is_awaited(False, B, V.number)
     assert not chunks._is_awaited(False, C, V.number)
