@@ -1,6 +1,7 @@
 """Bytes and packets: what goes out comes back, and any bytes at all give a value or a named drop."""
 
 import tracemalloc
+from dataclasses import replace
 
 import pytest
 from hypothesis import example, given
@@ -9,7 +10,7 @@ from hypothesis import strategies as st
 from property.wire_frames import MAX_SEQNO, addresses, packets
 from ringcast.core import Ack, Channel, Drop, Packet, Piece, Run
 from ringcast.model import Address, ViewId
-from ringcast.wire import Codec
+from ringcast.wire import Codec, codec
 
 ME = Address("me", 7, "mem:me")
 PEER = Address("peer", 8, "mem:peer")
@@ -25,6 +26,17 @@ def test_every_packet_comes_back_as_it_went(packet: Packet, sender: Address) -> 
     frame = Codec("g", sender).encode(packet)
     assert reader().decode(frame) == (sender, packet)
     assert reader().decode(Codec("g", sender).encode(packet, ME)) == (sender, packet)
+
+
+@given(packets, addresses, st.booleans())
+def test_a_frame_has_the_same_bytes_without_the_native_part(packet: Packet, sender: Address, own: bool) -> None:
+    if isinstance(packet, Run) and own:
+        packet = replace(packet, origin=sender)
+    frames = [Codec("g", sender).encode(packet)]
+    with pytest.MonkeyPatch.context() as without:
+        without.setattr(codec, "_frame_of", None)
+        frames.append(Codec("g", sender).encode(packet))
+    assert frames[0] == frames[1]
 
 
 @given(packets, addresses)

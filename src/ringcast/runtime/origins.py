@@ -32,10 +32,9 @@ from hashlib import blake2s
 
 from ringcast.model import Address
 from ringcast.runtime.allowance import Allowance
-from ringcast.transport import Endpoint, Frame, Guarded, Source, Transport
+from ringcast.transport import Endpoint, Frame, Guarded, Passes, Source, Transport
 from ringcast.wire import (
     CHALLENGE,
-    HEAD_BYTES,
     PROOF,
     OriginFrames,
     can_be_challenged,
@@ -63,7 +62,7 @@ UNPROVED = "its sender is not proved to be where it says"
 TOO_MANY = "too many frames of processes outside the view"
 OF_ORIGINS = "a challenge or its proof"
 
-_NOBODY = HEAD_BYTES, None  # the sender of no frame
+_NOBODY = 0, None  # the sender of no frame
 
 
 @dataclass(slots=True)
@@ -94,7 +93,7 @@ class Origins:
         self._frames: OriginFrames | None = None
         self._members: dict[Source, bytes] = {}
         self._inside: dict[bytes, None] = {}  # endpoints of the members
-        self._senders: dict[Source, tuple[int, bytes]] = {}  # in each member's last frame: its end, its bytes
+        self.passes: Passes = {}  # each member's frames begin so, as its last one did: where its address stands, and it
         self._outsiders: OrderedDict[Source, Outsider] = OrderedDict()
         self._kept: OrderedDict[Source, bytes] = OrderedDict()
         self._challenged: OrderedDict[Source, int] = OrderedDict()  # when, the last ones
@@ -114,7 +113,7 @@ class Origins:
         before, now = self._members, self._now_ns()
         self._members = {(endpoint.host, endpoint.port): str(endpoint).encode() for endpoint in endpoints}
         self._inside = dict.fromkeys(self._members.values())
-        self._senders = {}
+        self.passes.clear()
         for source, outsider in self._outsiders.items():
             if outsider.endpoint in self._inside:  # behind an address translation, and proved
                 self._members[source] = outsider.endpoint
@@ -129,16 +128,18 @@ class Origins:
     # ---- every frame
 
     def guard(self, source: Source, frame: Frame, reply_to: Source) -> Frame | None:
-        end, sender = self._senders.get(source, _NOBODY)
-        if frame[HEAD_BYTES:end] == sender or self.admits(source, frame, reply_to):
+        at, sender = self.passes.get(source, _NOBODY)
+        if (sender is not None and frame[at : at + len(sender)] == sender) or self.admits(source, frame, reply_to):
             return frame
         return None
+
+    __call__ = guard
 
     def admits(self, source: Source, frame: Frame, reply_to: Source) -> bool:
         """May this frame be decoded?"""
         claimed = claimed_endpoint(frame)
         if claimed is not None and self._members.get(source) == claimed:
-            self._senders[source] = sender_in(frame)
+            self.passes[source] = sender_in(frame)
             return True
         return self._admits_outsider(source, frame, claimed, reply_to)
 
@@ -230,7 +231,7 @@ class Origins:
         self._remember(source, claimed, self._now_ns())
         if claimed in self._inside:
             self._members[source] = claimed
-            self._senders.pop(source, None)
+            self.passes.pop(source, None)
         kept = self._kept.pop(source, None)
         if kept is not None and claimed_endpoint(kept) == claimed:
             self._on_frame(kept)
@@ -259,7 +260,7 @@ def watch_origins(
         lambda frame: loop.call_soon(on_frames, [frame]),
         transport.counters.lose,
     )
-    transport.guard = origins.guard
+    transport.guard = origins
     return origins
 
 

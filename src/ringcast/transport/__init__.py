@@ -5,7 +5,7 @@ from ringcast.transport.endpoint import Endpoint, reason, resolve, split_host_po
 from ringcast.transport.inbox import Inbox
 from ringcast.transport.memory import MemoryHub, MemoryTransport
 from ringcast.transport.multicast import MulticastGroup, group_socket, prepare_sender
-from ringcast.transport.protocol import Frame, Guard, Guarded, OnFrames, OnWritable, Source, Transport
+from ringcast.transport.protocol import Frame, Guard, Guarded, OnFrames, OnWritable, Passes, Source, Transport
 from ringcast.transport.sealed import SealedTransport, sealed_transport
 from ringcast.transport.tcp import TcpTransport
 from ringcast.transport.tcp_limits import TcpLimits
@@ -27,6 +27,7 @@ __all__ = [
     "MulticastGroup",
     "OnFrames",
     "OnWritable",
+    "Passes",
     "SealedTransport",
     "Source",
     "TcpLimits",

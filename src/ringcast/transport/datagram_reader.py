@@ -5,6 +5,8 @@ it what it keeps before it takes the next (decision 0035).
 While small datagrams come one by one, the read that finds nothing is saved; if there is a second one nevertheless, the
 loop wakes us again at once.
 A wake is bounded in reads, hence in bytes, so that timers and other sockets get their turn under full load.
+Where the native part was built, it reads and looks for frames that need no question (decision 0211); `_read` and
+`_read_guarded` do the same.
 """
 
 from __future__ import annotations
@@ -12,11 +14,16 @@ from __future__ import annotations
 import asyncio
 import socket
 from collections.abc import Iterator
+from typing import TYPE_CHECKING
 
 from ringcast.transport import segments
 from ringcast.transport.counters import CUT_IN, NETWORK_REFUSED, Counters
 from ringcast.transport.cut import CutSwitch
-from ringcast.transport.protocol import Frame, Guard, OnFrames
+from ringcast.transport.native import datagrams
+from ringcast.transport.protocol import Foretelling, Frame, Guard, OnFrames, Passes
+
+if TYPE_CHECKING:
+    from ringcast.native import _datagrams
 
 READS_PER_WAKE = 32  # about two megabytes: with several senders, some frames of each
 _READ_BYTES = 65_536  # no datagram is larger, so none is ever cut short
@@ -39,25 +46,54 @@ class DatagramReader:
     ) -> None:
         self._socket, self._loop, self._counters, self._cut, self._on_frames = sock, loop, counters, cut, on_frames
         self._trains = trains
-        self.guard: Guard | None = None
-        self._buffer = memoryview(bytearray(_READ_BYTES))
+        self._guard: Guard | None = None
+        self._passes: Passes | None = None  # what the guard need not be asked for
+        buffer = bytearray(_READ_BYTES)
+        self._buffer = memoryview(buffer)
+        self._native: _datagrams.Reader | None = None
+        if datagrams is not None and isinstance(sock, socket.socket):
+            self._native = datagrams.Reader(sock.fileno(), buffer, READS_PER_WAKE, _SMALL, _WAKES_ALONE)
         self._wakes_alone = 0  # so many more wakes expect one small datagram and no second
         self._is_closed = False
         loop.add_reader(sock, self._on_readable)
 
+    @property
+    def guard(self) -> Guard | None:
+        return self._guard
+
+    @guard.setter
+    def guard(self, guard: Guard | None) -> None:
+        self._guard = guard
+        self._passes = guard.passes if isinstance(guard, Foretelling) else None
+
     def close(self) -> None:
         self._is_closed = True
+        if self._native is not None:
+            self._native.close()
         self._loop.remove_reader(self._socket)
 
     def _on_readable(self) -> None:
         self._counters.wakes += 1
         if self._trains or self._cut.blocked:
             frames = self._read_with_source()
+        elif self._native is not None:
+            self._read_natively(self._native)
+            return
         else:
-            frames = self._read() if self.guard is None else self._read_guarded(self.guard)
+            frames = self._read() if self._guard is None else self._read_guarded(self._guard)
         self._on_frames(frames)
         for _ in frames:  # What nobody took is dropped; left in the socket, it would wake us for ever.
             pass
+
+    def _read_natively(self, reader: _datagrams.Reader) -> None:
+        frames, counters = reader.wake(self._guard, self._passes), self._counters
+        self._on_frames(frames)
+        for _ in frames:  # as above
+            pass
+        counters.frames_in += reader.frames_in
+        counters.bytes_in += reader.bytes_in
+        if reader.error and not self._is_closed:
+            counters.lose(NETWORK_REFUSED)
 
     def _read(self) -> Iterator[Frame]:
         counters, buffer, read, number, size = self._counters, self._buffer, self._socket.recv_into, 0, 0
@@ -102,12 +138,12 @@ class DatagramReader:
                     continue
                 counters.frames_in += len(datagrams)
                 counters.bytes_in += size
-                if self.guard is None:
+                if self._guard is None:
                     yield from datagrams
                     continue
                 at = source[:2]
                 for datagram in datagrams:
-                    frame = self.guard(at, datagram, at)
+                    frame = self._guard(at, datagram, at)
                     if frame is not None:
                         yield frame
         except OSError as error:

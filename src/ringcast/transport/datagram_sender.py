@@ -18,6 +18,7 @@ from collections.abc import Callable, Sequence
 from ringcast.transport import segments
 from ringcast.transport.counters import NETWORK_REFUSED, TOO_BIG_FOR_PATH, Counters
 from ringcast.transport.endpoint import Endpoint
+from ringcast.transport.native import datagrams
 
 Train = Sequence[bytes]
 """Frames that leave in one system call; just one, unless the kernel cuts."""
@@ -25,6 +26,7 @@ Train = Sequence[bytes]
 Step = tuple[Endpoint, Train]
 
 TRAINS_PER_BUNDLE = 8  # half a megabyte; 4 to 16 measured alike
+MOST_ADDRESSES = 1_024  # destinations remembered
 _MTU_DISCOVER, _MTU_DISCOVER_6 = 10, 23  # IP_MTU_DISCOVER, IPV6_MTU_DISCOVER
 _MAY_SPLIT, _ALWAYS_WHOLE = 0, 2  # IP_PMTUDISC_DONT, IP_PMTUDISC_DO
 _SEGMENTATION_REFUSED = (errno.EINVAL, errno.EIO, errno.EOPNOTSUPP)
@@ -50,6 +52,7 @@ class DatagramSender:
         self._whole = whole  # a larger frame may be split by IP
         self._socket, self._loop, self._counters, self._on_room = sock, loop, counters, on_room
         self._unfinished: Sequence[Step] = ()
+        self._addresses: dict[Endpoint, bytes] = {}  # destinations as the kernel writes them
         self._waits = False
 
     def offer_one(self, to: Endpoint, frame: bytes) -> bool:
@@ -63,12 +66,9 @@ class DatagramSender:
         """Send the frames to each of `to`; how many, from the front, were taken."""
         if self._waits:
             return self._refuse(0)
+        if not self.trains:
+            return self._offer_apart(to, frames)
         taken = 0
-        if len(to) == 1 and not self.trains:
-            for frame in frames:
-                if not self._put(to[0], (frame,)):
-                    return self._refuse(taken)
-                taken += 1
         while taken < len(frames):
             bundle = self._next_bundle(frames, taken)
             steps = [(destination, train) for destination in to for train in bundle]
@@ -81,12 +81,26 @@ class DatagramSender:
                 return self._refuse(taken)
         return taken
 
+    def _offer_apart(self, to: Sequence[Endpoint], frames: Sequence[bytes]) -> int:
+        """The same where every frame leaves alone."""
+        some = len(frames) if len(to) == 1 else TRAINS_PER_BUNDLE
+        for begin in range(0, len(frames), some):
+            bundle = list(frames[begin : begin + some])
+            for index, destination in enumerate(to):
+                done = self._put_all(destination, bundle)
+                if done == len(bundle):
+                    continue
+                if len(to) == 1 or done == index == 0:
+                    return self._refuse(begin + done)
+                later = [(place, (frame,)) for place in to[index + 1 :] for frame in bundle]
+                self._unfinished = [(destination, (frame,)) for frame in bundle[done:]] + later
+                return self._refuse(begin + len(bundle))
+        return len(frames)
+
     def close(self) -> None:
         self._loop.remove_writer(self._socket)
 
     def _next_bundle(self, frames: Sequence[bytes], start: int) -> list[Train]:
-        if not self.trains:
-            return [(frame,) for frame in frames[start : start + TRAINS_PER_BUNDLE]]
         bundle: list[Train] = []
         while start < len(frames) and len(bundle) < TRAINS_PER_BUNDLE:
             length = segments.train_length(frames, start)
@@ -116,6 +130,38 @@ class DatagramSender:
         self._waits = False
         self._loop.remove_writer(self._socket)
         self._on_room()
+
+    def _put_all(self, to: Endpoint, frames: list[bytes]) -> int:
+        """Each of them alone; how many, from the front, were taken before the socket filled up."""
+        taken, address = 0, self._addresses.get(to) or self._address(to)
+        while taken < len(frames):
+            if address is not None and len(frames) - taken > 1:
+                taken += self._put_at_once(to, address, frames, taken)
+            if taken < len(frames):  # The socket is full, or it refuses this one: `_put` finds out.
+                if not self._put(to, (frames[taken],)):
+                    break
+                taken += 1
+        return taken
+
+    def _put_at_once(self, to: Endpoint, address: bytes, frames: list[bytes], first: int) -> int:
+        assert datagrams is not None
+        taken, sent, _ = datagrams.send_all(self._socket.fileno(), address, frames, first)
+        if to is self._group:
+            self.sends_to_group += taken
+        self._counters.frames_out += taken
+        self._counters.bytes_out += sent
+        return int(taken)
+
+    def _address(self, to: Endpoint) -> bytes | None:
+        """Where there is a native part; it is remembered."""
+        if datagrams is None or not isinstance(to, tuple):
+            return None
+        address: bytes | None = datagrams.address(*to)
+        if address is not None:
+            while len(self._addresses) >= MOST_ADDRESSES:
+                self._addresses.pop(next(iter(self._addresses)))
+            self._addresses[to] = address
+        return address
 
     def _put(self, to: Endpoint, frames: Train) -> bool:
         try:

@@ -23,6 +23,9 @@ Guard = Callable[[Source, Frame, Source], Frame | None]
 """Asked for each frame that comes: its source, the frame, where an answer to it goes. Gives what is handed on: the
 frame, or what it contains (valid until the next call); None: nothing."""
 
+Passes = dict[Source, tuple[int, bytes]]
+"""Frames that a guard would hand on as they are, without being asked: by their source, which bytes they have where."""
+
 SpeaksFor = Callable[[tuple[str, ...], Frame], bool]
 """May one whose certificate is for these names have sent this frame?"""
 
@@ -35,6 +38,15 @@ class Guarded(Protocol):
     """A transport on which anybody can send in anybody's name, unless somebody looks where frames come from."""
 
     guard: Guard | None
+
+
+@runtime_checkable
+class Foretelling(Protocol):
+    """A guard that need not be asked for every frame."""
+
+    passes: Passes
+
+    def __call__(self, source: Source, frame: Frame, reply_to: Source, /) -> Frame | None: ...
 
 
 class Transport(Protocol):

@@ -8,6 +8,7 @@ Sequence numbers are signed 64-bit fields. Never pickle.
 from __future__ import annotations
 
 import struct
+from collections.abc import Callable
 from functools import lru_cache
 
 from ringcast.core import (
@@ -178,6 +179,17 @@ def read_run(book: AddressBook, sender: Address, frame: bytes | memoryview, at: 
     return Run(channel, tag, origin, first, low, items, nbytes)
 
 
+def _native() -> Callable[..., bytes | None] | None:
+    """`pack_run` for runs of whole messages of one's own, joined, where the native part was built (decision 0211)."""
+    try:
+        from ringcast.native import _frames
+    except ImportError:
+        return None
+    return _frames.run_frame
+
+
+_frame_of = _native()
+
 _RUN, _ACK, _REQUEST, _HIGHEST, _UNREPAIRABLE, _RESET, _LOOSE = range(1, 8)
 _KINDS: dict[type, int] = {
     Run: _RUN,
@@ -227,6 +239,10 @@ class Codec:
         if type(packet) is Ack:  # as below, without a call: most packets are acks
             return head + _PACKED_CHANNELS[packet.channel] + tag + _ONE.pack(packet.upto)
         if type(packet) is Run:
+            if _frame_of is not None and packet.origin is self.me:
+                frame: bytes | None = _frame_of(head, tag, packet.channel, packet.first, packet.low, packet.items)
+                if frame is not None:
+                    return frame
             return b"".join([head, *pack_run(packet, self.me, tag)])
         return head + _PACKED_CHANNELS[packet.channel] + tag + self._body(packet)
 

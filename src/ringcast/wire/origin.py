@@ -100,9 +100,8 @@ def claimed_endpoint(frame: Frame) -> bytes | None:
 
 
 def sender_in(frame: Frame) -> tuple[int, bytes]:
-    """Where the sender's address ends, and its bytes. Of a frame that says where its sender is."""
-    end = _address_end(frame)
-    return end, bytes(frame[HEAD_BYTES:end])
+    """Where the sender's address begins, and its bytes. Of a frame that says where its sender is."""
+    return HEAD_BYTES, bytes(frame[HEAD_BYTES : _address_end(frame)])
 
 
 def may_be_of(names: tuple[str, ...], frame: Frame) -> bool:

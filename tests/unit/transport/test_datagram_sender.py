@@ -7,8 +7,10 @@ from typing import Any
 
 import pytest
 
-from ringcast.transport.counters import Counters
+from ringcast.transport import datagram_sender
+from ringcast.transport.counters import NETWORK_REFUSED, TOO_BIG_FOR_PATH, Counters
 from ringcast.transport.datagram_sender import TRAINS_PER_BUNDLE, DatagramSender
+from ringcast.transport.endpoint import Endpoint
 
 LONG = 30.0
 
@@ -125,3 +127,43 @@ def test_a_destination_that_the_network_refuses_is_counted_and_stops_nobody(fram
         assert desk.read(0) == frames
 
     at_a_desk(story)
+
+
+# ---- UDP, where the native part sends
+
+NATIVE = pytest.param(True, marks=pytest.mark.skipif(datagram_sender.datagrams is None, reason="it was not built"))
+
+
+@pytest.mark.parametrize("native", [NATIVE, False])
+@pytest.mark.parametrize("host", ["127.0.0.1", "::1"])
+@pytest.mark.parametrize("many", [1, 2])
+def test_over_udp_every_destination_gets_every_frame_once(
+    native: bool, host: str, many: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    if not native:
+        monkeypatch.setattr(datagram_sender, "datagrams", None)
+
+    async def scene() -> None:
+        family = socket.AF_INET6 if ":" in host else socket.AF_INET
+        sender, *receivers = socks = [socket.socket(family, socket.SOCK_DGRAM) for _ in range(1 + many)]
+        for sock in socks:
+            sock.bind((host, 0))
+            sock.setblocking(False)
+        to = [Endpoint(*receiver.getsockname()[:2]) for receiver in receivers]
+        counters, loop = Counters(), asyncio.get_running_loop()
+        desk = DatagramSender(sender, loop, counters, lambda: None, to[0], 1 << 16, trains=False)
+        frames = [*FRAMES[:11], b"larger than any datagram" * 3_000, *FRAMES[11:20]]
+        assert desk.offer(to, frames) == len(frames)
+        for receiver in receivers:
+            assert [receiver.recv(1_000) for _ in FRAMES[:20]] == FRAMES[:20]
+        assert counters.lost == {TOO_BIG_FOR_PATH: many}
+        assert desk.sends_to_group == 20
+        assert (counters.frames_out, counters.bytes_out) == (20 * many, 80 * many)
+        receivers[0].close()
+        assert desk.offer(to[:1], FRAMES[:3]) == 3  # it may be refused, by word of the network; it is lost then
+        assert set(counters.lost) <= {TOO_BIG_FOR_PATH, NETWORK_REFUSED}
+        desk.close()
+        for sock in socks:
+            sock.close()
+
+    asyncio.run(scene())

@@ -73,13 +73,13 @@ class Outgoing:
         return runs
 
     def _runs(self, first: int, items: list[bytes], sizes: Sequence[int]) -> list[Run]:
-        low, nbytes = self.window.low, total(sizes)
+        channel, tag, me, low, nbytes = self.channel, self.tag, self.me, self.window.low, total(sizes)
         each = sizes.each if type(sizes) is Alike else 0
         if nbytes + ITEM_BYTES * len(items) <= self.budget:
-            return [Run(self.channel, self.tag, self.me, first, low, items, nbytes, each)]
+            return [Run(channel, tag, me, first, low, items, nbytes, each)]
         return [
-            Run(self.channel, self.tag, self.me, first + begin, low, items[begin:end], total(sizes[begin:end]), each)
-            for begin, end in cut_runs(items, sizes, self.budget)
+            Run(channel, tag, me, first + at, low, items[at:end], (end - at) * each or total(sizes[at:end]), each)
+            for at, end in cut_runs(items, sizes, self.budget)
         ]
 
     def _apart(self, first: int, items: list[bytes]) -> list[Run]:
