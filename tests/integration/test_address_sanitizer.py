@@ -1,6 +1,6 @@
 """The native parts that read what others wrote, under AddressSanitizer: no byte is touched that is not theirs.
 
-Frames of any bytes for the reader of frames, files of any bytes for the bus.
+Frames of any bytes for the reader of frames, datagrams of any size for that of sockets, files of any bytes for the bus.
 
 A second or two here; many seeds with RINGCAST_LONG=1. A copy that forgets a length must be reported, or the fuzz would
 prove nothing.
@@ -20,6 +20,7 @@ from integration.long import either
 pytestmark = pytest.mark.needs("compiler")
 
 FUZZ = Path(__file__).with_name("coalescing_fuzz.py")
+FUZZ_DATAGRAMS = Path(__file__).with_name("datagrams_fuzz.py")
 FUZZ_BUS = Path(__file__).resolve().parents[1] / "simulation" / "fuzzing" / "bus_file.py"
 WAKES = 200
 SANITIZE = ("-g", "-O1", "-fsanitize=address,undefined", "-fno-sanitize-recover=all")
@@ -57,6 +58,26 @@ def test_frames_of_any_bytes_are_read_within_their_bounds_and_as_the_plain_reade
         assert run.returncode == 0, run.stderr[:4000]
         frames, runs = map(int, run.stdout.split())
         assert frames > 10 * WAKES and runs < frames
+
+
+def fuzz_datagrams(directory: Path, seed: int) -> subprocess.CompletedProcess[str]:
+    modules = [str(sanitized(directory, name)) for name in ("_datagrams", "_frames")]
+    return run_sanitized(str(FUZZ_DATAGRAMS), *modules, str(seed), str(WAKES))
+
+
+def test_datagrams_are_read_and_sent_within_their_bounds_and_the_guard_is_asked_for_what_it_has_not_foretold(
+    tmp_path: Path,
+) -> None:
+    run = fuzz_datagrams(tmp_path, 0)
+    assert run.returncode == 0, run.stderr[:4000]
+    read, asked = map(int, run.stdout.split())
+    assert 0 < asked < read
+
+
+def test_a_reader_that_compares_beyond_a_datagram_is_found(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    checked = "if (size < at || size - at < length) return 0;"
+    monkeypatch.setattr(native_build, "NATIVE", spoiled(tmp_path, "datagrams_reader.h", checked, ""))
+    assert fuzz_datagrams(tmp_path, 0).returncode != 0
 
 
 def test_a_damaged_bus_file_takes_no_peer_beyond_its_memory(tmp_path: Path) -> None:
