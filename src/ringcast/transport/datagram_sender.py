@@ -57,8 +57,12 @@ class DatagramSender:
 
     def offer_one(self, to: Endpoint, frame: bytes) -> bool:
         """Send one frame to one destination; False if the socket is full."""
-        if not self._waits and self._put(to, (frame,)):
-            return True
+        if not self._waits:
+            address = self._addresses.get(to) or self._address(to)
+            if address is not None and self._put_at_once(to, address, [frame], 0):
+                return True
+            if self._put(to, (frame,)):
+                return True
         self._refuse(0)
         return False
 
