@@ -15,6 +15,7 @@ user      join, own messages delivered, fresh payloads, one `await send` each, `
 counts    the same with a body that only counts, beside the old checkout's single form
 batch     `bench multicast`'s batch form; with 1 kB beside what a C program gets through the same sockets
 forms     1 kB in batch and single form over UDP to each, IP multicast and TCP: the two checkouts alone
+every     all three forms in three sizes by IP multicast (one sender, four) and TCP (one): the two checkouts alone
 trips     one message to and fro between two members, fixed membership, UDP; beside a bare asyncio echo
 """
 
@@ -29,6 +30,7 @@ import subprocess
 import sys
 from collections.abc import Callable, Iterator
 from functools import partial
+from itertools import product
 from pathlib import Path
 from typing import Any
 
@@ -76,15 +78,24 @@ def tell(process: subprocess.Popen[str]) -> None:
     process.stdin.flush()
 
 
-def user(checkout: Path, size: int, seconds: float, count: int = 0, record: str | None = None) -> Row:
+def user(
+    checkout: Path,
+    size: int,
+    seconds: float,
+    count: int = 0,
+    record: str | None = None,
+    senders: int = 1,
+    way: str = "udp",
+) -> Row:
     places = [f"127.0.0.1:{port}" for port in free_ports(4)]
     same = {"seed": places[0], "size": size, "seconds": seconds if not count else LIMIT, "count": count}
-    roles = [{"name": f"m{i}", "at": at, "sends": i == 0, "record": record, **same} for i, at in enumerate(places)]
+    same |= {"senders": senders, "way": way, "record": record}
+    roles = [{"name": f"m{i}", "at": at, "sends": i < senders, **same} for i, at in enumerate(places)]
     seen = together(checkout, "user.py", roles)
     return {
         "figure": statistics.median(report["messages"] / report["ns"] * 1e9 for report in seen[1:]),
         "complete": not any(report["wrong"] for report in seen),
-        "cpu_us": sum(report["cpu"] for report in seen) / seen[0]["sent"] * 1e6,
+        "cpu_us": sum(report["cpu"] for report in seen) / sum(report["sent"] for report in seen) * 1e6,
         "rss": max(report["rss"] for report in seen),
         "again": sum(report["again"] for report in seen),
     }
@@ -105,6 +116,12 @@ def form(
         "again": found["retransmitted"],
         "from_others": found["megabytes_per_second_from_others"],
     }
+
+
+def in_form(checkout: Path, shape: str, senders: int, size: int, seconds: float, way: str) -> Row:
+    if shape == "user":
+        return user(checkout, size, seconds, senders=senders, way=way)
+    return form(checkout, shape, senders, size, seconds, way)
 
 
 def trips(checkout: Path, seconds: float, loop: str = "asyncio", record: str | None = None) -> Row:
@@ -161,6 +178,14 @@ def lines(old: Path, seconds: float) -> Iterator[tuple[str, list[tuple[str, Call
                     ("new", lambda shape=shape, way=way: form(NEW, shape, 1, 1_000, seconds, way)),
                 ],
             )
+    for shape, size, (senders, way) in product(("batch", "single", "user"), (100, 1_000, 10_000), SHAPES):
+        yield (
+            f"every {shape} {senders} x {size} B {WAYS[way]}",
+            [
+                ("old", partial(in_form, old, shape, senders, size, seconds, way)),
+                ("new", partial(in_form, NEW, shape, senders, size, seconds, way)),
+            ],
+        )
     yield (
         "trips 100 B",
         [
@@ -172,6 +197,7 @@ def lines(old: Path, seconds: float) -> Iterator[tuple[str, list[tuple[str, Call
     )
 
 
+SHAPES = ((1, "udp"), (4, "udp"), (1, "tcp"))
 WAYS = {"unicast": "UDP to each", "udp": "multicast", "tcp": "TCP"}
 BATCHES = (
     (1, 1_000, "udp"),

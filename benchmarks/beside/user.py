@@ -7,11 +7,12 @@ import json
 import resource
 import sys
 import time
+from collections.abc import Coroutine
 from typing import Any
 
 import ringcast
 from ringcast.model import Message, profile
-from ringcast.transport import Datagrams, Endpoint, MulticastGroup, UdpTransport
+from ringcast.transport import Datagrams, Endpoint, MulticastGroup, TcpTransport, UdpTransport
 
 ROLE: dict[str, Any] = json.loads(sys.argv[1])
 SIZE: int = ROLE["size"]
@@ -47,6 +48,24 @@ async def read(group: ringcast.Group) -> dict[str, int]:
     return {"messages": messages, "wrong": wrong, "ns": time.monotonic_ns() - began}
 
 
+async def read_of_many(group: ringcast.Group, senders: int) -> dict[str, int]:
+    """The same for several senders, whose numbers are not looked at."""
+    messages, wrong, began, due, ended = 0, 0, 0, 0, 0
+    async for event in group:
+        if isinstance(event, Message):
+            if len(event.payload) == SIZE:
+                messages += 1
+                if not began:
+                    began = time.monotonic_ns()
+            elif len(event.payload) == END_BYTES:
+                due, ended = due + int.from_bytes(event.payload, "little"), ended + 1
+                if ended == senders:
+                    break
+            else:
+                wrong += 1
+    return {"messages": messages, "wrong": wrong + (messages != due), "ns": time.monotonic_ns() - began}
+
+
 async def count(group: ringcast.Group) -> dict[str, int]:
     """The body only counts: it is known how many there will be."""
     messages, began = 0, 0
@@ -74,15 +93,24 @@ async def send(group: ringcast.Group) -> int:
     return sent
 
 
+def reading(group: ringcast.Group) -> Coroutine[Any, Any, dict[str, int]]:
+    if ROLE["count"]:
+        return count(group)
+    return read(group) if ROLE["senders"] == 1 else read_of_many(group, ROLE["senders"])
+
+
 async def main() -> None:
     config = profile("local", frame_bytes=64_000)
-    transport = UdpTransport(
-        ROLE["at"],
-        advertise=ROLE["at"],
-        datagrams=Datagrams(config.frame_bytes, never_split=False),
-        multicast=MulticastGroup(Endpoint("239.255.77.78", 45_589), "127.0.0.1"),
-        receive_buffer_bytes=config.receive_buffer_bytes,
-    )
+    at: str = ROLE["at"]
+    transport: UdpTransport | TcpTransport = TcpTransport(at, advertise=at)
+    if ROLE["way"] == "udp":
+        transport = UdpTransport(
+            at,
+            advertise=at,
+            datagrams=Datagrams(config.frame_bytes, never_split=False),
+            multicast=MulticastGroup(Endpoint("239.255.77.78", 45_589), "127.0.0.1"),
+            receive_buffer_bytes=config.receive_buffer_bytes,
+        )
     async with ringcast.join(
         "beside",
         name=ROLE["name"],
@@ -95,12 +123,12 @@ async def main() -> None:
     ) as group:
         while len(group.members) < 4:  # noqa: ASYNC110  the old one has no wait_for
             await asyncio.sleep(0.05)
-        reading = asyncio.create_task(count(group) if ROLE["count"] else read(group))
+        task = asyncio.create_task(reading(group))
         print(json.dumps("ready"), flush=True)
         await told()
         before = spent()
         sent = await send(group) if ROLE["sends"] else 0
-        seen: dict[str, Any] = await reading
+        seen: dict[str, Any] = await task
         counters = transport.counters
         seen |= {"sent": sent, "cpu": spent() - before, "again": group.retransmitted}
         seen |= {"wakes": counters.wakes, "frames_in": counters.frames_in, "frames_out": counters.frames_out}
