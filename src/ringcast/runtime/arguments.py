@@ -12,6 +12,7 @@ from typing import Any, Literal
 from ringcast.errors import ConfigError, UsageError
 from ringcast.model import Address, Config, profile
 from ringcast.order import Order
+from ringcast.runtime.forms import are_plain
 from ringcast.trace import RecordingOptions
 from ringcast.transport import split_host_port
 
@@ -56,9 +57,10 @@ def listed(payloads: Iterable[bytes]) -> list[bytes]:
         found = list(payloads)
     except TypeError:
         raise UsageError(f"payloads must be a list of bytes, got {type(payloads).__name__}") from None
-    for kind in set(map(type, found)):
-        if not issubclass(kind, PAYLOADS):
-            raise UsageError(f"a payload must be bytes, got {kind.__name__}")
+    if not are_plain(found):
+        for kind in set(map(type, found)):
+            if not issubclass(kind, PAYLOADS):
+                raise UsageError(f"a payload must be bytes, got {kind.__name__}")
     return found
 
 

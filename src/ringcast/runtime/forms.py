@@ -84,6 +84,11 @@ def measured(payloads: list[bytes]) -> tuple[Sequence[int], bool]:
     return (Alike(found, len(payloads)) if type(found) is int else found), True
 
 
+def are_plain(payloads: list[bytes]) -> bool:
+    """Whether all of them are plain bytes, where that is seen at a glance: False may also mean that nobody looked."""
+    return native is not None and native.lengths(payloads) is not None
+
+
 # ---- reading
 
 
