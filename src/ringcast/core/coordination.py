@@ -37,7 +37,7 @@ from ringcast.core.failure import FailureDetector
 from ringcast.core.membership import Membership
 from ringcast.core.membership.coordinator import Coordinator
 from ringcast.core.merging import Merging
-from ringcast.core.multicast import OutsideBudget
+from ringcast.core.multicast import Multicast, OutsideBudget
 from ringcast.core.packets import Loose, Run
 from ringcast.core.state.exchange import StateExchange
 from ringcast.core.steps import Step, Steps
@@ -124,19 +124,10 @@ class Coordination:
 
     # ---- facts
 
-    def begin(self, now_ns: int) -> list[Effect]:
-        return self.carry_out(now_ns, self.membership.begin(now_ns))
-
     def on_discovered(self, now_ns: int, endpoints: Iterable[str], is_all: bool) -> list[Effect]:
         endpoints = list(endpoints)
         self.merging.on_found(endpoints)
         return self.carry_out(now_ns, self.membership.on_discovered(now_ns, endpoints, is_all))
-
-    def leave(self, now_ns: int) -> list[Effect]:
-        return self.carry_out(now_ns, self.membership.leave(now_ns))
-
-    def suspect(self, now_ns: int, member: Address) -> list[Effect]:
-        return self.carry_out(now_ns, self.detector.suspect(now_ns, member))
 
     def on_run(self, now_ns: int, sender: Address, run: Run) -> list[Effect]:
         """Control messages, as they came."""
@@ -162,8 +153,8 @@ class Coordination:
 
     def on_message(self, now_ns: int, sender: Address, message: Control) -> list[Effect]:
         """Given to the component that takes it."""
-        if self.view is not None and isinstance(message, _CLAIMS):
-            return self._on_claim(now_ns, sender, message)
+        if isinstance(message, _CLAIMS) and (group := self._node._group) is not None:
+            return self._on_claim(now_ns, sender, message, group)
         if isinstance(message, Ask):
             return self._on_ask(now_ns, sender, message)
         if isinstance(message, Cancel) and self._early_ask is not None:
@@ -198,17 +189,17 @@ class Coordination:
             return out + self.carry_out(now_ns, self.membership.refuse(now_ns, sender, ask, why))
         return out + self.carry_out(now_ns, self.membership.on_message(now_ns, sender, ask))
 
-    def _on_claim(self, now_ns: int, sender: Address, claim: Heartbeat | Announce) -> list[Effect]:
+    def _on_claim(self, now_ns: int, sender: Address, claim: Heartbeat | Announce, group: Multicast) -> list[Effect]:
         """It names its view: a member has shown it, a stranger learns that it is none of us, a merge may be due."""
-        found = self.detector.on_message(now_ns, sender, claim)
+        found = self.detector.on_heartbeat(now_ns, sender, claim.progress) if isinstance(claim, Heartbeat) else []
         out = self.carry_out(now_ns, found) if found else []
-        view = self.view
-        if view is not None and sender in view and claim.view == view.id:
-            if sender in self._node.group.departed.unshown:
-                self._node.group.departed.on_shown(sender)
+        view = group.view
+        if claim.view == view.id and sender in view.ranks:
+            if sender in group.departed.unshown:
+                group.departed.on_shown(sender)
             if sender in self.merging.detection.agreed:
                 return out  # what nearly every heartbeat says
-        elif view is not None and isinstance(claim, Heartbeat) and claim.view is not None and sender not in view:
+        elif isinstance(claim, Heartbeat) and claim.view is not None and sender not in view:
             out += [Unicast(sender, Loose(Stranger(view.id)))] if claim.view < view.id else []
         announced = self.merging.on_announced(now_ns, sender, claim)
         return out + self.carry_out(now_ns, announced) if announced else out
@@ -222,14 +213,6 @@ class Coordination:
         is_open = bool(streams.outgoing or streams.incoming or chunks.giving or chunks.early)
         awaits = chunks.wants or chunks.joining is not None or self.exchange.early is not None
         return is_open or awaits or reunion.reunion is not None or reunion.reunited is not None
-
-    def on_state_loaded(self, now_ns: int, error: str | None) -> list[Effect]:
-        """The joiner's application holds the state; or it never will."""
-        return self.carry_out(now_ns, self.exchange.on_loaded(error))
-
-    def on_states_merged(self, now_ns: int, error: str | None) -> list[Effect]:
-        """The merger's application made one state of those of all sides; or it could not."""
-        return self.carry_out(now_ns, self.exchange.on_states_merged(now_ns, error))
 
     def after_packet(self, now_ns: int, sender: Address, out: list[Effect]) -> list[Effect]:
         """Whatever it was: its sender lives, and it may have filled us up."""
@@ -370,25 +353,33 @@ class Coordination:
     def on_time(self, now_ns: int) -> list[Effect]:
         """Of each component, if it is due. A joiner always: founding a group has no deadline of its own."""
         out: list[Effect] = []
+        is_joining = self.membership.joiner is not None
         if not self.membership.is_over:
             beats, found = self.detector.heartbeats.on_time(now_ns), self.detector.on_time(now_ns)
             out = self.carry_out(now_ns, [*beats, *found]) if beats or found else []
-            for part in (self.membership, self.merging):
-                is_due = self.membership.joiner is not None or part.deadlines.is_due(now_ns)
-                if is_due and not self.membership.is_over:
-                    out += self.carry_out(now_ns, part.on_time(now_ns))
+        first_ns = self.deadlines.first_ns
+        if not is_joining and (first_ns is None or now_ns < first_ns):
+            return out
+        for part in (self.membership, self.merging):
+            if not self.membership.is_over and (is_joining or part.deadlines.is_due(now_ns)):
+                out += self.carry_out(now_ns, part.on_time(now_ns))
         if self.exchange.deadlines.is_due(now_ns):
             out += self.carry_out(now_ns, self.exchange.on_time(now_ns))
         return out
 
     @property
     def is_idle(self) -> bool:
-        return self.control.streams.is_idle and (not self._is_exchanging or self.state.streams.is_idle)
+        control, state = self.control.streams, self.state.streams
+        return (control.is_quiet or control.is_idle) and (state.is_quiet or state.is_idle)
 
     def on_interval(self, now_ns: int) -> list[Effect]:
-        view = self.view
-        out = self.control.on_interval(now_ns, view)
-        return out + self.state.on_interval(now_ns, view) if self._is_exchanging else out
+        control, state = self.control, self.state
+        out: list[Effect] = []
+        if not control.streams.is_quiet or control.giving_up.progress:
+            out += control.on_interval(now_ns, self.view)
+        if not state.streams.is_quiet or state.giving_up.progress or state.ends:
+            out += state.on_interval(now_ns, self.view)
+        return out
 
     def check(self) -> None:
         self.control.streams.check()

@@ -55,24 +55,23 @@ class Deadlines:
         return self.first_ns is not None and now_ns >= self.first_ns
 
     def on_set(self, before_ns: int | None, at_ns: int | None) -> None:
-        first_ns = self.first_ns
+        was_ns = first_ns = self.first_ns
         if at_ns is not None and (first_ns is None or at_ns <= first_ns):
-            self.first_ns = at_ns
+            first_ns = at_ns
         elif before_ns is not None and before_ns == first_ns:
-            self.first_ns = self._earliest_ns()
-        if self._whole is not None and self.first_ns != first_ns:
-            self._whole.on_set(first_ns, self.first_ns)
-
-    def _earliest_ns(self) -> int | None:
-        first_ns: int | None = None
-        for timer in self._timers:
-            at_ns = timer.first_ns
-            if at_ns is not None and (first_ns is None or at_ns < first_ns):
-                first_ns = at_ns
-        return first_ns
+            first_ns = None
+            for timer in self._timers:
+                other_ns = timer.first_ns
+                if other_ns is not None and (first_ns is None or other_ns < first_ns):
+                    first_ns = other_ns
+        if first_ns != was_ns:
+            self.first_ns = first_ns
+            if self._whole is not None:
+                self._whole.on_set(was_ns, first_ns)
 
     def check(self) -> None:
-        assert self.first_ns == self._earliest_ns(), (self.first_ns, self._earliest_ns())
+        set_ns = [timer.first_ns for timer in self._timers if timer.first_ns is not None]
+        assert self.first_ns == min(set_ns, default=None), (self.first_ns, set_ns)
         for part in self._timers:
             if type(part) is Deadlines:
                 part.check()

@@ -8,7 +8,7 @@ view, which only `on_view` changes; or with `Node.joining`: then it finds or fou
 from __future__ import annotations
 
 from collections import deque
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 
 from ringcast.core.admission import TAKEN_OF_MEMBERS, takes_packet
 from ringcast.core.control import NOTHING_TO_SETTLE, Heartbeat, Settlement, Staged
@@ -56,15 +56,6 @@ class Node:
         self._early: deque[tuple[Address, Run]] = deque(maxlen=config.early_packets)  # runs before the first view
         self.next_interval_ns: int | None = None
         self._records = True
-        self._on: dict[type, Callable[..., list[Effect]]] = {
-            Run: self._on_run,
-            Ack: self._on_ack,
-            Request: self._on_request,
-            Highest: self._on_highest,
-            Unrepairable: self._on_unrepairable,
-            Reset: self._on_reset,
-            Loose: self._on_loose,
-        }
 
     @classmethod
     def joining(
@@ -120,7 +111,8 @@ class Node:
             self._group.contents, self._group.records = contents, runs
 
     def begin(self, now_ns: int) -> list[Effect]:
-        return self.group.begin(now_ns) if self.coordination is None else self.coordination.begin(now_ns)
+        others = self.coordination
+        return self.group.begin(now_ns) if others is None else others.carry_out(now_ns, others.membership.begin(now_ns))
 
     def on_discovered(self, now_ns: int, endpoints: Iterable[str], *, is_all: bool = False) -> list[Effect]:
         """Somebody may be found at these endpoints."""
@@ -133,11 +125,13 @@ class Node:
 
     def leave(self, now_ns: int) -> list[Effect]:
         """The application goes. `Left` follows, when all have what was sent, or at the limit."""
-        return [] if self.coordination is None else self.coordination.leave(now_ns)
+        others = self.coordination
+        return [] if others is None else others.carry_out(now_ns, others.membership.leave(now_ns))
 
     def suspect(self, now_ns: int, member: Address) -> list[Effect]:
         """Somebody outside says that this member is dead."""
-        return [] if self.coordination is None else self.coordination.suspect(now_ns, member)
+        others = self.coordination
+        return [] if others is None else others.carry_out(now_ns, others.detector.suspect(now_ns, member))
 
     def on_view(
         self,
@@ -278,12 +272,14 @@ class Node:
 
     def on_state_loaded(self, now_ns: int, error: str | None = None) -> list[Effect]:
         """The joiner's application has the state; with an error: it could not load it."""
-        return [] if self.coordination is None else self.coordination.on_state_loaded(now_ns, error)
+        others = self.coordination
+        return [] if others is None else others.carry_out(now_ns, others.exchange.on_loaded(error))
 
     def on_states_merged(self, now_ns: int, error: str | None = None) -> list[Effect]:
         """The merger's application made one state of all sides (`GiveMerged` follows); with an error: it could not."""
         self.wake(now_ns)
-        return [] if self.coordination is None else self.coordination.on_states_merged(now_ns, error)
+        others = self.coordination
+        return [] if others is None else others.carry_out(now_ns, others.exchange.on_states_merged(now_ns, error))
 
     def on_mark_kept(self, now_ns: int, number: int) -> list[Effect]:
         """What `KeepMark` of this number ordered is done."""
@@ -294,17 +290,27 @@ class Node:
     # ---- packets
 
     def on_packet(self, now_ns: int, sender: Address, packet: Packet) -> list[Effect]:
-        if type(packet) is not Run or packet.channel is not _GROUP:
+        group, channel = self._group, packet.channel
+        if type(packet) is not Run or channel is not _GROUP:
             # Others with a multicast stream are members; who is none, or is asked more, costs the longer way.
-            is_member = self._group is not None and sender in self._group.incoming
-            what = type(packet.message) if type(packet) is Loose else packet.channel
+            is_member = group is not None and sender in group.incoming
+            what = type(packet.message) if type(packet) is Loose else channel
             if not (is_member and what in TAKEN_OF_MEMBERS) and not self._takes(sender, packet):
                 return [Drop(f"{described(packet)}, not taken from this process now", sender)]
         if self.next_interval_ns is None and not (type(packet) is Loose and type(packet.message) is Heartbeat):
             self.wake(now_ns)  # A heartbeat leaves nothing to be acked or repeated.
-        out = self._on[type(packet)](now_ns, sender, packet)
         if type(packet) is Run:
-            out = self.order.sift(now_ns, out)
+            out = self.order.sift(now_ns, self._on_run(now_ns, sender, packet))
+        elif type(packet) is Loose:
+            out = self._on_loose(now_ns, sender, packet)
+        elif (streams := group if channel is _GROUP else self._streams(channel)) is None:
+            out = []
+        elif type(packet) is Ack:
+            out = streams.on_ack(now_ns, sender, packet)
+        elif type(packet) is Highest:
+            out = streams.on_highest(now_ns, sender, packet)
+        else:
+            out = self._on_trouble(now_ns, sender, packet, streams)
         return out if self.coordination is None else self.coordination.after_packet(now_ns, sender, out)
 
     def _takes(self, sender: Address, packet: Packet) -> bool:
@@ -327,41 +333,30 @@ class Node:
             return [] if others is None else others.on_run(now_ns, sender, run)
         return others.carry_out(now_ns, others.exchange.on_run(now_ns, sender, run))
 
-    def _on_ack(self, now_ns: int, sender: Address, ack: Ack) -> list[Effect]:
-        streams = self._group if ack.channel is _GROUP else self._streams(ack)
-        return [] if streams is None else streams.on_ack(now_ns, sender, ack)
-
-    def _on_request(self, now_ns: int, sender: Address, request: Request) -> list[Effect]:
-        streams = self._streams(request)
-        return [] if streams is None else streams.on_request(now_ns, sender, request)
-
-    def _on_highest(self, now_ns: int, sender: Address, highest: Highest) -> list[Effect]:
-        streams = self._group if highest.channel is _GROUP else self._streams(highest)
-        return [] if streams is None else streams.on_highest(now_ns, sender, highest)
-
-    def _on_unrepairable(self, now_ns: int, sender: Address, packet: Unrepairable) -> list[Effect]:
-        streams = self._streams(packet)
-        return [] if streams is None else streams.on_unrepairable(sender, packet)
-
-    def _on_reset(self, now_ns: int, sender: Address, reset: Reset) -> list[Effect]:
-        streams = self._streams(reset)
-        if not isinstance(streams, PeerStreams):
+    def _on_trouble(
+        self, now_ns: int, sender: Address, packet: Packet, streams: Multicast | PeerStreams
+    ) -> list[Effect]:
+        """Something was lost: it is asked for, or no longer there, or its stream begins again."""
+        if isinstance(packet, Request):
+            return streams.on_request(now_ns, sender, packet)
+        if isinstance(packet, Unrepairable):
+            return streams.on_unrepairable(sender, packet)
+        if not isinstance(packet, Reset) or not isinstance(streams, PeerStreams):
             return [Drop("a reset of the multicast", sender)]
-        return streams.on_reset(now_ns, sender, reset)
+        return streams.on_reset(now_ns, sender, packet)
 
     def _on_loose(self, now_ns: int, sender: Address, packet: Loose) -> list[Effect]:
         if type(packet.message) is Staged:
             return self.order.on_staged(now_ns, sender, packet.message)
         return [] if self.coordination is None else self.coordination.on_message(now_ns, sender, packet.message)
 
-    def _streams(self, packet: Packet) -> Multicast | PeerStreams | None:
-        if packet.channel is _GROUP:
-            return self._group
-        if packet.channel is _CONTROL:
-            return None if self.coordination is None else self.coordination.control.streams
-        if packet.channel is _STATE:
-            return None if self.coordination is None else self.coordination.state.streams
-        return self.peers
+    def _streams(self, channel: Channel) -> PeerStreams | None:
+        if channel is _PEER:
+            return self.peers
+        others = self.coordination
+        if others is None:
+            return None
+        return others.control.streams if channel is _CONTROL else others.state.streams
 
     # ---- time
 
@@ -378,14 +373,19 @@ class Node:
         if self.next_interval_ns is None or now_ns < self.next_interval_ns:
             return out
         group, peers, others = self._group, self.peers, self.coordination
+        ordering = self.order.ordering
         if group is not None:
             out += group.on_interval(now_ns)
-        out += peers.on_interval(now_ns)
-        out += self.order.on_interval(now_ns)
+        if not peers.is_quiet:
+            out += peers.on_interval(now_ns)
+        if ordering.is_at_work:
+            out += self.order.on_interval(now_ns)
         if others is not None:
             out += others.on_interval(now_ns)
-        out += self.giving_up.on_interval(now_ns, None if group is None else group.view)
-        is_idle = all(part is None or part.is_idle for part in (group, peers, self.order, others))
+        if not peers.is_quiet or self.giving_up.progress:
+            out += self.giving_up.on_interval(now_ns, None if group is None else group.view)
+        is_idle = (group is None or group.is_idle) and (peers.is_quiet or peers.is_idle) and ordering.is_idle
+        is_idle = is_idle and (others is None or others.is_idle)
         self.next_interval_ns = None if is_idle else now_ns + self.config.xmit_interval_ns
         return out
 

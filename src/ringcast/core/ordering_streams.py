@@ -115,10 +115,6 @@ class OrderingStreams:
         out = self.ordering.on_interval(now_ns)
         return out if self.ordering.settling is None else out + self._forward(now_ns)
 
-    @property
-    def is_idle(self) -> bool:
-        return self.ordering.is_idle
-
     # ---- on the streams
 
     def multicast(self, now_ns: int, item: Envelope) -> list[Effect]:

@@ -29,6 +29,8 @@ class View:
     mark: Mark | None = None  # of primary views, with `partition="primary"`
     is_primary: bool = field(init=False, repr=False, compare=False)
     """May this side go on? Always, unless only the primary one may. Asked for every send."""
+    coordinator: Address | None = field(init=False, repr=False, compare=False)
+    """The first member that may coordinate, or None if only observers are left."""
     ranks: dict[Address, int] = field(init=False, repr=False, compare=False)
     """Where each member stands in `members`. `in view` asks it with a call, which is too much for every stream."""
 
@@ -37,6 +39,7 @@ class View:
         if not index or len(index) != len(self.members):
             raise ValueError(f"a view needs distinct members, got {self.members}")
         object.__setattr__(self, "ranks", index)
+        object.__setattr__(self, "coordinator", next((m for m in self.members if m not in self.observers), None))
         object.__setattr__(self, "is_primary", self.mark is None or self.mark.is_primary)
 
     def __contains__(self, member: object) -> bool:
@@ -44,11 +47,6 @@ class View:
 
     def __str__(self) -> str:
         return f"{self.id} [{', '.join(map(str, self.members))}]"
-
-    @property
-    def coordinator(self) -> Address | None:
-        """The first member that may coordinate, or None if only observers are left."""
-        return next((m for m in self.members if m not in self.observers), None)
 
     @property
     def voters(self) -> tuple[Address, ...]:

@@ -196,7 +196,7 @@ class Process:
         others = node.coordination
         if group._state.is_busy or (others is not None and others.exchange.reunion.reunion is not None):
             return False
-        return node.group.is_idle and node.peers.is_idle and node.order.is_idle
+        return node.group.is_idle and node.peers.is_idle and node.order.ordering.is_idle
 
     def leave(self) -> None:
         """Go in good order; the process ends when it is out. One that is in no group yet gives its join up."""

@@ -88,7 +88,7 @@ class SimulatedTransport:
         return True
 
     def cast(self, to: Sequence[Endpoint], frames: Sequence[bytes]) -> int:
-        assert all(len(frame) <= self.max_frame for frame in frames), (list(map(len, frames)), self.max_frame)
+        assert max(map(len, frames), default=0) <= self.max_frame, (list(map(len, frames)), self.max_frame)
         for endpoint in to:
             for frame in frames:
                 self.send(endpoint, frame)

@@ -28,7 +28,7 @@ class ControlStreams:
     def __init__(self, me: Address, config: Config, budget: int, encode: Encode, decode: Decode) -> None:
         capacity, window_bytes = config.control_capacity, max(config.window_bytes, LARGEST_CONTROL)
         self.streams = PeerStreams(Channel.CONTROL, me, config, capacity, LARGEST_CONTROL, window_bytes)
-        self._giving_up = GivingUp(self.streams, config.resumer_ns)
+        self.giving_up = GivingUp(self.streams, config.resumer_ns)
         self._budget = budget
         self._encode = encode
         self._decode = decode
@@ -59,9 +59,7 @@ class ControlStreams:
         return out, messages
 
     def on_view(self, now_ns: int, previous: View | None, view: View) -> list[Effect]:
-        return self._giving_up.on_view(now_ns, previous, view)
+        return self.giving_up.on_view(now_ns, previous, view)
 
     def on_interval(self, now_ns: int, view: View | None) -> list[Effect]:
-        if self.streams.is_quiet and not self._giving_up.progress:
-            return []
-        return self._giving_up.on_interval(now_ns, view) + self.streams.on_interval(now_ns)
+        return self.giving_up.on_interval(now_ns, view) + self.streams.on_interval(now_ns)

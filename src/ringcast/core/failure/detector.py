@@ -329,7 +329,7 @@ class FailureDetector:
         if self._turned_ns is not None and now_ns - self._turned_ns > 2 * self.config.heartbeat_ns:
             self._forgive_own_sleep(now_ns, now_ns - self._turned_ns - self.config.heartbeat_ns)
         self._turned_ns = now_ns
-        if self._view is not None and not self._named and not len(self.complaints) and not self.given_up:
+        if self._view is not None and not self._named and not self.complaints.spans and not self.given_up:
             calm_ns = calm_until_ns(now_ns, self.health, self._watched, self._well_ns, self.config)
             if calm_ns is not None:
                 self.timer.at_ns = calm_ns
@@ -387,7 +387,7 @@ class FailureDetector:
         """Both ends of a complaint live: if it lasts, one of them is suspected, until the complaint ends."""
         if self._view is None:
             return []
-        culprits = self.complaints.culprits(now_ns, self._view) if len(self.complaints) else ()
+        culprits = self.complaints.culprits(now_ns, self._view) if self.complaints.spans else ()
         out: Steps = []
         unheard = Reason.UNHEARD
         for peer, health in self.health.items():

@@ -114,38 +114,33 @@ class Complaints:
     def __init__(self, limit_ns: int, repeat_ns: int) -> None:
         self.limit_ns = limit_ns
         self.forget_ns = 3 * repeat_ns
-        self._spans: dict[tuple[Address, Address], tuple[int, int]] = {}  # (by, about) -> first and last time
-
-    def __len__(self) -> int:
-        return len(self._spans)
+        self.spans: dict[tuple[Address, Address], tuple[int, int]] = {}  # (by, about) -> first and last time
 
     def __contains__(self, member: Address) -> bool:
         """Does somebody not hear it, or does it not hear somebody?"""
-        return any(member in pair for pair in self._spans)
+        return any(member in pair for pair in self.spans)
 
     def has_lasted(self, member: Address) -> bool:
         """Was a complaint with it repeated? One alone may be of a member that then heard nobody any more."""
-        return any(
-            member in pair and 2 * (last - first) >= self.limit_ns for pair, (first, last) in self._spans.items()
-        )
+        return any(member in pair and 2 * (last - first) >= self.limit_ns for pair, (first, last) in self.spans.items())
 
     def on_complaint(self, now_ns: int, by: Address, about: Address) -> None:
-        first, _ = self._spans.get((by, about), (now_ns, now_ns))
-        self._spans[by, about] = (first, now_ns)
+        first, _ = self.spans.get((by, about), (now_ns, now_ns))
+        self.spans[by, about] = (first, now_ns)
 
     def withdraw(self, by: Address, about: Address) -> None:
-        self._spans.pop((by, about), None)
+        self.spans.pop((by, about), None)
 
     def forgive(self, now_ns: int, slept_ns: int) -> None:
         """We slept ourselves: what was not repeated meanwhile may have been repeated."""
-        for pair, (first, last) in self._spans.items():
-            self._spans[pair] = (min(now_ns, first + slept_ns), min(now_ns, last + slept_ns))
+        for pair, (first, last) in self.spans.items():
+            self.spans[pair] = (min(now_ns, first + slept_ns), min(now_ns, last + slept_ns))
 
     def culprits(self, now_ns: int, view: View) -> tuple[Address, ...]:
         """Who has to go now, if anybody."""
         self.forget(now_ns, view)
         found: list[Address] = []
-        spans = self._spans
+        spans = self.spans
         while any(last - first >= self.limit_ns for first, last in spans.values()):
             counts = dict.fromkeys(view.members, 0)
             for by, about in spans:
@@ -158,9 +153,9 @@ class Complaints:
 
     def forget(self, now_ns: int, view: View) -> None:
         """What is no longer repeated, and what concerns members that are gone."""
-        self._spans = {
+        self.spans = {
             (by, about): (first, last)
-            for (by, about), (first, last) in self._spans.items()
+            for (by, about), (first, last) in self.spans.items()
             if now_ns - last < self.forget_ns and by in view and about in view
         }
 

@@ -68,7 +68,8 @@ class Heartbeats:
 
     def on_time(self, now_ns: int) -> list[Unicast | Beat]:
         self.progress += 1
-        if not self._timer.is_due(now_ns):
+        due_ns = self._timer.first_ns
+        if due_ns is None or now_ns < due_ns:
             return []
         self._timer.at_ns = now_ns + self.interval_ns
         heartbeat = self.heartbeat()

@@ -228,12 +228,13 @@ class Multicast:
     # ---- acks and repair
 
     def on_ack(self, now_ns: int, sender: Address, ack: Ack) -> list[Effect]:
-        if self.outgoing.acks.get(sender) is None:
+        if sender not in self.view.ranks:
             return [Drop("an ack from a stranger", sender)]
         if self.departed.unshown and ack.tag == self.view.id:
             self.departed.on_shown(sender)
         out: list[Effect] = [Event(_ACK, now_ns, self.view.id, sender, 0, 0, 0, 0, ack.upto)] if self.records else []
-        self._purge(now_ns, out, self.outgoing.on_ack(sender, ack.upto))
+        if purged := self.outgoing.on_ack(sender, ack.upto):
+            self._purge(now_ns, out, purged)
         return out
 
     def on_request(self, now_ns: int, sender: Address, request: Request) -> list[Effect]:
@@ -253,7 +254,9 @@ class Multicast:
         answer = incoming.on_highest(highest)
         if incoming.window.is_orphaned:
             return [Lost(f"{sender} no longer counts this member: its low {highest.low} is above what was received")]
-        return [] if answer is None else asked(now_ns, self.view.id, incoming.origin, 0, answer)
+        if answer is None or type(answer) is Ack:
+            return [] if answer is None else [Unicast(sender, answer)]
+        return asked(now_ns, self.view.id, sender, 0, answer)
 
     def on_unrepairable(self, sender: Address, packet: Unrepairable) -> list[Effect]:
         incoming = self.incoming.get(sender)
@@ -381,8 +384,7 @@ class Multicast:
         for incoming, answer in Incoming.all_on_interval(self.incoming.values()):
             to, is_ack = incoming.origin, type(answer) is Ack
             out += [Unicast(to, answer)] if is_ack else asked(now_ns, self.view.id, to, 0, answer)
-        highest = self.outgoing.on_interval()
-        if highest is not None:
+        if self.outgoing.owes_low and (highest := self.outgoing.on_interval()) is not None:
             out.append(Cast(highest))
         return out if self.standstill is None else out + self._ask_holders(now_ns, self.standstill)
 

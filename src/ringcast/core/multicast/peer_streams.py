@@ -49,7 +49,7 @@ class PeerStreams:
         self.sent: dict[Address, int] = {}  # messages of the application to each peer since it came (PEER)
         self.contents = False  # record what runs carry
         self._epoch = 0
-        self.is_quiet = False  # at the last interval nothing was owed, and nothing has come or gone since
+        self.is_quiet = True  # at the last interval nothing was owed, and nothing has come or gone since
         self.budget: OutsideBudget | None = None  # for streams of processes outside the view
 
     # ---- sending
@@ -281,7 +281,9 @@ class PeerStreams:
         answer = incoming.on_highest(highest)
         if incoming.window.is_orphaned:
             return self._broken(incoming)
-        return [] if answer is None else asked(now_ns, None, incoming.origin, self.stream_id(incoming), answer)
+        if answer is None or type(answer) is Ack:
+            return [] if answer is None else [Unicast(sender, answer)]
+        return asked(now_ns, None, sender, self.stream_id(incoming), answer)
 
     def on_reset(self, now_ns: int, sender: Address, reset: Reset) -> list[Effect]:
         """The peer cannot go on with this stream: what it has not acked goes again, under a new epoch."""
@@ -312,7 +314,10 @@ class PeerStreams:
         return self.is_quiet or self._owes_nothing()
 
     def _owes_nothing(self) -> bool:
-        return all(stream.is_idle for stream in self.outgoing.values()) and Incoming.are_idle(self.incoming.values())
+        for stream in self.outgoing.values():  # asked at every interval, so without a call for each
+            if stream.owes_low:
+                return False
+        return Incoming.are_idle(self.incoming.values())
 
     def on_interval(self, now_ns: int) -> list[Effect]:
         if self.is_quiet:
@@ -323,8 +328,7 @@ class PeerStreams:
             is_ack = type(answer) is Ack
             out += [Unicast(to, answer)] if is_ack else asked(now_ns, None, to, self.stream_id(incoming), answer)
         for peer, stream in self.outgoing.items():
-            highest = stream.on_interval()
-            if highest is not None:
+            if stream.owes_low and (highest := stream.on_interval()) is not None:
                 out.append(Unicast(peer, highest))
         self.is_quiet = self._owes_nothing()
         return out

@@ -44,7 +44,7 @@ class Outgoing:
         self.retag(tag)
         self._answered: dict[Address | None, Ranges] = {}  # who was sent what again since the last interval
         self._sent_since_interval = False
-        self._owes_low = False  # the window became empty and nobody was told yet
+        self.owes_low = False  # something is unacked, or the window became empty and nobody was told yet
 
     def retag(self, tag: Tag) -> None:
         """A new view: what is sent from now on belongs to it."""
@@ -53,14 +53,14 @@ class Outgoing:
 
     @property
     def is_idle(self) -> bool:
-        return self.window.low == self.window.high and not self._owes_low
+        return not self.owes_low
 
     # ---- sending
 
     def send(self, items: list[bytes], sizes: Sequence[int], together: bool = False) -> list[Run]:
         """Take the next seqnos for these items; the caller has asked for room. `together` = pieces of one message."""
         self._sent_since_interval = True
-        self._owes_low = True
+        self.owes_low = True
         if together:
             return self._apart(self.window.add_run(items, total(sizes), together=True), items)
         if len(items) == 1:
@@ -131,15 +131,16 @@ class Outgoing:
         if self._answered:
             self._answered.clear()
         idle, self._sent_since_interval = not self._sent_since_interval, False
-        empty = self.window.low == self.window.high
-        if (empty and self._owes_low) or (idle and not empty):
-            self._owes_low = not empty
-            return Highest(self.channel, self.tag, self.window.high, self.window.low)
+        low, high = self.window.low, self.window.high
+        if self.owes_low if low == high else idle:
+            self.owes_low = low != high
+            return Highest(self.channel, self.tag, high, low)
         return None
 
     def check(self) -> None:
         self.window.check()
         self.acks.check()
+        assert self.owes_low or self.window.low == self.window.high, (self.window.low, self.window.high)
 
 
 class OwnMessages:

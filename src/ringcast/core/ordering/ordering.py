@@ -12,7 +12,6 @@ Not streams: they are asked through `Streams`. Acks and announcements wait for `
 from __future__ import annotations
 
 from collections.abc import Sequence
-from operator import attrgetter
 from typing import Protocol
 
 from ringcast.core.control import Carried, Settlement, Staged
@@ -38,7 +37,6 @@ from ringcast.model import Address, Config, Event, Kind, View
 from ringcast.order import Stamp
 
 _TO_THE_VIEW = {"to": "view"}
-_is_empty = attrgetter("is_empty")
 
 
 class Streams(Protocol):
@@ -68,7 +66,7 @@ class Ordering:
         self.capacity = config.capacity
         self.window_bytes = config.window_bytes
         self._view: View | None = None
-        self._is_at_work = False
+        self.is_at_work = False
         self._here = Destination(me, config.capacity)
         self._backlog = self._here.backlog
         self._acks = Acks()
@@ -189,7 +187,7 @@ class Ordering:
 
     def flush(self, now_ns: int, may_announce: bool) -> list[Effect]:
         """What came together since the last time: acks, and at the coordinator an announcement. Call until empty."""
-        if not self.is_due or not self._is_at_work:
+        if not self.is_due or not self.is_at_work:
             return []
         self.is_due = False
         out = [] if self._is_full else self._tell(self._acks.news())
@@ -285,11 +283,11 @@ class Ordering:
     def hold(self) -> None:
         """Queue and announce nothing until a view or `release`."""
         self.is_held, self._settlement = True, None
-        self.settling = Settling(self._here) if self._is_at_work else None
+        self.settling = Settling(self._here) if self.is_at_work else None
 
     def report(self, going: Sequence[Address]) -> tuple[Carried, ...]:
         here = self._here
-        return report(here.view, here.queues, here.parcels, going) if self._is_at_work else ()
+        return report(here.view, here.queues, here.parcels, going) if self.is_at_work else ()
 
     def prepare(self, settlement: Settlement) -> None:
         self._settlement = settlement
@@ -315,7 +313,7 @@ class Ordering:
         Computed again from what the view itself says: the plan at hand may be that of a later roll call of our own.
         """
         here = self._here
-        if not self._is_at_work:
+        if not self.is_at_work:
             return []
         settled = plan(here.view, here.queues, settlement) if settlement.survivors else alone(here.queues)
         out: list[Effect] = []
@@ -337,16 +335,16 @@ class Ordering:
         self.window_bytes = window_bytes
         self.is_held, self.settling = False, None
         self.seen = 0
-        self._is_at_work, self._sequencer = False, None
+        self.is_at_work, self._sequencer = False, None
         if self._here.parcels.kept:
             self._begin()
 
     def _begin(self) -> None:
         """The first that is ordered in this view."""
         view = self._view
-        if self._is_at_work or view is None:
+        if self.is_at_work or view is None:
             return
-        self._is_at_work = True
+        self.is_at_work = True
         self._here.on_view(view, self.in_flight.next - 1)
         self._acks = Acks(self._here.queues)
         self._sequencer = Sequencer(len(view.members)) if view.coordinator == self.me else None
@@ -360,14 +358,16 @@ class Ordering:
 
     @property
     def is_idle(self) -> bool:
-        if not self._is_at_work:
+        if not self.is_at_work:
             return not self.in_flight.count
-        is_forwarding = self.settling is not None and bool(self.settling.forwards)
-        return not self.in_flight.count and not is_forwarding and all(map(_is_empty, self._here.queues))
+        for queue in self._here.queues:
+            if queue.held or queue.lacking:
+                return False
+        return not self.in_flight.count and (self.settling is None or not self.settling.forwards)
 
     def on_interval(self, now_ns: int) -> list[Effect]:
         """An ack may have been lost: what still waits for its place is acked again."""
-        again = self._acks.again() if self._is_at_work else []
+        again = self._acks.again()
         return self._tell(again) if again and not self._is_full else []
 
     def awaited(self) -> list[Address]:

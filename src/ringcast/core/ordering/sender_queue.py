@@ -68,10 +68,6 @@ class SenderQueue:
         self._audit = Audit()
 
     @property
-    def is_empty(self) -> bool:
-        return not self.held and not self.lacking
-
-    @property
     def awaits_place(self) -> bool:
         """Is anything staged here that gets its place only with our ack?"""
         return bool(self.held) and any(batch.to & self.bit for batch in self.held)

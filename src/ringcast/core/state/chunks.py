@@ -42,10 +42,10 @@ class StateChunks:
         self.me = me
         self.reunion = reunion
         self.streams = PeerStreams(Channel.STATE, me, config, config.control_capacity)
-        self._giving_up = GivingUp(self.streams, config.resumer_ns)
+        self.giving_up = GivingUp(self.streams, config.resumer_ns)
         self.chunk_bytes = largest_whole - HEAD_BYTES
         self.giving: dict[Address, Transfer] = {}
-        self._ends: dict[Address, str | None] = {}  # ends that found no room yet
+        self.ends: dict[Address, str | None] = {}  # ends that found no room yet
         self.getting: Transfer | None = None
         self.early: list[Deliver] = []  # chunks that came before the view they belong to
         self._view = view
@@ -60,7 +60,7 @@ class StateChunks:
         out: list[Effect] = []
         for joiner in [joiner for joiner in self.giving if joiner not in message.members]:
             del self.giving[joiner]
-            self._ends.pop(joiner, None)
+            self.ends.pop(joiner, None)
             out.append(StateOver(joiner, "the joiner is gone"))
         for transfer in message.transfers:
             if transfer.view == message.id and transfer.provider == self.me:
@@ -74,7 +74,7 @@ class StateChunks:
         """Nothing is kept for those whom this view removed, or of what they gave."""
         gone = () if previous is None else [member for member in previous.members if member not in view]
         self.early = [delivery for delivery in self.early if delivery.origin not in gone]
-        return self._giving_up.on_view(now_ns, previous, view)
+        return self.giving_up.on_view(now_ns, previous, view)
 
     def _on_reunion(self, now_ns: int, message: NewView) -> list[Effect]:
         out, source = self.reunion.on_view(now_ns, message)
@@ -123,19 +123,17 @@ class StateChunks:
         if joiner not in self.giving:
             return []
         if not self.may_give(joiner, MAX_ERROR_BYTES):
-            self._ends[joiner] = error  # Behind the chunks on their way; see `on_interval`.
+            self.ends[joiner] = error  # Behind the chunks on their way; see `on_interval`.
             return []
-        self._ends.pop(joiner, None)
+        self.ends.pop(joiner, None)
         kind, text = (_END, "") if error is None else (_FAILED, error)
         out = self._send(now_ns, joiner, kind, text.encode()[:MAX_ERROR_BYTES])
         del self.giving[joiner]
         return [*out, StateOver(joiner, error)]
 
     def on_interval(self, now_ns: int, view: View | None) -> list[Effect]:
-        if self.streams.is_quiet and not self._giving_up.progress and not self._ends:
-            return []
-        out = self._giving_up.on_interval(now_ns, view)
-        for joiner, error in list(self._ends.items()):
+        out = self.giving_up.on_interval(now_ns, view)
+        for joiner, error in list(self.ends.items()):
             out += self.end(now_ns, joiner, error)
         return out + self.streams.on_interval(now_ns)
 

@@ -44,11 +44,11 @@ CANDIDATES = (
         "check",
         f"{_MULTICAST}.multicast:Multicast.on_ack",
         """
-        if self.outgoing.acks.get(sender) is None:
+        if sender not in self.view.ranks:
             return [Drop("an ack from a stranger", sender)]
         """,
         """
-        if self.outgoing.acks.get(sender) is None:
+        if sender not in self.view.ranks:
             self.outgoing.acks._acks[sender] = 0
             self.outgoing.acks._find_minimum()
         """,
