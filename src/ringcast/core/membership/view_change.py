@@ -16,8 +16,7 @@ from ringcast.core.deadlines import Timer
 from ringcast.core.effects import SendReliable
 from ringcast.core.membership.requests import Request
 from ringcast.core.membership.roll_call import RollCall
-from ringcast.core.state.merge_roles import reunion_of
-from ringcast.core.state.providers import PendingStates
+from ringcast.core.state.providers import PendingStates, reunion_of
 from ringcast.core.steps import Complete, RaiseSuspicion, Spread, SpreadView, Steps
 from ringcast.model import Address, Config, Entry, Mark
 

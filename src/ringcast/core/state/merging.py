@@ -6,7 +6,7 @@
 Invariant: what counts for a member changes only outside a roll call. An end that comes between its answer and the view
 waits; so the view that replaces a merger knows exactly who has the merged state (`Standing`), and who has not stands
 directly behind the MergeView. Without progress for a while it ends with an error: nothing waits for ever (G14).
-Not the chunks: chunks.py carries them. Not who does what: membership/merge_roles.py.
+Not the chunks: chunks.py carries them. Not who does what: providers.py.
 """
 
 from __future__ import annotations

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from ringcast.core.control import Reunion, Side
-from ringcast.core.state.merge_roles import reunion_after, reunion_of
+from ringcast.core.state.providers import reunion_after, reunion_of
 from ringcast.model import Address, View, ViewId
 
 A, B, C, D = (Address(name, 1, f"mem:{name}") for name in "ABCD")
