@@ -61,33 +61,36 @@ TOLD = (
     "a merged state made twice, and not the same",
 )
 
+SEEDS = 5
+
 
 @dataclass(frozen=True, slots=True)
 class PlantedRun:
-    """A simulated run that breaks this guarantee because of a planted mistake, at one of the first `seeds` seeds."""
+    """A simulated run that breaks this guarantee because of a planted mistake: that of this seed, or of one of the next
+    if the draws have changed since."""
 
     guarantee: str
     bug: str
-    seeds: int
+    seed: int
 
     def recordings(self) -> list[Recording]:
         bug = known(self.bug)
         with plant(bug):
-            for seed in range(self.seeds):
+            for seed in range(self.seed, self.seed + SEEDS):
                 outcome, cluster = run_world(options_for(bug, seed))
                 if self.guarantee in outcome.failed:
                     return list(cluster.recordings())
-        raise AssertionError(f"{self.bug!r} does not break {self.guarantee} in {self.seeds} seeds")
+        raise AssertionError(f"{self.bug!r} does not break {self.guarantee} in {SEEDS} seeds from {self.seed} on")
 
 
 RUNS = (
-    PlantedRun("G4", "each side of a merge keeps its own window bytes", 5),
-    PlantedRun("G6", "the view handler goes on before the view has reached anybody", 5),
-    PlantedRun("G14", "a joiner asks once", 20),
-    PlantedRun("G15", "a run is handed over twice", 5),
-    PlantedRun("G16", "an ordered message is forgotten at its second destination", 5),
-    PlantedRun("G17", "half of the voters go on, whoever they are", 10),
-    PlantedRun("G18", "a joiner reads its view before its state", 5),
+    PlantedRun("G4", "each side of a merge keeps its own window bytes", 0),
+    PlantedRun("G6", "the view handler goes on before the view has reached anybody", 0),
+    PlantedRun("G14", "a joiner asks once", 6),
+    PlantedRun("G15", "a run is handed over twice", 0),
+    PlantedRun("G16", "an ordered message is forgotten at its second destination", 0),
+    PlantedRun("G17", "half of the voters go on, whoever they are", 1),
+    PlantedRun("G18", "a joiner reads its view before its state", 4),
 )
 
 

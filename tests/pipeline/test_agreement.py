@@ -53,7 +53,7 @@ def by_rules(judgement: Judgement) -> Said:
 def test_checkers_and_rules_say_the_same_about_simulated_runs(spark: SparkSession, tmp_path: Path) -> None:
     paths = [tmp_path / f"run-{number}" for number in range(RUNS)]
     outcomes = [run(number, path) for number, path in enumerate(paths)]
-    application = Application(segment_files(spark, str(tmp_path)))
+    application = Application(segment_files(spark, str(tmp_path)), with_tables=False)
     judged = application.judge()
     application.close()
     verdicts = [judged[f"seed {FIRST_SEED + number}"] for number in range(RUNS)]

@@ -18,7 +18,7 @@ from ringcast.pipeline.rules import engine
 from ringcast.pipeline.segment import Segment, decode
 from ringcast.trace import FileRecorder, Header, RecorderLimits, read_run
 
-SHAPE = {"deliveries": 3_000, "members": 6}
+SHAPE = {"deliveries": 1_500, "members": 6, "views": 6}
 JUDGED = [rule.GUARANTEE for rule in engine.RULES]
 
 
@@ -51,7 +51,7 @@ def examined(judgement: Judgement) -> dict[str, int]:
     return {name: judgement.findings[name].examined for name in JUDGED}
 
 
-CASES = [(None, 100_000), (None, 300), (None, 40), *((planted, 300) for planted in (*PLANTED, *ONCE_MISSED))]
+CASES = [(None, 100_000), (None, 150), (None, 20), *((planted, 150) for planted in (*PLANTED, *ONCE_MISSED))]
 
 
 @pytest.mark.parametrize(
@@ -73,6 +73,6 @@ def test_facts_go_through_arrow_unchanged(tmp_path: Path, monkeypatch: pytest.Mo
     pytest.importorskip("pyarrow")
     from ringcast.pipeline.rules.fact import pack_facts, unpack_facts
 
-    write(tmp_path, None, 300, monkeypatch)
+    write(tmp_path, None, 150, monkeypatch)
     facts = engine.facts_of(segments_in(tmp_path)[0])
     assert unpack_facts(pack_facts(facts)) == facts

@@ -24,13 +24,13 @@ if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
 TURNS = 2
-DELIVERIES = int(os.environ.get("RINGCAST_PLANTED_DELIVERIES", "12000"))
+DELIVERIES = int(os.environ.get("RINGCAST_PLANTED_DELIVERIES", "6000"))
 IS_LONG = DELIVERIES >= 1_000_000
 
 
 @pytest.fixture(scope="module")
 def period() -> Period:
-    return make_period(1, Shape(deliveries=DELIVERIES // TURNS + 1))
+    return make_period(1, Shape(deliveries=DELIVERIES // TURNS + 1, views=10 if IS_LONG else 6))
 
 
 @pytest.fixture

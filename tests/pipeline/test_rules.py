@@ -22,7 +22,7 @@ from ringcast.trace.story import Story
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
-SHAPE: dict[str, int] = {"deliveries": 2_500, "members": 6}
+SHAPE: dict[str, int] = {"deliveries": 1_250, "members": 6, "views": 6}
 NAMES = ["clean", *(planted.name for planted in PLANTED)]
 
 
