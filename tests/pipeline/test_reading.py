@@ -8,11 +8,15 @@ from typing import TYPE_CHECKING
 
 import pytest
 
+from pipeline.test_truth import as_segments
+from ringcast.checkers import together
+from ringcast.cli.check import judged_by_checkers
 from ringcast.errors import UsageError
 from ringcast.model import Address, Event, Kind, ViewId
 from ringcast.pipeline import Request, check, read
 from ringcast.pipeline.checking import as_uri
 from ringcast.trace import FileRecorder, Header, RecorderLimits, directory_for, read_recording
+from ringcast.trace.story import Story
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
@@ -119,6 +123,29 @@ def test_what_is_no_recording_does_not_stop_reading(spark: SparkSession, tmp_pat
     (tmp_path / "x.1" / "000000.rct").write_bytes(os.urandom(300))
     (tmp_path / "x.1" / "_000001.rct").write_bytes(b"")
     assert firsts(read(spark, str(tmp_path))) == {"r": [1, 2]}
+
+
+@pytest.mark.parametrize("judge", ["checkers", "local", "spark"])
+def test_a_run_of_which_nothing_can_be_read_is_not_judged(spark: SparkSession, tmp_path: Path, judge: str) -> None:
+    """But a damaged recording beside good ones is of their run, and a file that no recorder wrote is of none."""
+    story = Story("ab").view("ab").passed("ab", "a", 3)
+    as_segments(tmp_path / "good", story.recordings())
+    lost = [tmp_path / "lost [1]" / name / "000000.rct" for name in ("a.1", "b.1")]
+    for path in (*lost, tmp_path / "good" / "c.1" / "_000000.rct", tmp_path / "notes" / "stray.rct"):
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_bytes(b"no recording")
+    if judge == "checkers":
+        told = judged_by_checkers((str(tmp_path),), ())
+        runs, unread = told.runs, told.unread
+    else:
+        checked = check(Request([str(tmp_path)], judge=judge))
+        runs, unread = checked.runs, list(checked.unread)
+    assert {run: judgement.verdict for run, judgement in runs.items()} == {
+        f"file://{tmp_path}/good": "held",
+        f"file://{tmp_path}/lost [1]": "unjudged",
+    }
+    assert "nothing of this run could be read" in runs[f"file://{tmp_path}/lost [1]"].reasons[0]
+    assert together(list(runs.values())).verdict == "unjudged" and len(unread) == 4
 
 
 def test_a_place_that_is_not_there_is_one_sentence(spark: SparkSession, tmp_path: Path) -> None:

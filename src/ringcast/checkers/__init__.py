@@ -6,7 +6,7 @@ The same checker judges a simulated run and a recording of real processes. Impor
 from ringcast.checkers.contacts import CONTACT_KINDS, Contacts, noted
 from ringcast.checkers.judge import CHECKERS, GUARANTEES, Judgement, decide, judge, parse_require
 from ringcast.checkers.shape import Checker, Closed, Evidence, Finding, Report, Violation, describe, run_text
-from ringcast.checkers.together import together
+from ringcast.checkers.together import nothing_read, together
 from ringcast.checkers.troubles import Span, Troubles
 from ringcast.checkers.truth import Recorded, Truth, truth_of, truths
 
@@ -30,6 +30,7 @@ __all__ = [
     "describe",
     "judge",
     "noted",
+    "nothing_read",
     "parse_require",
     "run_text",
     "together",

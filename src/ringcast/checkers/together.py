@@ -5,11 +5,16 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import replace
 
-from ringcast.checkers.judge import Judgement
+from ringcast.checkers.judge import Judgement, judge
 from ringcast.checkers.shape import joined
 
 _WORST = ("violated", "unjudged", "held")
 _KEPT_REASONS = 10
+
+
+def nothing_read(why: str) -> Judgement:
+    """The judgement of a run of which nothing could be read."""
+    return replace(judge(()), reasons=[f"nothing of this run could be read: {why}"])
 
 
 def together(judgements: Sequence[Judgement]) -> Judgement:

@@ -15,10 +15,10 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from ringcast.checkers import Judgement, judge, parse_require, together
+from ringcast.checkers import Judgement, judge, nothing_read, parse_require, together
 from ringcast.cli.output import emit_json, json_option, say_progress
 from ringcast.errors import UsageError
-from ringcast.trace import TraceError, local_paths, read_runs
+from ringcast.trace import TraceError, is_segment, local_paths, readable_runs, unnamed_run
 
 if TYPE_CHECKING:
     from ringcast.pipeline import Request
@@ -88,7 +88,7 @@ def command(
     if (incremental or with_events) and tables is None:
         raise UsageError(f"{'--incremental' if incremental else '--events'} needs --tables")
     if judged_by == "checkers":
-        told = Told("checkers", judged_by_checkers(uris, require))
+        told = judged_by_checkers(uris, require)
     else:
         told = _by_rules(uris, require, master, conf, judged_by, tables, incremental, with_events)
     if not told.runs:
@@ -165,10 +165,18 @@ def lacks_spark() -> str | None:
     return None
 
 
-def judged_by_checkers(uris: tuple[str, ...], require: tuple[str, ...]) -> dict[str, Judgement]:
-    """The judgement of each run by the checkers."""
-    runs = read_runs(local_places(uris))
-    return {run: judge(recordings, require) for run, recordings in runs.items()}
+def judged_by_checkers(uris: tuple[str, ...], require: tuple[str, ...]) -> Told:
+    """The judgement of each run by the checkers; one of which nothing can be read is not judged."""
+    found, bad = readable_runs(local_places(uris))
+    if not found:
+        raise TraceError(f"no recording could be read: {bad[0][1]}")
+    runs = {run: judge(recordings, require) for run, recordings in found.items()}
+    places = {recording.segments[0].absolute().parents[1] for run in found.values() for recording in run}
+    for directory, why in bad:
+        is_recording = any(is_segment(path.name) for path in directory.iterdir())
+        if is_recording and directory.absolute().parent not in places:
+            runs.setdefault(unnamed_run(directory), nothing_read(why))
+    return Told("checkers", dict(sorted(runs.items())), [why for _, why in bad])
 
 
 def local_places(uris: Iterable[str]) -> list[Path]:

@@ -7,27 +7,29 @@ much. Everything larger, remote, or that is to leave tables behind goes through 
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Container, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, TypeVar
 from urllib.parse import urlparse
 
-from ringcast.checkers import Judgement
+from ringcast.checkers import Judgement, nothing_read
 from ringcast.errors import UsageError
 from ringcast.pipeline.judging import Application, judge_files
 from ringcast.pipeline.progress import watched
 from ringcast.pipeline.reading import segment_files
 from ringcast.pipeline.results import Outcome
+from ringcast.pipeline.segment import run_of
 from ringcast.pipeline.session import spark_session
 from ringcast.pipeline.writing import TableStore, unseen, write_events, write_tables
-from ringcast.trace import SUFFIX, TraceError, local_paths
+from ringcast.trace import SUFFIX, TraceError, is_segment, local_paths
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
 T = TypeVar("T")
 LOCAL_BYTES = 32 << 20  # of recordings; below this `auto` judges in this process (about five million events)
+_NAMED = 1000  # files that could not be read
 JUDGES = ("auto", "spark", "local")
 _GLOB = re.compile(r"[][{}*?\\]")  # what Hadoop does not take literally
 Say = Callable[[str], None]
@@ -60,7 +62,7 @@ def check(request: Request, say: Say = lambda _: None) -> Checked:
     """Judge every run in these recordings."""
     judge = request.judge if request.judge != "auto" else _fitting(request)
     if judge == "local":
-        return _checked("local", judge_local(request.uris, request.require))
+        return _checked_here(judge_local(request.uris, request.require))
     with spark_session(request.master, request.settings) as spark, watched(spark, say):
         return _by_spark(spark, request)
 
@@ -75,12 +77,12 @@ def use_outcome_of_one(
     judge = request.judge if request.judge != "auto" else _fitting(request)
     if judge == "local":
         found = {outcome.run: outcome for outcome in judge_local(request.uris, request.require)}
-        return use(found[_only_run(_checked("local", list(found.values())))], None)
+        return use(found[_only_run(_checked_here(list(found.values())))], None)
     with spark_session(request.master, request.settings) as spark, watched(spark, say):
         application = Application(segment_files(spark, list(map(as_uri, request.uris))), request.require)
         try:
             judged = application.judge()
-            run = _only_run(_without_strays(Checked("spark", judged, _unread(application.bad_files()))))
+            run = _only_run(_checked("spark", judged, application.bad_files(), application.places()))
             return use(application.outcome(run, judged[run]), spark)
         finally:
             application.close()
@@ -160,26 +162,34 @@ def _by_spark(spark: object, request: Request) -> Checked:
             write_tables(store, application, list(judged))
             if request.with_events:
                 write_events(store, uris, list(judged))
-        unread = _unread(application.bad_files()) if judged else []
+        bad, places = application.bad_files(), application.places()
     finally:
         application.close()
     if not judged and not request.incremental:
         raise TraceError(f"no recording in {', '.join(uris)}")
-    return _without_strays(Checked("spark", judged, unread))
+    return _checked("spark", judged, bad, places)
 
 
-def _checked(judge: str, outcomes: Sequence[Outcome]) -> Checked:
-    bad = [(row["path"], row["reason"]) for o in outcomes for row in o.tables["segments"] if row["reason"]]
-    return _without_strays(Checked(judge, {o.run: o.judgement for o in outcomes}, _unread(bad)))
+def _checked_here(outcomes: Sequence[Outcome]) -> Checked:
+    rows = [row for outcome in outcomes for row in outcome.tables["segments"]]
+    bad = [(row["path"], row["reason"]) for row in rows if row["reason"]]
+    places = {run_of(row["path"]) for row in rows if not row["reason"]}
+    return _checked("local", {outcome.run: outcome.judgement for outcome in outcomes}, bad, places)
 
 
-def _unread(bad: Iterable[tuple[str, str]]) -> list[str]:
-    return [f"{path}: {reason}" for path, reason in bad]
+def _checked(
+    judge: str, judged: Mapping[str, Judgement], bad: Sequence[tuple[str, str]], places: Container[str]
+) -> Checked:
+    """Files that are no recordings are named, but they are not a run; TraceError if there is nothing else.
 
-
-def _without_strays(checked: Checked) -> Checked:
-    """Files that are no recordings are named, but they are not a run; TraceError if there is nothing else."""
-    runs = {run: judgement for run, judgement in checked.runs.items() if judgement.recordings}
-    if checked.runs and not runs and checked.unread:
-        raise TraceError(f"no recording could be read: {checked.unread[0]}")
-    return Checked(checked.judge, runs or checked.runs, checked.unread)
+    Where segments lie, and no recording beside them (`places`) could be read, a run was lost: it is not judged.
+    """
+    runs = {run: judgement for run, judgement in judged.items() if judgement.recordings}
+    unread = [f"{path}: {reason}" for path, reason in bad[:_NAMED]]
+    if judged and not runs and bad:
+        raise TraceError(f"no recording could be read: {unread[0]}")
+    for (path, _), sentence in zip(bad, map(": ".join, bad), strict=True):
+        run = run_of(path)
+        if is_segment(path.rpartition("/")[2]) and run not in runs and run not in places:
+            runs[run] = nothing_read(sentence)
+    return Checked(judge, dict(sorted(runs.items())) or judged, unread)

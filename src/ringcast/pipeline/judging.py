@@ -259,7 +259,11 @@ class Application:
 
     def bad_files(self) -> list[tuple[str, str]]:
         """Files that were not read, or not to their end: path and why."""
-        return sorted(bad for told in self._told.values() for bad in told.bad)[:_KEPT_BAD]
+        return sorted(bad for told in self._told.values() for bad in told.bad)
+
+    def places(self) -> set[str]:
+        """The directories that hold recordings which were read."""
+        return {place for told in self._told.values() for place in told.places}
 
     def close(self) -> None:
         for frame in (self._facts, *self._results):
@@ -298,6 +302,7 @@ class _Told:
 
     judgement: Judgement
     filled: list[str]  # tables that have rows of it
+    places: list[str]  # directories that hold recordings of it, besides its name
     wanted: list[Wanted] = field(default_factory=list)
     files: list[str] = field(default_factory=list)  # all of its files, if something is wanted
     paths: list[str] = field(default_factory=list)  # those that hold what is wanted
@@ -310,7 +315,7 @@ def _told(results: DataFrame) -> dict[str, _Told]:
         parts.setdefault(row["run"], {})[row["table"]] = row["rows"]
     found = {}
     for run, rows in parts.items():
-        told = _Told(from_json(rows[_JUDGEMENT].decode()), json.loads(rows[_FILLED]))
+        told = _Told(from_json(rows[_JUDGEMENT].decode()), *json.loads(rows[_FILLED]))
         if _WANTED in rows:
             wanted, told.paths, told.files = json.loads(rows[_WANTED])
             told.wanted = [Wanted(*want) for want in wanted]
@@ -433,7 +438,8 @@ def _told_of(
     # Files that are no recordings are told, but they are not a run.
     names = TABLES if any(part.members_by_key for part in comparison.runs) else ("segments",)
     rows = {table: _packed(outcome.batch(table)) for table in names if with_tables and outcome.tables[table]}
-    rows[_FILLED] = json.dumps(list(rows)).encode()
+    read = [file.path for file in found.files.values() if file.segment and not file.reason]
+    rows[_FILLED] = json.dumps([list(rows), sorted({run_of(path) for path in read} - {outcome.run})]).encode()
     rows[_JUDGEMENT] = to_json(outcome.judgement).encode()
     if wanted:
         rows[_WANTED] = json.dumps([wanted, found.holding(wanted), list(found.files)]).encode()

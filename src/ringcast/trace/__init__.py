@@ -15,7 +15,16 @@ from ringcast.trace.header import (
     run_id,
 )
 from ringcast.trace.options import CONTENTS, RecordingOptions, record, recording_options
-from ringcast.trace.reader import Recording, local_paths, read_recording, read_run, read_runs
+from ringcast.trace.reader import (
+    Recording,
+    is_segment,
+    local_paths,
+    read_recording,
+    read_run,
+    read_runs,
+    readable_runs,
+    unnamed_run,
+)
 from ringcast.trace.recorder import FileRecorder, MemoryRecorder, Recorder, RecorderLimits, directory_for
 from ringcast.trace.segment import SUFFIX, UNDER_WAY, frames_in, segment_number, under_run
 from ringcast.trace.threaded import ThreadedRecorder
@@ -51,12 +60,14 @@ __all__ = [
     "from_frame",
     "host_clock",
     "is_harness",
+    "is_segment",
     "local_paths",
     "open_block",
     "open_detail",
     "read_recording",
     "read_run",
     "read_runs",
+    "readable_runs",
     "record",
     "recording_options",
     "run_hash",
@@ -64,4 +75,5 @@ __all__ = [
     "segment_number",
     "trace_hash",
     "under_run",
+    "unnamed_run",
 ]

@@ -19,7 +19,7 @@ from ringcast.model import Address, Event
 from ringcast.trace.block import Columns, decode_block, encode_block
 from ringcast.trace.errors import TraceError
 from ringcast.trace.header import Header, from_frame
-from ringcast.trace.segment import SUFFIX, Frame, read_frames
+from ringcast.trace.segment import SUFFIX, UNDER_WAY, Frame, read_frames
 
 
 @dataclass(slots=True)
@@ -102,7 +102,11 @@ def read_recording(directory: Path) -> Recording:
 
 def read_run(paths: Iterable[Path]) -> list[Recording]:
     """Every recording found in or below these paths, ordered by member; TraceError if a path has none."""
-    found = [read_recording(directory) for path in paths for directory in _directories(path)]
+    return _read_all(directory for path in paths for directory in _directories(path))
+
+
+def _read_all(directories: Iterable[Path]) -> list[Recording]:
+    found = map(read_recording, directories)
     members: dict[Address, Recording] = {}
     for recording in sorted(found, key=lambda r: r.member):
         if recording.member in members:
@@ -113,12 +117,34 @@ def read_run(paths: Iterable[Path]) -> list[Recording]:
 
 def read_runs(paths: Iterable[Path]) -> dict[str, list[Recording]]:
     """Every recording found in or below these paths, by run; without a name a run is the directory of its members."""
+    runs, unread = readable_runs(paths)
+    for _, why in unread:
+        raise TraceError(why)
+    return runs
+
+
+def readable_runs(paths: Iterable[Path]) -> tuple[dict[str, list[Recording]], list[tuple[Path, str]]]:
+    """Every run of which something can be read, and the directories that cannot be read, each with why."""
     runs: dict[str, dict[Path, None]] = {}
-    for path in paths:
-        for directory in _directories(path):
-            run = read_recording(directory).header.run or directory.absolute().parent.as_uri()
+    unread: dict[Path, str] = {}
+    for directory in dict.fromkeys(directory for path in paths for directory in _directories(path)):
+        try:
+            run = read_recording(directory).header.run or unnamed_run(directory)
+        except TraceError as error:
+            unread[directory] = str(error)
+        else:
             runs.setdefault(run, {})[directory] = None
-    return {run: read_run(directories) for run, directories in sorted(runs.items())}
+    return {run: _read_all(directories) for run, directories in sorted(runs.items())}, list(unread.items())
+
+
+def unnamed_run(directory: Path) -> str:
+    """The run of a recording in this directory that names none: the place of all its members, with nothing escaped."""
+    return f"file://{directory.absolute().parent}"
+
+
+def is_segment(name: str) -> bool:
+    """Is this the name of a file that a recorder writes, finished or under way?"""
+    return name.endswith(SUFFIX) and name.removesuffix(SUFFIX).removeprefix(UNDER_WAY).isdecimal()
 
 
 def local_paths(uri: str) -> list[Path]:
