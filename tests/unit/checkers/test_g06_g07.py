@@ -166,3 +166,26 @@ def test_g6_a_merge_before_the_view_has_reached_everybody_is_found() -> None:
     """The roll call is over, the view is still on its way: the change has not ended."""
     story = Tale("a").suspend("view").roll("start", purpose="view").roll("end").merge("accept")
     assert "merge m1 while a view change ran" in sentence(story, "G6")
+
+
+def held_until_its_limit(lasted_ns: int) -> Story:
+    """a's roll call ends without a view after this time; b holds until its limit, and goes on with a."""
+    limit_ns = 2_000 * MS
+    story = Story("ab", resumer_ns=limit_ns).view("ab")
+    call = {"id": "a#1|1/0.1"}
+    asked = addresses("ab")
+    story.event("a", Kind.SUSPEND, value=1, other=story.now_ns + 2 * limit_ns, detail={"cause": "view"})
+    story.event("a", Kind.ROLL_CALL, detail={"step": "start", "asked": asked, "going": [], **call})
+    story.event("b", Kind.ROLL_CALL, detail={"step": "promise", **call})
+    release_ns = story.now_ns + limit_ns
+    story.now_ns += lasted_ns
+    story.event("a", Kind.ROLL_CALL, detail={"step": "end", "outcome": "cancelled", **call})
+    story.event("a", Kind.RESUME, value=1, detail={"cause": "view-failed", "has_view": False, "cancelled": asked})
+    story.now_ns = max(release_ns, story.now_ns)
+    story.event("b", Kind.ROLL_CALL, detail={"step": "release", **call})
+    return story.view("ab", 2)
+
+
+def test_g7_a_holder_with_a_fast_clock_is_not_blamed_for_a_roll_call_as_long_as_its_limit() -> None:
+    assert find(held_until_its_limit(1_990 * MS), "G7").verdict == "held"
+    assert "no cancel was sent" in sentence(held_until_its_limit(1_900 * MS), "G7")

@@ -10,7 +10,8 @@ Holders: a promise that ends in a release was ended by its asker (whose roll cal
 holder among those who go), by the holder's suspicion of the asker, or by the holder's limit. The last counts only if
 the two did not go on together, so that the view may not have reached it; an asker of whom the end is not known accuses
 nobody. A holder that went on with its asker and held until its limit while no injected fault held got no cancel,
-whatever the asker says.
+whatever the asker says; unless the roll call, by the asker's clock, took about as long (one part in 64 less, or more):
+the holder's clock may run faster. Lengths of time are compared, each by its own clock, never moments of two clocks.
 """
 
 from __future__ import annotations
@@ -26,6 +27,7 @@ from ringcast.trace import as_address
 
 GUARANTEE = "G7"
 GRACE_NS = 1_000_000_000
+CLOCKS = 64
 ENDS = {
     "view": ("view-installed", "view-failed", "resumer"),
     "merge": ("merge-ended", "merge-view", "resumer"),
@@ -78,13 +80,17 @@ def _releases(run: Run, out: Out) -> None:
     askers: dict[str, str] = {}
     going: defaultdict[str, set[str]] = defaultdict(set)
     outcomes: defaultdict[str, set[object]] = defaultdict(set)
+    begun_ns: dict[str, int] = {}
+    lasted_ns: dict[str, int] = {}
     for row in run.control(Kind.ROLL_CALL):
         call, step = _call_of(row), row.detail["step"]
         if step in ("start", "again"):
             askers.setdefault(call, row.member)
+            begun_ns.setdefault(call, row.t_ns)
             going[call].update(keys_of(row.detail.get("going")))
         elif step == "end":
             outcomes[call].add(row.detail.get("outcome"))
+            lasted_ns[call] = row.t_ns - begun_ns.get(call, row.t_ns)
     for key, rows in run.control_by_member(Kind.ROLL_CALL, Kind.SUSPECT).items():
         suspected: set[str] = set()
         promised_ns = 0
@@ -100,17 +106,18 @@ def _releases(run: Run, out: Out) -> None:
                 if not is_over or asker is None or asker.key in suspected or key in going[call]:
                     continue
                 is_view = outcomes[call] == {"installed"}
-                is_late = bool(outcomes[call]) and _is_late(run, key, row, promised_ns, troubles)
+                is_late = call in lasted_ns and _is_late(run, key, row, promised_ns, lasted_ns[call], troubles)
                 if (is_view or is_late) and not _may_be_by_limit(run, key, asker, row, promised_ns):
                     sentence = f"{name_of(key)} let go of what {asker} had asked it to hold"
                     sentence = f"{sentence}: no cancel was sent, and it did not suspect it"
                     out.violation(row.index, sentence, asker.key, key)
 
 
-def _is_late(run: Run, holder: str, row: Control, promised_ns: int, troubles: Troubles) -> bool:
+def _is_late(run: Run, holder: str, row: Control, promised_ns: int, lasted_ns: int, troubles: Troubles) -> bool:
     """Its asker says that the roll call ended without a view; yet this one held until its own limit, undisturbed."""
     limit_ns = int(run.members_by_key[holder].config.get("resumer_ns") or 0)
-    return bool(limit_ns) and row.t_ns - promised_ns >= limit_ns and troubles.is_quiet(promised_ns, row.t_ns)
+    is_over = lasted_ns < limit_ns - limit_ns // CLOCKS  # and so was the cancel on its way
+    return is_over and row.t_ns - promised_ns >= limit_ns and troubles.is_quiet(promised_ns, row.t_ns)
 
 
 def _call_of(row: Control) -> str:
