@@ -204,7 +204,7 @@ class Faults:
 
     def _start_again(self, fault: Fault, name: str) -> None:
         """In the place of a process that is gone; one that still leaves is waited for, also beyond the heal."""
-        is_leaving = self._leaving.get(fault) is self._world[name]
+        is_leaving = fault in self._leaving and self._leaving[fault] is self._world[name]
         if name in self.dead or self._world.is_over or (self._is_over and not is_leaving):
             return
         if not self._world.is_alive(name):
