@@ -113,20 +113,26 @@ class Reading:
         self._past.append(notice)
 
     def keep(self, ended: Rejoin) -> None:
-        """The place is lost: what was delivered in it stays to be read, then the news."""
+        """The place is lost: what was delivered in it stays to be read, then the news.
+
+        But not what goes on from a state that has not come: it would be read on top of none, or of another one (G18).
+        """
+        lacks_state = self.state.is_loading
+        self.state.close()
         inbox = self._driver.inbox
         if self._open is not None and self._open.delivered is not None:
             inbox.popleft()
             self._open.delivered = None
         view = self._view
         for item in inbox:
-            if isinstance(item, Deliver):
+            lacks_state = lacks_state or (isinstance(item, Stop) and item.is_void)
+            if isinstance(item, Undelivered):
+                self._past.append(item)
+            elif isinstance(item, Deliver) and not lacks_state:
                 self._past.append(self._batch(item, view))
-            elif isinstance(item, Install):
+            elif isinstance(item, Install) and not lacks_state:
                 view = item.view
                 self._past.append(ViewChange(view))
-            elif isinstance(item, Undelivered):
-                self._past.append(item)
         self._past.append(ended)
         inbox.clear()
 

@@ -4,6 +4,7 @@ A `Stop` stands in the stream directly behind the MergeView. When the reader com
 read: a giver gives the state of its side, the merger collects them and calls `merge_state`, and everybody loads what
 came of it. Only then does the reader go on; messages wait in their windows, so senders are held back (back-pressure).
 If there will be no merged state, a `StatesApart` stands there instead, and everybody keeps the state of its side.
+If the place ends first, what lies behind the stop is handed to nobody: it goes on from a state that is not here.
 A merged state that counts is loaded to its end: a merge that comes meanwhile has its own stop further back in the
 stream, and its part begins when the reader has gone on.
 Not the agreement on who does what and what counts: that is core/state/merging.py.
@@ -14,7 +15,6 @@ from __future__ import annotations
 import asyncio
 import inspect
 from collections.abc import AsyncIterator, Awaitable, Callable, Mapping
-from itertools import takewhile
 from typing import Any
 
 from ringcast.core import (
@@ -27,7 +27,7 @@ from ringcast.core import (
     SideOver,
 )
 from ringcast.errors import StateError, UsageError
-from ringcast.model import Address, StatesApart, ViewId
+from ringcast.model import Address, StatesApart, Undelivered, ViewId
 from ringcast.runtime.driver import Driver
 from ringcast.runtime.spool import Refill
 from ringcast.runtime.state_giving import GetState, StateGiving, as_chunks
@@ -46,6 +46,7 @@ class Stop:
     def __init__(self, cut: ViewId) -> None:
         self.cut = cut
         self.is_over = False
+        self.is_void = False  # the place ended before the state was here
         self.outcome: StatesApart | None = None
 
 
@@ -177,8 +178,20 @@ class StateReunion:
         if stop is self._stop:
             self._is_reached = True
             self._start()
+        elif stop.is_void:
+            self._drop_behind(stop)
         elif stop.outcome is not None:
             self._tell(stop.outcome)
+
+    def _drop_behind(self, stop: Stop) -> None:
+        """After the end, when the recording has told it: nothing is left but what became of messages of its own."""
+        driver = self._driver()
+        items = list(driver.inbox)
+        at = items.index(stop) if stop in items else 0  # The reader stands there.
+        driver.inbox.clear()
+        driver.inbox.extend([*items[:at], *(item for item in items[at:] if isinstance(item, Undelivered))])
+        if driver.spool is not None and Refill not in map(type, items[:at]):
+            driver.spool.clear()
 
     def _start(self) -> None:
         assert self._role is not None
@@ -205,16 +218,12 @@ class StateReunion:
         self._fail(StateError(f"the merged state{whose} could not be loaded: set_state failed: {why}"))
 
     def _fail(self, error: StateError) -> None:
-        """This member goes. What lies behind the stop is handed to nobody: it goes on from a state that is not here."""
-        self._forget_later()
-        stop, inbox, spool = self._stop, self._driver().inbox, self._driver().spool
-        kept = [] if self._is_reached else list(takewhile(lambda item: item is not stop, inbox))
+        """This member goes."""
+        stop = self._stop
         self._on_failed(error)
-        inbox.clear()
-        inbox.extend(kept)
-        if spool is not None and Refill not in map(type, kept):
-            spool.clear()
-        self._end(None)
+        self.close()
+        if stop is not None:
+            self._drop_behind(stop)
 
     # ---- the parts
 
@@ -292,8 +301,14 @@ class StateReunion:
         self._task = None
 
     def close(self) -> None:
+        """The place is over. What lies behind the stop stays there until the recording has said so."""
         self._forget_later()
         self._cancel()
+        self.lacks_state = False
+        if self._stop is not None:
+            self._stop.is_void = True
+            if self._is_reached:
+                self._driver().inbox.appendleft(self._stop)
         self._end(None)
 
 

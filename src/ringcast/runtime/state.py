@@ -78,6 +78,11 @@ class StateExchange:
         if on_failed is None:
             self.loading.may_begin.set()
 
+    @property
+    def is_loading(self) -> bool:
+        """This incarnation waits for the state that it joins with."""
+        return self.loading is not None and not self.loading.is_over
+
     async def until_loaded(self) -> None:
         if self.loading is not None:
             await asyncio.shield(self.loading.done)

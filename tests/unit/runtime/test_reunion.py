@@ -386,6 +386,55 @@ def test_what_came_to_a_member_alone_stays_when_another_one_gives_the_merged_sta
     story()
 
 
+@pytest.mark.parametrize("end", ["a new incarnation", "closed"])
+@pytest.mark.parametrize("is_reached", [True, False], ids=["at the stop", "before the stop"])
+def test_what_lies_behind_a_merged_state_that_never_came_is_handed_to_nobody(is_reached: bool, end: str) -> None:
+    """A member lost its place while it waited, and read the messages of the merged view on top of its old state."""
+
+    @in_world
+    async def story(world: World) -> None:
+        go_on, called = asyncio.Event(), asyncio.Event()
+
+        async def slow(states: Sides) -> bytes:
+            called.set()
+            await go_on.wait()
+            return b"one"
+
+        split = Split(world, merge_state=slow)
+        await split.begin()
+        counter, d = split.counters["D"], split.groups["D"]
+        assert counter.reading is not None
+        if not is_reached:
+            counter.reading.cancel()
+            await asyncio.gather(counter.reading, return_exceptions=True)
+        split.cut(False)
+        await called.wait()
+        await split.merged()
+        await split.groups["B"].send(b"behind")
+        await until(lambda: b"behind" in _unread(d))
+        if end == "closed":
+            await d.close()
+        else:
+            was, reunion = d.me, d._state._reunion
+            assert reunion is not None
+            reunion.lacks_state = True  # As of one that joined with state, and the merge came first.
+            d._driver.on_lost("a gap")
+            await until(lambda: d.me != was)
+            assert not reunion.lacks_state, "the new one asks for a state of its own"
+        if not is_reached:
+            counter.reading = asyncio.create_task(counter.read(d))
+        if end == "closed":
+            await counter.reading
+            assert counter.stream[-1] == "merge"
+        go_on.set()
+        if end != "closed":
+            await until(lambda: counter.words == [b"one", b"behind"])
+            assert counter.stream[counter.stream.index("merge") + 1] == "state"
+            assert counter.stream.count("behind") == 0, "it is part of the state with which the new one begins"
+
+    story()
+
+
 def _unread(group: Group) -> set[bytes]:
     inbox = group._reading._driver.inbox
     return {payload for item in inbox if isinstance(item, Deliver) for payload in item.payloads}
