@@ -52,6 +52,20 @@ def test_y17_a_paused_observer_comes_back(seed: int) -> None:
         world.agree(limit=8)
 
 
+@pytest.mark.parametrize("seed", range(4))
+def test_observers_cut_off_one_by_one_come_back_although_each_has_another_dead_voter_in_its_view(seed: int) -> None:
+    """Seed 70579: no attempt failed for all the dead, so some were forgiven before the others were left out."""
+    with World(idle, list("ABCDEOPQ"), seed=seed, observers="OPQ") as world:
+        for observer, voter in zip("OPQ", "CDE", strict=True):
+            world.isolate(observer)
+            world.advance(2)
+            world.crash(voter)
+            world.advance(2)
+        world.heal()
+        world.agree(limit=8)
+        assert sorted(member.name for member in group_of(world, "O").members) == list("ABOPQ")
+
+
 @pytest.mark.parametrize("total", [False, True])
 def test_y17_where_only_observers_are_left_sends_end_with_an_error(total: bool) -> None:
     """Y17: the dead are never excluded, for nobody may coordinate; so nothing waits for them either."""

@@ -222,7 +222,15 @@ class Merging:
         told = {member: Told(member, entry) for member, entry in outcome.entries.items()}
         limits = (outcome.capacity, outcome.window_bytes)
         return self.participant.on_roll_call_ended(
-            now_ns, outcome.merge_id, told, outcome.number, limits, outcome.mark, outcome.blamed, outcome.stateless
+            now_ns,
+            outcome.merge_id,
+            told,
+            outcome.number,
+            limits,
+            outcome.mark,
+            outcome.blamed,
+            outcome.stateless,
+            outcome.excluded,
         )
 
     def _on_cancel_merge(self, now_ns: int, sender: Address, cancel: CancelMerge) -> Steps:

@@ -147,6 +147,7 @@ class Digested(NamedTuple):
     mark: Mark | None = None
     blamed: tuple[Address, ...] = ()
     stateless: tuple[Address, ...] = ()  # who has not loaded the state it joined with
+    excluded: tuple[Address, ...] = ()  # whom the merge excludes, because nobody of its side can: not missing
 
 
 class Spread(NamedTuple):

@@ -246,12 +246,14 @@ class RollCall:
     def digested(self, merge_id: MergeId, blamed: tuple[Address, ...] = ()) -> Digested:
         """The outcome for a merge leader, complete or not: who is filled up, or has at least answered.
 
-        `blamed` ended it before the others could answer; none: whoever has not answered within the limit.
+        `blamed` ended it before the others could answer; none: whoever has not answered within the limit. An observer
+        speaks where no voter is left: it can make no view without those whom it suspects, so the merge is that view.
         """
         done = [member for member in self.staying if member not in self.awaited]
         stateless = tuple(m for m in done if m in self._answers and self._answers[m].standing.joining is not None)
         limits = self.limits(done)
-        return Digested(merge_id, self.entries(done), self.number, *limits, self.mark, blamed, stateless)
+        excluded = tuple(self.going) if self.me in self.base.observers else ()
+        return Digested(merge_id, self.entries(done), self.number, *limits, self.mark, blamed, stateless, excluded)
 
     # ---- those who do not answer
 

@@ -125,11 +125,12 @@ class MergeParticipant:
         mark: Mark | None = None,
         blamed: tuple[Address, ...] = (),
         stateless: tuple[Address, ...] = (),
+        excluded: tuple[Address, ...] = (),
     ) -> Steps:
         """What our roll call gave, complete or not; the leader learns who is missing. `limits` = capacity, bytes.
 
         An entry that somebody else said counts as missing (G8). Those `blamed` ended the roll call before the others
-        could answer: they alone are missing (Y15).
+        could answer: they alone are missing (Y15). Those `excluded` by the merge itself are not missing.
         """
         merge = self._in(merge_id, Part.CALLING)
         if merge is None:
@@ -137,7 +138,7 @@ class MergeParticipant:
         merge.part = Part.ANSWERED
         said = {m: told[m] for m in merge.members if m in told and told[m].origin == m}
         origins, entries = tuple(t.origin for t in said.values()), tuple(t.entry for t in said.values())
-        missing = tuple(member for member in merge.members if member not in said)
+        missing = tuple(member for member in merge.members if member not in said and member not in excluded)
         missing = tuple(member for member in blamed if member in merge.members) or missing
         digest = MergeDigest(merge_id, tuple(said), origins, entries, missing, number, *limits, mark, stateless)
         events = [digest_event(now_ns, merge_id, member, entry) for member, entry in said.items()]

@@ -71,6 +71,14 @@ def test_the_digest_goes_to_the_leader_with_who_is_missing() -> None:
     assert out == [SendReliable(L, MergeDigest(FIRST, (C,), (C,), (Entry(0, 10, 10),), (D,), 7, 64, 1000))]
 
 
+def test_whom_the_merge_excludes_is_not_missing() -> None:
+    """Only observers are left on this side: they can make no view without their dead before the merge."""
+    participant = accepted()
+    participant.on_merge_call(1, L, MergeCall(FIRST))
+    out = orders(participant.on_roll_call_ended(2, FIRST, {C: ENTRY[C]}, 7, (64, 1000), excluded=(D,)))
+    assert out == [SendReliable(L, MergeDigest(FIRST, (C,), (C,), (Entry(0, 10, 10),), (), 7, 64, 1000))]
+
+
 def test_who_has_not_loaded_its_state_is_told_to_the_leader_and_by_it() -> None:
     participant = accepted()
     participant.on_merge_call(1, L, MergeCall(FIRST))
