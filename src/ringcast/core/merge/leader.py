@@ -58,7 +58,7 @@ class MergeLeader:
         self.deadlines = deadlines or Deadlines()
         self._timer = self.deadlines.timer()  # of the attempt's step
         self.pause = Pause(config.merge_pause_ns, config.merge_pause_max_ns, random)
-        self.patience = Patience(config.merge_patience)
+        self.patience = Patience(config.merge_patience, config.known_peers)
         self._proposed: tuple[MergeId, list[Party]] | None = None
         self._terms = terms
         self._merges = 0

@@ -1,8 +1,9 @@
 """After a failed merge: who failed too often lately, and how long to pause. One sick member must not stop all healing.
 
 The seed cancels a merge when anybody is missing; done for ever, that would keep everybody apart. So whoever was missing
-in `patience` of the last 2·`patience` attempts is left out of the next. An attempt without it counts too, and so its
-failures age: after a while it is asked again.
+in `patience` attempts is left out of the next. A failure is forgotten after 2·`patience` attempts that nobody spoilt.
+One that others spoilt says nothing of it: if it counted, three sick parties would be forgiven in turn, each before the
+last of them was left out, and the others would never meet. If nobody else is left to merge with, all are asked again.
 """
 
 from __future__ import annotations
@@ -16,16 +17,24 @@ from ringcast.model import Address
 
 
 class Patience:
-    def __init__(self, patience: int) -> None:
+    """Bounded: whose first failure is the oldest gives way."""
+
+    def __init__(self, patience: int, capacity: int) -> None:
         self.patience = patience
-        self._attempts = 0
-        self._missed: dict[Address, list[int]] = {}  # the numbers of the attempts in which it was missing
+        self.capacity = capacity
+        self._unspoilt = 0  # attempts in which nobody was missing
+        self._missed: dict[Address, list[int]] = {}  # after how many of these it was missing, the latest times
 
     def on_attempt(self, missing: Collection[Address]) -> None:
-        self._attempts += 1
         for member in missing:
-            self._missed.setdefault(member, []).append(self._attempts)
-        recent = self._attempts - 2 * self.patience
+            if member not in self._missed and len(self._missed) >= self.capacity:
+                del self._missed[next(iter(self._missed))]
+            self._missed[member] = [*self._missed.get(member, ()), self._unspoilt][-self.patience :]
+        if not missing:
+            self._unspoilt += 1
+            self._age(self._unspoilt - 2 * self.patience)
+
+    def _age(self, recent: int) -> None:
         aged = {m: [number for number in numbers if number > recent] for m, numbers in self._missed.items()}
         self._missed = {m: numbers for m, numbers in aged.items() if numbers}
 
@@ -33,12 +42,12 @@ class Patience:
         return len(self._missed.get(member, ())) >= self.patience
 
     def admit(self, me: Address, parties: Collection[Party]) -> list[Party]:
-        """The parties for the next attempt; all of them again if otherwise nobody would be left to merge with."""
-        out = [self._trim(me, party) for party in parties if party.coordinator == me or self._is_wanted(party)]
-        return out if len(out) > 1 else [self._trim(me, party) for party in parties]
-
-    def _is_wanted(self, party: Party) -> bool:
-        return not self.has_run_out(party.coordinator)
+        """The parties for the next attempt; all of them again, from the beginning, if otherwise none would be left."""
+        if not any(party.coordinator != me and not self.has_run_out(party.coordinator) for party in parties):
+            for party in parties:
+                self._missed.pop(party.coordinator, None)
+        wanted = [party for party in parties if party.coordinator == me or not self.has_run_out(party.coordinator)]
+        return [self._trim(me, party) for party in wanted]
 
     def _trim(self, me: Address, party: Party) -> Party:
         kept = (me, party.coordinator)

@@ -9,6 +9,7 @@ from ringcast.core.control import CancelMerge, MergeCall, MergeDigest, MergeId, 
 from ringcast.core.effects import SendReliable, Warn
 from ringcast.core.merge import MergeLeader, Party
 from ringcast.core.merge.leader import Stage
+from ringcast.core.merge.patience import Patience
 from ringcast.core.steps import MergeEnded, Propose, Step
 from ringcast.model import SECOND, Address, Config, Entry, Event, Kind, View, ViewId
 
@@ -260,6 +261,52 @@ def test_a_party_that_failed_twice_is_left_out_of_the_next() -> None:
     fail(leader, E, three)
     fail(leader, E, three)
     assert asked_next(leader, three) == [A, C]
+
+
+def first_refuses(leader: MergeLeader, parties: tuple[Party, ...], refusing: tuple[Address, ...]) -> list[Address]:
+    """Attempts, each ended by the first of `refusing` that is asked, until none is; then who is asked."""
+    for _ in range(20):
+        now_ns = leader.pause.until_ns
+        asked = asked_next(leader, parties)
+        refuser = next((peer for peer in refusing if peer in asked), None)
+        if refuser is None:
+            return asked
+        assert leader.attempt is not None
+        leader.on_merge_rsp(now_ns, refuser, MergeRsp(leader.attempt.merge_id, False, "no"))
+    return []
+
+
+def test_three_that_always_refuse_do_not_keep_the_others_apart() -> None:
+    sick = tuple(map(member, "XYZ"))
+    parties = (*PARTIES, *(Party(x, View(ViewId(1, x), (x,)), (x,)) for x in sick))
+    assert first_refuses(MergeLeader(A, CONFIG, Random(1)), parties, sick) == [A, C]
+
+
+def test_who_is_well_again_is_asked_although_another_never_is() -> None:
+    """Both ran out, and nobody else is left: both are asked again, and only one of them fails."""
+    parties = (*PARTIES, Party(E, View(ViewId(1, E), (E,)), (E,)))
+    leader = MergeLeader(A, CONFIG, Random(1))
+    for peer in (C, C, E, E):
+        fail(leader, peer, parties)
+    assert first_refuses(leader, parties, (E,)) == [A, C]
+
+
+def test_failures_age_by_attempts_that_nobody_spoilt() -> None:
+    patience = Patience(2, 8)
+    patience.on_attempt([E])
+    patience.on_attempt([E])
+    patience.on_attempt([C])
+    for _ in range(3):
+        patience.on_attempt(())
+    assert patience.has_run_out(E)
+    patience.on_attempt(())
+    assert not patience.has_run_out(E)
+
+
+def test_failures_of_a_bounded_number_of_members_are_remembered() -> None:
+    patience = Patience(1, 2)
+    patience.on_attempt([C, D, E])
+    assert [patience.has_run_out(peer) for peer in (C, D, E)] == [False, True, True]
 
 
 def test_the_only_other_party_is_asked_again_however_often_it_failed() -> None:
