@@ -66,7 +66,7 @@ MISTAKES = [
     (
         a_view_that_one_voter_never_got,
         "a primary view to come is not recorded",
-        "ringcast.core.membership.primacy:Primacy.on_fill",
+        "ringcast.core.membership.primary_record:PrimaryRecord.on_fill",
         "return self.record(fill.primary)",
         "return []",
     ),

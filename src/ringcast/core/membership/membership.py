@@ -40,7 +40,7 @@ from ringcast.core.membership.coordinator import Coordinator
 from ringcast.core.membership.follower import Follower, Streams
 from ringcast.core.membership.joining import Joiner, narrows, refuse_join
 from ringcast.core.membership.leaving import Leaver
-from ringcast.core.membership.primacy import Primacy
+from ringcast.core.membership.primary_record import PrimaryRecord
 from ringcast.core.membership.suspicions import Exclusion, Suspicions
 from ringcast.core.state.providers import PendingStates
 from ringcast.core.steps import Adopt, LeftBehind, RaiseSuspicion, Spread, Step, Steps, Suspect
@@ -65,7 +65,7 @@ class Membership:
         self.states = PendingStates(entrance.reunites)
         self.numbers = ViewNumbers()
         mark = entrance.mark
-        self.primacy = Primacy(me, mark, entrance.keeps_mark)
+        self.primacy = PrimaryRecord(me, mark, entrance.keeps_mark)
         quorum = 0 if mark is None else mark.quorum
         self.terms = Terms.of(config, primary=mark is not None, reunites=entrance.reunites, quorum=quorum)
         self._founding: NewView | None = None  # waits for its mark to be kept

@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Collection
 
 from ringcast.core.effects import Excluded
-from ringcast.core.membership.primacy import Primacy
+from ringcast.core.membership.primary_record import PrimaryRecord
 from ringcast.core.steps import Steps
 from ringcast.model import Address, View, ViewId
 
@@ -66,7 +66,7 @@ class Suspicions:
 class Exclusion:
     """The others go on in a later view without this member: its driver is told once, and decides by its policy."""
 
-    def __init__(self, me: Address, suspicions: Suspicions, primacy: Primacy) -> None:
+    def __init__(self, me: Address, suspicions: Suspicions, primacy: PrimaryRecord) -> None:
         self.me = me
         self.gone_to: ViewId | None = None  # a later view without us that a member of ours is in
         self._is_told = False

@@ -21,7 +21,7 @@ PRIMARY = (
     Planted(
         "the mark of primary views is not kept in its file",
         "G17",
-        "ringcast.core.membership.primacy:Primacy._know",
+        "ringcast.core.membership.primary_record:PrimaryRecord._know",
         "if not self._is_kept:",
         "if True:",
         seeds=20,

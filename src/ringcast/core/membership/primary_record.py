@@ -16,7 +16,7 @@ from ringcast.core.steps import Steps
 from ringcast.model import Address, Electorate, Mark, View, ViewId, combined
 
 
-class Primacy:
+class PrimaryRecord:
     """`mark`: what is known at the beginning; None without the policy. `is_kept`: it is to outlive the process."""
 
     def __init__(self, me: Address, mark: Mark | None, is_kept: bool = False) -> None:
