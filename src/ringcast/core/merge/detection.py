@@ -274,14 +274,16 @@ class MergeDetector:
             return []
         silent = rereading.silent
         views = self._views(mine, split, silent)
-        leader = choose_leader(views)
+        leader, idle = choose_leader(views), None
         if leader != self.me and self._is_idle_leader(now_ns, leader):
-            views = {peer: view for peer, view in views.items() if view.id != views[leader].id}
-            leader = choose_leader(views)
+            idle = views[leader].id
+            leader = choose_leader({peer: view for peer, view in views.items() if view.id != idle})
         if leader != self.me:
             return self._nudge(now_ns, leader)
         # Members of our own view were asked only if somebody named them: we speak for it, whether they answered or not.
-        found = parties_of(views, silent, {peer: who for peer, who in rereading.acting.items() if peer in split})
+        # Of all views, also that of an idle leader: its members are in no other party (`A: AB, B: AB, D: ABD`).
+        every = parties_of(views, silent, {peer: who for peer, who in rereading.acting.items() if peer in split})
+        found = [party for party in every if party.view.id != idle]
         # One alone that does not hear a coordinator would be excluded again as soon as it was merged with it.
         is_alone = all(len(party.members) == 1 for party in found if self.me in party.members)
         reached = (party for party in found if party.via is None or not is_alone)

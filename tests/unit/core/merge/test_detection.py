@@ -347,3 +347,16 @@ def test_outsiders_are_bounded_and_skip_who_is_inside() -> None:
         known.remember(endpoint)
     assert len(known) == 2
     assert known.next_in_turn(9, {"b"}) == ("c",)
+
+
+def test_without_an_idle_leader_its_members_are_in_no_other_party() -> None:
+    """`D: ABD` has not noticed that A and B went on; who goes on without A's side does not ask D for A and B."""
+    made = detector(C, "C/3")
+    hear(made, 0, A, "AB/9")
+    made.on_announcement(0, D, view("ABD/7").id, D)
+    assert reading(made) == [send_once(A, AskView())]
+    assert made.on_view_answer(101 * MS, A, view("AB/9"), A) == [AnnounceTo((A.endpoint,))]
+    later = 900 * SECOND  # A was told for longer than two merges take, and does nothing.
+    made.on_time(later)
+    made.on_view_answer(later, A, view("AB/9"), A)
+    assert raised(made.on_view_answer(later, D, view("ABD/7"), D)) == ["C", "D"]
