@@ -59,15 +59,19 @@ class Deadlines:
         if at_ns is not None and (first_ns is None or at_ns <= first_ns):
             first_ns = at_ns
         elif before_ns is not None and before_ns == first_ns:
-            first_ns = None
-            for timer in self._timers:
-                other_ns = timer.first_ns
-                if other_ns is not None and (first_ns is None or other_ns < first_ns):
-                    first_ns = other_ns
+            first_ns = self._earliest_ns()
         if first_ns != was_ns:
             self.first_ns = first_ns
             if self._whole is not None:
                 self._whole.on_set(was_ns, first_ns)
+
+    def _earliest_ns(self) -> int | None:
+        first_ns = None
+        for timer in self._timers:
+            other_ns = timer.first_ns
+            if other_ns is not None and (first_ns is None or other_ns < first_ns):
+                first_ns = other_ns
+        return first_ns
 
     def check(self) -> None:
         set_ns = [timer.first_ns for timer in self._timers if timer.first_ns is not None]
