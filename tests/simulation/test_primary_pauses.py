@@ -108,3 +108,22 @@ def test_a_send_waits_for_the_primary_view_that_follows_a_merge_and_is_not_refus
         assert group is not None
         world.do("D", group.send(b"on"))
         assert is_primary(world, *"ABCD")
+
+
+@pytest.mark.parametrize("seed", range(4))
+def test_observers_that_outlived_all_voters_come_to_the_chain_which_those_begin_anew(seed: int) -> None:
+    """Seed 200615: their own view, of the dead, still was a primary one, and with a higher number."""
+    with World(idle, list("ABCD"), seed=seed, partition="primary", quorum=2, observers="CD") as world:
+        for _ in range(3):  # for the number
+            world.advance(1)
+            world.crash("D")
+            world.start("D")
+        world.advance(1)
+        assert is_primary(world, *"ABCD")
+        for name in "AB":
+            world.crash(name)
+        world.advance(3)
+        for name in "AB":
+            world.start(name)
+        world.advance(20)
+        assert is_primary(world, *"ABCD"), world.story()

@@ -99,3 +99,24 @@ def test_nobody_goes_to_a_primary_side_of_which_only_an_observer_is_left() -> No
         made.on_time(LATER_NS)
         made.on_view_answer(LATER_NS, E, later, acting)
         assert [step for step in made.on_time(2 * LATER_NS) if isinstance(step, GoToPrimary)] == steps
+
+
+def test_observers_alone_go_to_a_primary_side_of_another_chain() -> None:
+    """Their view says for ever that it is primary: only a voter could make the next one (seed 200615)."""
+    voters = tuple(member._replace(incarnation=2) for member in (A, B))
+    old = View(ViewId(7, A), (A, B, C), observers=(C,), mark=_of_a_quorum(primary(7, A, B)))
+    fresh = View(ViewId(3, voters[0]), voters, mark=_of_a_quorum(primary(3, *voters)))
+    for dead in ((), (A,), (A, B)):
+        made = MergeDetector(C, Config(), Random(1), is_suspected=dead.__contains__)
+        made.on_view(0, old)
+        made.on_announcement(0, voters[0], fresh.id, voters[0])
+        made.on_announcement(0, voters[1], fresh.id, voters[0])
+        made.on_time(LATER_NS)
+        made.on_view_answer(LATER_NS, voters[1], fresh, voters[0])
+        steps = made.on_view_answer(LATER_NS, voters[0], fresh, voters[0])
+        assert any(isinstance(step, GoToPrimary) for step in steps) == (dead == (A, B)), dead
+
+
+def _of_a_quorum(view: View) -> Mark:
+    assert view.mark is not None
+    return view.mark._replace(quorum=2, root=ViewId(0, view.id.creator))
