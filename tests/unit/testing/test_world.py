@@ -1,6 +1,7 @@
 """A user's application in the simulated world: the same Group, faults, virtual time, and a verdict for free."""
 
 import asyncio
+import gc
 import subprocess
 import sys
 from collections.abc import AsyncIterator
@@ -376,3 +377,28 @@ def test_nothing_happens_to_a_name_that_nobody_has() -> None:
             with pytest.raises(UsageError, match="there is no 'Z' in this world of A, B"):
                 act("Z")
         assert world.trace_hash() == before
+
+
+def test_a_world_leaves_the_collector_as_it_was() -> None:
+    """Also one that breaks; while time passes it collects more rarely, unless it is off."""
+    before, seen = gc.get_threshold(), []
+
+    async def look(group: Group) -> None:
+        seen.append(gc.get_threshold()[0])
+        async for event in group:
+            if isinstance(event, Message):
+                raise RuntimeError("on purpose")
+
+    with World(look, 1) as world:
+        world.advance(1)
+        assert gc.get_threshold() == before
+        gc.set_threshold(0)
+        try:
+            with pytest.raises(Broke, match="on purpose"):
+                world.do("A", world["A"].group.send(b"x"))  # type: ignore[union-attr]
+                world.advance(1)
+            assert gc.get_threshold()[0] == 0
+        finally:
+            gc.set_threshold(*before)
+        world.abandon()
+    assert seen[0] > before[0]
