@@ -312,6 +312,8 @@ class Coordination:
         offsets = {member: entry.delivered for member, entry in message.digest.items()}
         out = self._node.on_view(now_ns, view, offsets, message.notes, message.settlement)
         behind_view = next(at for at, effect in enumerate(out, 1) if isinstance(effect, Install))
+        for streams in (self._node.peers, self.control.streams, self.state.streams):
+            streams.on_view(view)
         is_exchanging = self._is_exchanging or bool(message.transfers) or message.reunion is not None
         told = self.exchange.on_view(now_ns, message) if is_exchanging else []
         said: Steps = [step for step in told if isinstance(step, SendReliable)]

@@ -20,7 +20,7 @@ from ringcast.core.multicast.outside_budget import OutsideBudget
 from ringcast.core.multicast.packing import content_of_items
 from ringcast.core.multicast.stream import Incoming, Outgoing
 from ringcast.core.packets import Ack, Channel, Highest, Request, Reset, Run, Unrepairable
-from ringcast.model import INCOMPLETE, STREAMS_PER_EPOCH, Address, Config, Event, Kind, content_of
+from ringcast.model import INCOMPLETE, STREAMS_PER_EPOCH, Address, Config, Event, Kind, View, content_of
 
 MAX_PEERS = 1024
 assert len(Channel) == STREAMS_PER_EPOCH, "stream numbers of recordings would change"
@@ -44,6 +44,7 @@ class PeerStreams:
         self.capacity = capacity
         self._largest_message = largest_message or config.max_message_bytes
         self._window_bytes = window_bytes or config.window_bytes
+        self._pace = max(1, capacity // 4), max(1, config.window_bytes // 4)  # of acks, until a view says otherwise
         self.outgoing: dict[Address, Outgoing] = {}
         self.incoming: dict[Address, Incoming] = {}
         self.sent: dict[Address, int] = {}  # messages of the application to each peer since it came (PEER)
@@ -121,6 +122,16 @@ class PeerStreams:
 
     # ---- receiving
 
+    def on_view(self, view: View) -> None:
+        """Acks come often enough for the narrowest window of bytes in the view.
+
+        A sender with less than the quarter of ours would else wait for our interval with each windowful (seed 210363).
+        """
+        narrowest = min(self.config.window_bytes, view.window_bytes or self.config.window_bytes)
+        self._pace = max(1, self.capacity // 4), max(1, narrowest // 4)
+        for incoming in self.incoming.values():
+            incoming.ack_after, incoming.ack_bytes = self._pace
+
     def on_run(self, now_ns: int, sender: Address, run: Run) -> list[Effect]:
         assert isinstance(run.tag, int)
         self.is_quiet = False
@@ -184,7 +195,6 @@ class PeerStreams:
         return settled is not None
 
     def _listen(self, sender: Address, epoch: int) -> Incoming:
-        pace = max(1, self.capacity // 4), max(1, self.config.window_bytes // 4)
         incoming = Incoming(
             self.channel,
             epoch,
@@ -192,7 +202,7 @@ class PeerStreams:
             self.me,
             self.config,
             self.capacity,
-            pace,
+            self._pace,
             max_message_bytes=self._largest_message,
             retain=False,
         )
