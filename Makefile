@@ -125,8 +125,9 @@ planted-violations: setup ## Write what the rules say of each falsified recordin
 	@PYTHONPATH=tests $(PYTHON_IN_VENV) -m pipeline.planted_page
 	@PYTHONPATH=tests $(PYTHON_IN_VENV) -m pipeline.old_failures
 
-judged-by-spark: setup ## The stories with real processes, their recordings judged by the rules on Spark too
-	@RINGCAST_JUDGE=spark $(PYTHON_IN_VENV) -m pytest -q -s tests/integration/membership tests/integration/merge tests/integration/order
+judged-by-spark: setup ## The stories with real processes and all falsified recordings, judged by the rules on Spark too
+	@RINGCAST_JUDGE=spark $(PYTHON_IN_VENV) -m pytest -q -s tests/pipeline/test_falsified.py tests/integration/membership \
+		tests/integration/merge tests/integration/order
 
 cluster: setup ## The pipeline on a real Spark cluster: another host, viewfs, Connect, a worker killed (needs root)
 	@RINGCAST_CLUSTER=1 $(PYTHON_IN_VENV) -m pytest -q -s --timeout 1800 tests/pipeline/test_cluster.py tests/pipeline/test_session.py

@@ -84,12 +84,12 @@ class PlantedRun:
 
 
 RUNS = (
-    PlantedRun("G4", "each side of a merge keeps its own window bytes", 0),
+    PlantedRun("G4", "each side of a merge keeps its own window bytes", 4),
     PlantedRun("G6", "the view handler goes on before the view has reached anybody", 0),
     PlantedRun("G14", "a joiner asks once", 6),
-    PlantedRun("G15", "a run is handed over twice", 0),
+    PlantedRun("G15", "a run is handed over twice", 4),
     PlantedRun("G16", "an ordered message is forgotten at its second destination", 0),
-    PlantedRun("G17", "half of the voters go on, whoever they are", 1),
+    PlantedRun("G17", "half of the voters go on, whoever they are", 11),
     PlantedRun("G18", "a joiner reads its view before its state", 4),
 )
 

@@ -1,10 +1,12 @@
 """Falsified recordings (`falsified.py`): each lie is found by rules and checkers alike, the true story is not accused.
 
-In this process one by one; all of them, as runs of one application, on Spark.
+In this process one by one; as runs of one application on Spark one for each guarantee, in `make judged-by-spark`
+(RINGCAST_JUDGE) all of them.
 """
 
 from __future__ import annotations
 
+import os
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -22,6 +24,8 @@ if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
 NAMES = [f"{one.guarantee} {one.name}" for one in FALSIFIED]
+ONE_EACH = list({one.guarantee: one for one in FALSIFIED}.values())
+ON_SPARK = FALSIFIED if os.environ.get("RINGCAST_JUDGE") == "spark" else ONE_EACH
 
 
 @pytest.mark.parametrize("one", FALSIFIED, ids=NAMES)
@@ -38,13 +42,13 @@ def test_the_page_of_planted_violations_says_what_is_said_now() -> None:
 
 
 @pytest.mark.needs("spark")
-def test_all_of_them_are_found_by_one_application(spark: SparkSession, tmp_path: Path) -> None:
-    for number, one in enumerate(FALSIFIED):
+def test_lies_are_found_by_one_application(spark: SparkSession, tmp_path: Path) -> None:
+    for number, one in enumerate(ON_SPARK):
         for lie in (False, True):
             as_segments(tmp_path / f"{number}-{lie}", one.tell(lie))
     application = Application(segment_files(spark, str(tmp_path)), with_tables=False)
     judged = {run.rpartition("/")[2]: judgement for run, judgement in application.judge().items()}
     application.close()
-    for number, one in enumerate(FALSIFIED):
+    for number, one in enumerate(ON_SPARK):
         assert violated(judged[f"{number}-False"]) == [], one.name
         assert one.guarantee in violated(judged[f"{number}-True"]), one.name

@@ -16,11 +16,10 @@ os.environ["PYSPARK_PYTHON"] = sys.executable
 from pyspark.sql import SparkSession
 
 local = {"spark.ui.enabled": "false", "spark.driver.host": "127.0.0.1", "spark.driver.bindAddress": "127.0.0.1"}
-quick = {"spark.sql.shuffle.partitions": "1", "spark.driver.extraJavaOptions": "-XX:TieredStopAtLevel=1"}
+quick = {"spark.driver.extraJavaOptions": "-XX:+UseSerialGC -XX:TieredStopAtLevel=1"}
 spark = SparkSession.builder.master("local[1]").config(map={**local, **quick}).getOrCreate()
-counts = spark.range(700).selectExpr("id % 7 AS k").groupBy("k").count()
-rows = counts.mapInArrow(lambda batches: batches, "k long, count long").collect()
-print(sorted((row["k"], row["count"]) for row in rows), os.environ["JAVA_HOME"])
+rows = spark.range(7).mapInArrow(lambda batches: batches, "id long").collect()
+print([row["id"] for row in rows], os.environ["JAVA_HOME"])
 """
 
 
@@ -43,5 +42,5 @@ def test_a_spark_job_runs_where_there_is_no_java(tmp_path: Path) -> None:
         [sys.executable, "-c", JOB], cwd=tmp_path, env=environment, capture_output=True, text=True, check=False
     )
     assert run.returncode == 0, run.stderr
-    assert run.stdout.startswith(str([(k, 100) for k in range(7)]))
+    assert run.stdout.startswith(str(list(range(7))))
     assert str(tmp_path / "cache") in run.stdout

@@ -18,7 +18,7 @@ from ringcast.pipeline.rules import engine
 from ringcast.pipeline.segment import Segment, decode
 from ringcast.trace import FileRecorder, Header, RecorderLimits, read_run
 
-SHAPE = {"deliveries": 1_500, "members": 6, "views": 6}
+SHAPE = {"deliveries": 300, "members": 6, "views": 4}
 JUDGED = [rule.GUARANTEE for rule in engine.RULES]
 
 
@@ -51,7 +51,7 @@ def examined(judgement: Judgement) -> dict[str, int]:
     return {name: judgement.findings[name].examined for name in JUDGED}
 
 
-CASES = [(None, 100_000), (None, 150), (None, 20), *((planted, 150) for planted in (*PLANTED, *ONCE_MISSED))]
+CASES = [(None, 100_000), (None, 100), (None, 20), *((planted, 200) for planted in (*PLANTED, *ONCE_MISSED))]
 
 
 @pytest.mark.parametrize(

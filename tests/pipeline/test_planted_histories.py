@@ -24,13 +24,14 @@ if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
 TURNS = 2
-DELIVERIES = int(os.environ.get("RINGCAST_PLANTED_DELIVERIES", "6000"))
+DELIVERIES = int(os.environ.get("RINGCAST_PLANTED_DELIVERIES", "1000"))
 IS_LONG = DELIVERIES >= 1_000_000
+LONG, SHORT = {"members": 8, "views": 10}, {"members": 6, "views": 4}
 
 
 @pytest.fixture(scope="module")
 def period() -> Period:
-    return make_period(1, Shape(deliveries=DELIVERIES // TURNS + 1, views=10 if IS_LONG else 6))
+    return make_period(1, Shape(deliveries=DELIVERIES // TURNS + 1, **(LONG if IS_LONG else SHORT)))
 
 
 @pytest.fixture

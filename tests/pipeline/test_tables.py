@@ -15,6 +15,7 @@ from pyspark.sql.pandas.types import from_arrow_schema
 
 from pipeline.test_truth import as_segments
 from ringcast.pipeline import Application, segment_files
+from ringcast.pipeline.judging import runs_of
 from ringcast.pipeline.results import SCHEMA, TABLES, bucket_of
 from ringcast.pipeline.writing import TableStore, unseen, write_tables
 from ringcast.sim import draw, simulate
@@ -46,27 +47,34 @@ def judge_into(store: TableStore, place: Path, incremental: bool = False) -> lis
     return judged
 
 
-def counts(store: TableStore) -> dict[str, int]:
-    frames = {name: frame for name in TABLES if (frame := store.read(name)) is not None}
-    parts = [frame.select(F.lit(name).alias("table")) for name, frame in frames.items()]
-    rows = reduce(DataFrame.unionAll, parts).groupBy("table").count().collect()
-    return dict.fromkeys(frames, 0) | {row["table"]: row["count"] for row in rows}
+def counts(store: TableStore) -> dict[str, dict[str, int]]:
+    """How many rows each run has in each table; every table is there."""
+    parts = []
+    for name in TABLES:
+        frame = store.read(name)
+        assert frame is not None, name
+        parts.append(frame.select("run", F.lit(name).alias("table")))
+    found: dict[str, dict[str, int]] = {}
+    for row in reduce(DataFrame.unionAll, parts).groupBy("run", "table").count().collect():
+        found.setdefault(row["run"], {})[row["table"]] = row["count"]
+    return found
 
 
 def test_tables_answer_are_written_once_and_grow_by_new_runs(spark: SparkSession, place: Path) -> None:
     store = TableStore(spark, str(place / "tables"))
     judge_into(store, place)
     first = counts(store)
-    assert first["verdicts"] == 1 and set(first) == set(TABLES)
+    assert first["seed 1"]["verdicts"] == 1
     bad = spark.read.parquet(store.name("segments")).where("reason is not null").collect()
     assert [Path(row["path"]).name for row in bad] == ["stray.rct"]
-    judge_into(store, place)
-    assert counts(store) == first
-    assert judge_into(store, place, incremental=True) == []
     simulate(draw(2, (3, 3)), place / "runs" / "two")
-    assert judge_into(store, place, incremental=True) == ["seed 2"]
+    assert runs_of(unseen(store, segment_files(spark, str(place / "runs")))) == ["seed 2"]
+    judge_into(store, place)
     after = counts(store)
-    assert after["verdicts"] == 2 and after["coverage"] == 2 * first["coverage"]
+    new = after.pop("seed 2")
+    assert new["verdicts"] == 1 and new["coverage"] == first["seed 1"]["coverage"]
+    assert after == first, "judged again, and nothing changed"
+    assert judge_into(store, place, incremental=True) == []
     assert len(list((place / "tables" / "metrics").glob("bucket=*/*.parquet"))) == 2
     for name in TABLES:
         table = store.read(name)
@@ -77,18 +85,21 @@ def test_tables_answer_are_written_once_and_grow_by_new_runs(spark: SparkSession
     assert answers[0] == [] and len(answers[3]) > 0 and len(answers[6]) > 0
 
 
-def test_tables_in_a_catalog_are_written_once_and_found_again(spark: SparkSession, tmp_path: Path) -> None:
-    as_segments(tmp_path / "runs" / "one", Story("ab").view("ab").passed("ab", "a", 3).recordings())
+def test_tables_in_a_catalog_are_found_again_and_what_grew_is_replaced(spark: SparkSession, tmp_path: Path) -> None:
+    *early, late = Story("abc").view("abc").passed("abc", "a", 3).recordings()
+    as_segments(tmp_path / "runs" / "one", early)
     spark.sql(f"create database history location '{(tmp_path / 'history').as_uri()}'")
     try:
         store = TableStore(spark, "history")
         (run,) = judge_into(store, tmp_path)
-        first = counts(store)
-        assert set(first) == set(TABLES) and (first["verdicts"], first["members"]) == (1, 2)
-        assert [row["verdict"] for row in spark.sql("select verdict from history.verdicts").collect()] == ["held"]
+        first = counts(store)[run]
+        assert (first["verdicts"], first["members"]) == (1, 2)
         assert judge_into(store, tmp_path, incremental=True) == []
-        assert judge_into(store, tmp_path) == [run]
-        assert counts(store) == first
+        as_segments(tmp_path / "runs" / "one", [late])
+        assert judge_into(store, tmp_path, incremental=True) == [run]
+        grown = counts(store)[run]
+        assert (grown["verdicts"], grown["members"], grown["coverage"]) == (1, 3, first["coverage"])
+        assert [row["verdict"] for row in spark.sql("select verdict from history.verdicts").collect()] == ["held"]
     finally:
         spark.sql("drop database history cascade")
 

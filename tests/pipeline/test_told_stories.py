@@ -1,12 +1,11 @@
 """Every story that a checker's tests tell is judged by the rule too, however its recordings are cut into segments: the
-same verdict, as much examined. Besides them a few simulated runs, good and with a planted bug, in this process."""
+same verdict, as much examined."""
 
 from __future__ import annotations
 
 import inspect
 from collections import Counter
 from collections.abc import Callable, Iterable
-from contextlib import nullcontext
 from pathlib import Path
 from random import Random
 from types import ModuleType
@@ -21,8 +20,6 @@ from ringcast.checkers import judge as judge_by_checkers
 from ringcast.model import Kind
 from ringcast.pipeline.rules import engine
 from ringcast.pipeline.segment import Segment, decode
-from ringcast.sim import draw, plant, simulate
-from ringcast.sim.planted import CANDIDATES, KNOWN, Planted
 from ringcast.trace import FileRecorder, RecorderLimits, Recording
 from ringcast.trace.story import Story
 from unit.checkers import test_g06_g07, test_g15, test_g16, test_g18
@@ -254,18 +251,3 @@ def test_states_that_go_wrong_in_any_place_are_judged_alike(tmp_path: Path) -> N
         both = Both(tmp_path / str(seed), "G18", random.choice((1, 2, 5, 1000)))
         verdicts[both(story.recordings(cut=random.choice(("", "", "b")))).findings["G18"].verdict] += 1
     assert verdicts["violated"] > 10 and verdicts["held"] > 5, verdicts
-
-
-BUGS = [bug for bug in (*KNOWN, *CANDIDATES) if bug.guarantee in MODULES]
-RUNS: list[tuple[Planted | None, int]] = [(None, seed) for seed in range(6)]
-RUNS += [(bug, seed) for bug in BUGS for seed in (0, 5)]
-
-
-@pytest.mark.parametrize(("bug", "seed"), RUNS, ids=[f"{bug.name if bug else 'good'} {seed}" for bug, seed in RUNS])
-def test_rules_say_what_checkers_say_about_a_simulated_run(bug: Planted | None, seed: int, tmp_path: Path) -> None:
-    with plant(bug) if bug else nullcontext():
-        outcome = simulate(draw(seed, (2, 5), fixed=bug.fixed if bug else False), tmp_path)
-    segments = [decode(path.read_bytes(), str(path)) for path in sorted(tmp_path.rglob("*.rct"))]
-    findings = engine.judge(segments).findings
-    said = {name: (f.examined, f.violation_count > 0) for name, f in findings.items() if f.examined}
-    assert said == {name: (n, bool(outcome.violated.get(name))) for name, n in outcome.examined.items() if n}
