@@ -17,18 +17,17 @@ demo: setup ## Show what ringcast does, in words
 	@.venv/bin/ringcast demo
 
 # Tests with real processes mostly wait, one after the other. Beside them, at a lower priority, the pure tiers compute on
-# all cores, then what holds a Spark session (docs/decisions/0190). All run even if one fails; the last lines speak for
+# all cores, also the pipeline's that need no Spark, then what holds a Spark session (docs/decisions/0190). All run even if one fails; the last lines speak for
 # all.
-PURE := tests/unit tests/property tests/architecture tests/scenario tests/simulation
+PURE := tests/unit tests/property tests/architecture tests/scenario tests/simulation tests/pipeline
 REAL := tests/conformance tests/integration $(wildcard tests/browser)
-SPARK := tests/pipeline
 
 test: lint ## Lint, then every tier of tests; ends with what did not run and why
 	@$(PYTHON_IN_VENV) tools/debian.py ip=iproute2 nft=nftables $(if $(wildcard tests/browser/test_*.py),chromium=chromium)
 	@rm -f build/not-run && mkdir -p build && export RINGCAST_NOT_RUN=$(CURDIR)/build/not-run && failed=0; \
 	$(PYTHON_IN_VENV) -m pytest $(REAL) > build/real-tests.log 2>&1 & real=$$!; trap 'kill $$real 2> /dev/null' EXIT INT TERM; \
-	nice -n 10 $(PYTHON_IN_VENV) -m pytest -n auto --dist worksteal $(PURE) || failed=1; \
-	nice -n 10 $(PYTHON_IN_VENV) -m pytest $(SPARK) || failed=1; \
+	nice -n 10 $(PYTHON_IN_VENV) -m pytest -n auto --dist worksteal -m "not spark" $(PURE) || failed=1; \
+	nice -n 10 $(PYTHON_IN_VENV) -m pytest -m spark tests/pipeline || failed=1; \
 	wait $$real || failed=1; trap - EXIT INT TERM; cat build/real-tests.log; \
 	PYTHONPATH=tests $(PYTHON_IN_VENV) -m needs.plugin build/not-run; \
 	exit $$failed

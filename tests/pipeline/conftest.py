@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Iterator
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 import pytest
@@ -16,11 +17,22 @@ from ringcast.pipeline.session import spark_session
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
+HERE = Path(__file__).parent
 ENVIRONMENT = dict(os.environ)  # before a session was started here
 _SMALL = {
     "spark.sql.shuffle.partitions": "1",
     "spark.driver.memory": "1g",
 }
+
+
+@pytest.hookimpl(tryfirst=True)  # before `-m` is looked at
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """A file with a test on Spark runs with the one session (`-m spark`); the others run beside what is pure."""
+    here = [item for item in items if item.path.parent == HERE]
+    with_spark = {item.path for item in here if "spark" in getattr(item, "fixturenames", ())}
+    for item in here:
+        if item.path in with_spark:
+            item.add_marker("spark")
 
 
 @pytest.fixture(scope="session")
