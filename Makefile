@@ -17,8 +17,8 @@ demo: setup ## Show what ringcast does, in words
 	@.venv/bin/ringcast demo
 
 # Tests with real processes mostly wait, one after the other. Beside them, at a lower priority, the pure tiers compute on
-# all cores, also the pipeline's that need no Spark, then what holds a Spark session (docs/decisions/0190). All run even if one fails; the last lines speak for
-# all.
+# all cores, also the pipeline's that need no Spark, then what holds a Spark session (docs/decisions/0190). All run even
+# if one fails; the last lines speak for all.
 PURE := tests/unit tests/property tests/architecture tests/scenario tests/simulation tests/pipeline
 REAL := tests/conformance tests/integration $(wildcard tests/browser)
 
