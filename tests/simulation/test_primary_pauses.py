@@ -23,6 +23,15 @@ def is_primary(world: World, *names: str) -> bool:
     return not others and view.is_primary and sorted(member.name for member in view.members) == sorted(names)
 
 
+def restart(world: World, names: str, after: float) -> None:
+    """They crash together, and come back so many seconds later."""
+    for name in names:
+        world.crash(name)
+    world.advance(after)
+    for name in names:
+        world.start(name)
+
+
 @pytest.mark.parametrize("seed", range(4))
 @pytest.mark.parametrize("paused", ["B", "C", "D"])
 def test_y10_three_of_four_go_on_when_the_coordinator_died_and_one_was_paused(seed: int, paused: str) -> None:
@@ -66,11 +75,7 @@ def test_y12_three_that_restart_behind_a_cut_are_not_primary_beside_the_two_that
         world.heal()
         world.partition("AB", "CDE")
         world.advance(4)
-        for name in "CDE":
-            world.crash(name)
-        world.advance(1)
-        for name in "CDE":
-            world.start(name)
+        restart(world, "CDE", 1)
         world.advance(10)
         assert is_primary(world, *"AB") == (way == "mark file")
         assert any(is_primary(world, name) or is_primary(world, *"CDE") for name in "CDE") == (way == "quorum")
@@ -120,10 +125,6 @@ def test_observers_that_outlived_all_voters_come_to_the_chain_which_those_begin_
             world.start("D")
         world.advance(1)
         assert is_primary(world, *"ABCD")
-        for name in "AB":
-            world.crash(name)
-        world.advance(3)
-        for name in "AB":
-            world.start(name)
+        restart(world, "AB", 3)
         world.advance(20)
         assert is_primary(world, *"ABCD"), world.story()

@@ -1,5 +1,7 @@
 """Members with windows of different sizes: the smallest is agreed on, and nobody is slower for the order of joining."""
 
+from collections.abc import Awaitable, Callable
+
 from ringcast.model import Config, profile
 from ringcast.runtime import Group
 from ringcast.testing import World
@@ -15,23 +17,33 @@ async def reading(group: Group) -> None:
         pass
 
 
-def seconds_to_send(first: Config, last: Config) -> float:
-    """Three members, the last of them with its own config: how long A takes until everybody has all."""
-    world = World(reading, ["A", "B"], config=first)
-    with world:
+def seconds_for(
+    work: Callable[[Group], Awaitable[None]], sender: str, first: str, config: Config, last: Config
+) -> float:
+    """The members `first`, then one more with its own config: how long the sender takes until everybody has all."""
+    with World(reading, list(first), config=config) as world:
         world.config = last
-        world.start("C")
+        world.start("Z")
         world.agree()
         began = world.now
 
         async def send() -> None:
-            group = world["A"].group
-            assert group is not None and len(group.members) == 3
-            await group.send_many(MESSAGES)
+            group = world[sender].group
+            assert group is not None and len(group.members) == len(first) + 1
+            await work(group)
             await group.flush()
 
-        world.do("A", send())
+        world.do(sender, send())
         return world.now - began
+
+
+async def many_to_all(group: Group) -> None:
+    await group.send_many(MESSAGES)
+
+
+async def many_to_the_first(group: Group) -> None:
+    for _ in range(200):
+        await group.send(bytes(1_500), to=group.members[0])
 
 
 def test_a_view_agrees_on_the_smallest_windows_of_all_who_are_in_it() -> None:
@@ -45,31 +57,13 @@ def test_a_view_agrees_on_the_smallest_windows_of_all_who_are_in_it() -> None:
 
 
 def test_y09_a_smaller_member_that_joins_last_makes_nobody_slower_than_one_that_was_first() -> None:
-    always = seconds_to_send(NARROW, NARROW)
-    last = seconds_to_send(WIDE, NARROW)
-    first = seconds_to_send(NARROW, WIDE)
+    always = seconds_for(many_to_all, "A", "AB", NARROW, NARROW)
+    last = seconds_for(many_to_all, "A", "AB", WIDE, NARROW)
+    first = seconds_for(many_to_all, "A", "AB", NARROW, WIDE)
     assert last <= 1.2 * always and first <= 1.2 * always, (always, first, last)
-
-
-def seconds_to_send_to_one(others: Config) -> float:
-    """B, with tight windows, to A, that has other ones: how long until A has read 300 kB."""
-    with World(reading, ["A"], config=others) as world:
-        world.config = TIGHT
-        world.start("B")
-        world.agree()
-        began = world.now
-
-        async def send() -> None:
-            group = world["B"].group
-            assert group is not None
-            for _ in range(200):
-                await group.send(bytes(1_500), to=group.members[0])
-            await group.flush()
-
-        world.do("B", send())
-        return world.now - began
 
 
 def test_a_wide_member_acks_often_enough_for_what_a_narrow_one_sends_to_it_alone() -> None:
     """Seed 210363: with each windowful the sender waited for the receiver's interval; a state took 20 s."""
-    assert seconds_to_send_to_one(WIDE) <= 1.2 * seconds_to_send_to_one(TIGHT)
+    to_wide = seconds_for(many_to_the_first, "Z", "A", WIDE, TIGHT)
+    assert to_wide <= 1.2 * seconds_for(many_to_the_first, "Z", "A", TIGHT, TIGHT)

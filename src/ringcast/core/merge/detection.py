@@ -251,8 +251,7 @@ class MergeDetector:
             return []
         # Who gives up its place for a side that nobody leads would come back to nothing, and see the same again.
         led = [view for peer, view in split.items() if rereading.is_led(peer)]
-        is_led = any(not self._is_suspected(member) for member in mine.voters)
-        elsewhere = primary_elsewhere(self.me, mine, led, is_led=is_led)
+        elsewhere = primary_elsewhere(self.me, mine, led, is_led=self._coordinator not in mine.observers)
         if elsewhere is not None:
             return [GoToPrimary(*elsewhere)] if self.coordinator_with_us == self.me else []
         # Who is primary waits for the others to come; sides that are not merge, also with one that is out of date.

@@ -16,7 +16,7 @@ from ringcast.core.control import Holding, Source
 from ringcast.core.effects import Cast, Deliver, Drop, Effect, Freed, Install, Lost, Sealed, Unicast
 from ringcast.core.multicast.departed import Departed
 from ringcast.core.multicast.gap_requests import asked
-from ringcast.core.multicast.packing import content_of_items, fair_window_bytes
+from ringcast.core.multicast.packing import ack_pace, content_of_items, fair_window_bytes
 from ringcast.core.multicast.repairs import Repairs
 from ringcast.core.multicast.standstill import Standstill
 from ringcast.core.multicast.stream import Incoming, Outgoing, OwnMessages
@@ -77,7 +77,8 @@ class Multicast:
     @property
     def _pace(self) -> tuple[int, int]:
         """Acks keep pace with the agreed window: later than a full one, the sender would wait for the interval."""
-        return min(self.config.ack_after, max(1, self.capacity // 4)), max(1, self.window_bytes // 4)
+        after, nbytes = ack_pace(self.capacity, self.window_bytes)
+        return min(self.config.ack_after, after), nbytes
 
     # ---- sending
 

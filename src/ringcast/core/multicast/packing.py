@@ -41,6 +41,11 @@ def ranges_budget(frame_bytes: int, me: Address, origin: Address) -> int:
     return max(1, room // RANGE_BYTES)
 
 
+def ack_pace(capacity: int, window_bytes: int) -> tuple[int, int]:
+    """So many messages, or bytes, that were read make an ack due: a quarter of the window of who sent them."""
+    return max(1, capacity // 4), max(1, window_bytes // 4)
+
+
 def fair_window_bytes(config: Config, view: View) -> int:
     """How many bytes one member may have on their way: agreed, and such that all others may do so at once.
 

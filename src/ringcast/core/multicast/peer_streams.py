@@ -17,7 +17,7 @@ from collections.abc import Iterable, Sequence
 from ringcast.core.effects import Deliver, Drop, Effect, Freed, Sealed, Unicast
 from ringcast.core.multicast.gap_requests import asked
 from ringcast.core.multicast.outside_budget import OutsideBudget
-from ringcast.core.multicast.packing import content_of_items
+from ringcast.core.multicast.packing import ack_pace, content_of_items
 from ringcast.core.multicast.stream import Incoming, Outgoing
 from ringcast.core.packets import Ack, Channel, Highest, Request, Reset, Run, Unrepairable
 from ringcast.model import INCOMPLETE, STREAMS_PER_EPOCH, Address, Config, Event, Kind, View, content_of
@@ -44,7 +44,7 @@ class PeerStreams:
         self.capacity = capacity
         self._largest_message = largest_message or config.max_message_bytes
         self._window_bytes = window_bytes or config.window_bytes
-        self._pace = max(1, capacity // 4), max(1, config.window_bytes // 4)  # of acks, until a view says otherwise
+        self._pace = ack_pace(capacity, config.window_bytes)  # until a view says otherwise
         self.outgoing: dict[Address, Outgoing] = {}
         self.incoming: dict[Address, Incoming] = {}
         self.sent: dict[Address, int] = {}  # messages of the application to each peer since it came (PEER)
@@ -128,7 +128,7 @@ class PeerStreams:
         A sender with less than the quarter of ours would else wait for our interval with each windowful (seed 210363).
         """
         narrowest = min(self.config.window_bytes, view.window_bytes or self.config.window_bytes)
-        self._pace = max(1, self.capacity // 4), max(1, narrowest // 4)
+        self._pace = ack_pace(self.capacity, narrowest)
         for incoming in self.incoming.values():
             incoming.ack_after, incoming.ack_bytes = self._pace
 
