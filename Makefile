@@ -115,7 +115,7 @@ observer-runs: setup ## 500 random runs of groups with observers, with pauses, c
 
 agreement: setup ## Checkers and rules on 320 simulated runs, good and bad: do they say the same?
 	@for first in 0 64 128 192 256; do RINGCAST_AGREEMENT_RUNS=64 RINGCAST_AGREEMENT_FIRST_SEED=$$first \
-		$(PYTHON_IN_VENV) -m pytest -q -s --timeout 1800 tests/pipeline/test_agreement.py || exit 1; done
+		$(PYTHON_IN_VENV) -m pytest -q -s --timeout 1800 tests/pipeline/test_agreement.py tests/pipeline/test_rules.py || exit 1; done
 
 planted-histories: setup ## Every kind of violation in histories of a million deliveries, found by the rules on Spark
 	@RINGCAST_PLANTED_DELIVERIES=1000000 $(PYTHON_IN_VENV) -m pytest -q -s --timeout 1800 tests/pipeline/test_planted_histories.py
@@ -125,7 +125,7 @@ planted-violations: setup ## Write what the rules say of each falsified recordin
 	@PYTHONPATH=tests $(PYTHON_IN_VENV) -m pipeline.old_failures
 
 judged-by-spark: setup ## The stories with real processes and all falsified recordings, judged by the rules on Spark too
-	@RINGCAST_JUDGE=spark $(PYTHON_IN_VENV) -m pytest -q -s tests/pipeline/test_falsified.py tests/integration/membership \
+	@RINGCAST_JUDGE=spark $(PYTHON_IN_VENV) -m pytest -q -s tests/pipeline/test_rules.py tests/integration/membership \
 		tests/integration/merge tests/integration/order
 
 cluster: setup ## The pipeline on a real Spark cluster: another host, viewfs, Connect, a worker killed (needs root)

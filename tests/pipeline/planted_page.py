@@ -16,8 +16,8 @@ PAGE = Path(__file__).parents[2] / "docs" / "design" / "planted-violations.md"
 HEAD = "## Falsified recordings\n"
 WORDS = """Small stories told by hand (`tests/pipeline/falsified.py`), each also without the lie.
 They were written from the text of the guarantees, by somebody who had read neither rules nor checkers; a few are what
-both once missed. `tests/pipeline/test_falsified.py` has them judged by both in one process, and by the rules on Spark:
-one for each guarantee in `make test`, all in `make judged-by-spark`. This table is written by `make
+both once missed. `tests/pipeline/test_falsified.py` has them judged by both in one process, `test_rules.py` by the
+rules on Spark: one for each guarantee in `make test`, all in `make judged-by-spark`. This table is written by `make
 planted-violations`, and a test compares it.
 """
 

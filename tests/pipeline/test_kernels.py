@@ -11,7 +11,7 @@ import pytest
 pytest.importorskip("numpy", reason="the pipeline needs numpy: pip install 'ringcast[pipeline]'")
 
 from pipeline.planted_histories import ONCE_MISSED, PLANTED, Planted
-from ringcast.checkers import Judgement
+from ringcast.checkers import Judgement, Violation
 from ringcast.checkers import judge as judge_by_checkers
 from ringcast.pipeline.history import Period, Shape, make_period, tiling
 from ringcast.pipeline.rules import engine
@@ -51,6 +51,12 @@ def examined(judgement: Judgement) -> dict[str, int]:
     return {name: judgement.findings[name].examined for name in JUDGED}
 
 
+def is_located(violation: Violation) -> bool:
+    """In the turn that was changed; what concerns a whole view has no event of its own and says the view."""
+    code = _period().addresses.index(violation.members[0])
+    return violation.index == 0 or violation.index > len(_period().events[code])
+
+
 CASES = [(None, 100_000), (None, 100), (None, 20), *((planted, 200) for planted in (*PLANTED, *ONCE_MISSED))]
 
 
@@ -67,6 +73,7 @@ def test_rules_say_what_checkers_say_wherever_segments_are_cut(
     if planted is not None and planted.guarantee in JUDGED:
         found = by_rules.findings[planted.guarantee]
         assert found.violations and found.violations[0].evidence, "a violation comes with the events around it"
+        assert is_located(found.violations[0])
 
 
 def test_facts_go_through_arrow_unchanged(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -4,6 +4,7 @@ replaced, and a file that is no recording is a row with its reason."""
 from __future__ import annotations
 
 import re
+from collections.abc import Iterator
 from functools import reduce
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -29,16 +30,8 @@ PAGE = Path(__file__).parents[2] / "docs" / "tables.md"
 QUESTIONS = re.findall(r"```sql\n(.*?)```", PAGE.read_text(encoding="utf-8"), re.DOTALL)
 
 
-@pytest.fixture(scope="module")
-def place(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    root = tmp_path_factory.mktemp("tables")
-    simulate(draw(1, (3, 3)), root / "runs" / "one")
-    (root / "runs" / "stray.rct").write_bytes(b"no recording")
-    return root
-
-
-def judge_into(store: TableStore, place: Path, incremental: bool = False) -> list[str]:
-    files = segment_files(store.spark, str(place / "runs"))
+def judge_into(store: TableStore, runs: Path, incremental: bool = False) -> list[str]:
+    files = segment_files(store.spark, str(runs))
     application = Application(unseen(store, files) if incremental else files)
     judged = list(application.judge())
     if judged:
@@ -60,22 +53,32 @@ def counts(store: TableStore) -> dict[str, dict[str, int]]:
     return found
 
 
-def test_tables_answer_are_written_once_and_grow_by_new_runs(spark: SparkSession, place: Path) -> None:
-    store = TableStore(spark, str(place / "tables"))
-    judge_into(store, place)
+def test_tables_answer_are_written_once_and_what_is_new_is_added(spark: SparkSession, tmp_path: Path) -> None:
+    store, runs = TableStore(spark, str(tmp_path / "tables")), tmp_path / "runs"
+    *early, late = Story("abc").view("abc").passed("abc", "a", 3).recordings()
+    growing = (runs / "growing").as_uri()
+    simulate(draw(1, (3, 3)), runs / "one")
+    as_segments(runs / "growing", early)
+    (runs / "stray.rct").write_bytes(b"no recording")
+    judge_into(store, runs)
     first = counts(store)
-    assert first["seed 1"]["verdicts"] == 1
     bad = spark.read.parquet(store.name("segments")).where("reason is not null").collect()
     assert [Path(row["path"]).name for row in bad] == ["stray.rct"]
-    simulate(draw(2, (3, 3)), place / "runs" / "two")
-    assert runs_of(unseen(store, segment_files(spark, str(place / "runs")))) == ["seed 2"]
-    judge_into(store, place)
+
+    simulate(draw(2, (3, 3)), runs / "two")
+    as_segments(runs / "growing", [late])
+    assert sorted(runs_of(unseen(store, segment_files(spark, str(runs))))) == [growing, "seed 2"]
+    judge_into(store, runs)
     after = counts(store)
-    new = after.pop("seed 2")
-    assert new["verdicts"] == 1 and new["coverage"] == first["seed 1"]["coverage"]
+    was, grown, new = first.pop(growing), after.pop(growing), after.pop("seed 2")
     assert after == first, "judged again, and nothing changed"
-    assert judge_into(store, place, incremental=True) == []
-    assert len(list((place / "tables" / "metrics").glob("bucket=*/*.parquet"))) == 2
+    assert (was["members"], was["segments"], was["verdicts"]) == (2, 2, 1)
+    assert (grown["members"], grown["segments"], grown["verdicts"], grown["coverage"]) == (3, 3, 1, was["coverage"])
+    assert new["verdicts"] == 1 and new["coverage"] == first["seed 1"]["coverage"]
+    assert judge_into(store, runs, incremental=True) == []
+    buckets = {bucket_of(run) for run in ("seed 1", "seed 2", growing)}
+    assert len(list((tmp_path / "tables" / "metrics").glob("bucket=*/*.parquet"))) == len(buckets)
+
     for name in TABLES:
         table = store.read(name)
         assert table is not None
@@ -85,21 +88,14 @@ def test_tables_answer_are_written_once_and_grow_by_new_runs(spark: SparkSession
     assert answers[0] == [] and len(answers[3]) > 0 and len(answers[6]) > 0
 
 
-def test_tables_in_a_catalog_are_found_again_and_what_grew_is_replaced(spark: SparkSession, tmp_path: Path) -> None:
-    *early, late = Story("abc").view("abc").passed("abc", "a", 3).recordings()
-    as_segments(tmp_path / "runs" / "one", early)
-    spark.sql(f"create database history location '{(tmp_path / 'history').as_uri()}'")
+@pytest.fixture(params=["path", "catalog"])
+def store(request: pytest.FixtureRequest, spark: SparkSession, tmp_path: Path) -> Iterator[TableStore]:
+    if request.param == "path":
+        yield TableStore(spark, str(tmp_path))
+        return
+    spark.sql(f"create database history location '{tmp_path.as_uri()}'")
     try:
-        store = TableStore(spark, "history")
-        (run,) = judge_into(store, tmp_path)
-        first = counts(store)[run]
-        assert (first["verdicts"], first["members"]) == (1, 2)
-        assert judge_into(store, tmp_path, incremental=True) == []
-        as_segments(tmp_path / "runs" / "one", [late])
-        assert judge_into(store, tmp_path, incremental=True) == [run]
-        grown = counts(store)[run]
-        assert (grown["verdicts"], grown["members"], grown["coverage"]) == (1, 3, first["coverage"])
-        assert [row["verdict"] for row in spark.sql("select verdict from history.verdicts").collect()] == ["held"]
+        yield TableStore(spark, "history")
     finally:
         spark.sql("drop database history cascade")
 
@@ -108,8 +104,7 @@ def same_bucket(run: str) -> str:
     return next(name for n in range(10_000) if bucket_of(name := f"run {n}") == bucket_of(run) and name != run)
 
 
-def test_of_a_run_judged_again_nothing_old_is_left_and_the_others_stay(spark: SparkSession, tmp_path: Path) -> None:
-    store = TableStore(spark, str(tmp_path))
+def test_of_a_run_judged_again_nothing_old_is_left_and_the_others_stay(store: TableStore) -> None:
     one, same, other = "run 0", same_bucket("run 0"), "run 1"
     schema = from_arrow_schema(TABLES["violations"].schema)
 
@@ -118,11 +113,15 @@ def test_of_a_run_judged_again_nothing_old_is_left_and_the_others_stay(spark: Sp
             {"sentence": text, "schema_version": SCHEMA, "run": run, "bucket": bucket_of(run)}
             for text, run in sentences.items()
         ]
-        store.write("violations", spark.createDataFrame(rows, schema), runs, list(sentences.values()), others=True)
+        frame = store.spark.createDataFrame(rows, schema)
+        store.write("violations", frame, runs, list(sentences.values()), others=True)
 
     def written() -> dict[str, str]:
-        return {row["sentence"]: row["run"] for row in spark.read.parquet(store.name("violations")).collect()}
+        found = store.read("violations")
+        assert found is not None
+        return {row["sentence"]: row["run"] for row in found.collect()}
 
+    assert store.read("violations") is None
     write({"a": one, "b": other}, [one, other])
     write({"c": same}, [same])
     assert written() == {"a": one, "b": other, "c": same}

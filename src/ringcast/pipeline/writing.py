@@ -96,8 +96,8 @@ class TableStore:
         writer = rows.write.mode("overwrite").option("partitionOverwriteMode", mode)
         if self.is_path:
             writer.partitionBy("bucket").save(name)
-        elif is_new:
-            writer.partitionBy("bucket").saveAsTable(name)
+        elif is_new or mode == "static":  # Made anew: inserting goes by the mode that the table was made with.
+            writer.option("partitionOverwriteMode", "dynamic").partitionBy("bucket").saveAsTable(name)
         else:
             writer.insertInto(name, overwrite=True)
 
