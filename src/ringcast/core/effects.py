@@ -187,9 +187,13 @@ class MergeStates(NamedTuple):
 
 
 class AwaitMerged(NamedTuple):
-    """For the application, behind the MergeView: go on when the merged state is loaded; `gives`: first give yours."""
+    """For the application, behind the MergeView: go on when the merged state is loaded; `gives`: first give yours.
+
+    `view`: that named who does what, the MergeView or a later one.
+    """
 
     cut: ViewId
+    view: ViewId
     merger: Address
     gives: bool
 

@@ -258,17 +258,17 @@ class Node:
 
     # ---- the application's state
 
-    def may_give_state(self, joiner: Address, nbytes: int) -> bool:
+    def may_give_state(self, joiner: Address, view: ViewId, nbytes: int) -> bool:
         """Is there room for a chunk of this size? No, too, when the transfer is over."""
-        return self.coordination is not None and self.coordination.state.may_give(joiner, nbytes)
+        return self.coordination is not None and self.coordination.state.may_give(joiner, view, nbytes)
 
     def give_state(self, now_ns: int, joiner: Address, chunk: bytes) -> list[Effect]:
         self.wake(now_ns)
         return [] if self.coordination is None else self.coordination.state.give(now_ns, joiner, chunk)
 
-    def end_state(self, now_ns: int, joiner: Address, error: str | None = None) -> list[Effect]:
+    def end_state(self, now_ns: int, joiner: Address, view: ViewId, error: str | None = None) -> list[Effect]:
         self.wake(now_ns)
-        return [] if self.coordination is None else self.coordination.state.end(now_ns, joiner, error)
+        return [] if self.coordination is None else self.coordination.state.end(now_ns, joiner, view, error)
 
     def on_state_loaded(self, now_ns: int, error: str | None = None) -> list[Effect]:
         """The joiner's application has the state; with an error: it could not load it."""

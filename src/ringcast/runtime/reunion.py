@@ -24,6 +24,7 @@ from ringcast.core import (
     GiveMerged,
     MergedOver,
     MergeStates,
+    ProvideState,
     SideOver,
 )
 from ringcast.errors import StateError, UsageError
@@ -75,7 +76,7 @@ class StateReunion:
         self._is_reached = False
         self._role: Role | None = None
         self._chunks: dict[Address, Chunks] = {}  # by giver; one entry, by whoever gives it, for the merged state
-        self._counts: asyncio.Future[tuple[Address, ...]] | None = None
+        self._counts: asyncio.Future[GiveMerged] | None = None
         self._task: asyncio.Task[None] | None = None
         self._counts_here = False  # the merged state of this stop counts: what is left is the application's part
         self._later: list[tuple[Callable[[Any], None], Any]] = []  # what the core said of merges behind this stop
@@ -119,7 +120,7 @@ class StateReunion:
             case GiveMerged():
                 self._counts_here = True
                 if self._counts is not None and not self._counts.done():
-                    self._counts.set_result(effect.members)
+                    self._counts.set_result(effect)
             case MergedOver(error=None):
                 self._counts_here = True
                 for chunks in self._chunks.values():
@@ -246,18 +247,18 @@ class StateReunion:
         driver = self._driver()
         driver.execute(driver.node.on_states_merged(driver.now_ns()))
         assert self._counts is not None
-        members = await self._counts
+        counts = await self._counts
         record = StateRecord(driver, driver.node.me, role.cut, "merge")
         record.feed(state)
         record.note("merged")
-        for member in members:
-            await self._giving.give(member, lambda: state, role.cut, "merge")
+        for member in counts.members:
+            await self._giving.give(ProvideState(member, counts.view), lambda: state, role.cut, "merge")
         await self._set_state(await as_chunks(state))
         record.note("loaded")
 
     async def _get(self, role: AwaitMerged | AwaitState) -> None:
         if isinstance(role, AwaitMerged) and role.gives:
-            await self._giving.give(role.merger, self._get_state, role.cut, "side")
+            await self._giving.give(ProvideState(role.merger, role.view), self._get_state, role.cut, "side")
         chunks = self._chunks[_source(role)]
         await chunks.until_any()  # Not before: the state of our side may still be on its way from the old one.
         await self._set_state(chunks)

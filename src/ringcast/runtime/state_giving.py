@@ -44,19 +44,20 @@ class StateGiving:
         """The joiner learns at once that there is nothing to wait for."""
         driver = self._driver()
         why = f"{driver.node.me} was not given a get_state"
-        driver.execute(driver.node.end_state(driver.now_ns(), order.joiner, why))
+        driver.execute(driver.node.end_state(driver.now_ns(), order.joiner, order.view, why))
 
     async def provide(self, order: ProvideState) -> None:
         """The application has come to the joiner's view; returns when it may go on."""
         assert self._get_state is not None
-        await self.give(order.joiner, self._get_state, order.view, "join")
+        await self.give(order, self._get_state, order.view, "join")
 
-    async def give(self, joiner: Address, get_state: GetState, view: ViewId, purpose: Purpose) -> None:
-        """Give this state, as of this view; returns when it is cut."""
-        old = self._gifts.pop(joiner, None)
+    async def give(self, order: ProvideState, get_state: GetState, cut: ViewId, purpose: Purpose) -> None:
+        """Give this state, as of this cut; returns when it is taken."""
+        old = self._gifts.pop(order.joiner, None)
         if old is not None:
             old.stop()
-        gift = self._gifts[joiner] = _Gift(self._driver(), joiner, StateRecord(self._driver(), joiner, view, purpose))
+        record = StateRecord(self._driver(), order.joiner, cut, purpose)
+        gift = self._gifts[order.joiner] = _Gift(self._driver(), order, record)
         await gift.begin(get_state)
 
     def look(self) -> None:
@@ -78,12 +79,12 @@ class StateGiving:
 
 
 class _Gift:
-    """One transfer."""
+    """One transfer: to whom, and which view named it. If a later one names another, this one gives nothing more."""
 
-    def __init__(self, driver: Driver, joiner: Address, record: StateRecord) -> None:
+    def __init__(self, driver: Driver, order: ProvideState, record: StateRecord) -> None:
         self.freed = asyncio.Event()
         self._driver = driver
-        self._joiner = joiner
+        self._joiner, self._view = order
         self._record = record
         self._is_over = False
         self._task: asyncio.Task[None] | None = None
@@ -130,14 +131,14 @@ class _Gift:
             self._driver.execute(node.give_state(self._driver.now_ns(), self._joiner, part))
 
     async def _until_room(self, nbytes: int) -> None:
-        while not self._driver.node.may_give_state(self._joiner, nbytes):
+        while not self._driver.node.may_give_state(self._joiner, self._view, nbytes):
             self.freed.clear()
             await self.freed.wait()
 
     def _end(self, error: str | None) -> None:
         if error is None:
             self._record.note("given")
-        self._driver.execute(self._driver.node.end_state(self._driver.now_ns(), self._joiner, error))
+        self._driver.execute(self._driver.node.end_state(self._driver.now_ns(), self._joiner, self._view, error))
 
 
 async def as_chunks(state: State | Awaitable[State]) -> AsyncIterator[bytes]:

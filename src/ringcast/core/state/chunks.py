@@ -19,7 +19,7 @@ from ringcast.core.multicast import GivingUp, PeerStreams
 from ringcast.core.packets import Channel, Run
 from ringcast.core.state.merging import StateMerging
 from ringcast.errors import UsageError
-from ringcast.model import Address, Config, View
+from ringcast.model import Address, Config, View, ViewId
 
 HEAD_BYTES = 9  # kind, view number
 MAX_ERROR_BYTES = 200
@@ -59,12 +59,10 @@ class StateChunks:
         """Which transfers begin or end with this view."""
         out: list[Effect] = []
         for joiner in [joiner for joiner in self.giving if joiner not in message.members]:
-            del self.giving[joiner]
-            self.ends.pop(joiner, None)
-            out.append(StateOver(joiner, "the joiner is gone"))
+            out += self.stop_giving(joiner, "the joiner is gone")
         for transfer in message.transfers:
             if transfer.view == message.id and transfer.provider == self.me:
-                self.giving[transfer.joiner] = transfer
+                self._provide(transfer)
                 out.append(ProvideState(transfer.joiner, message.id))
             if transfer.view == message.id and transfer.joiner == self.me and self.wants:
                 out += self._begin(now_ns, transfer)
@@ -82,13 +80,14 @@ class StateChunks:
         if source is not None:
             self.getting, self.wants, self.joining = source, False, None
         if reunion is not None and reunion.view == message.id and self.reunion.gives:
-            self._side = self.giving[reunion.merger] = Transfer(reunion.merger, self.me, reunion.view)
+            self._side = Transfer(reunion.merger, self.me, reunion.view)
+            self._provide(self._side)
         return out
 
     def give_merged(self, merged: GiveMerged) -> None:
         """We are the merger, and the merged state counts: these may be given it."""
         for member in merged.members:
-            self.giving[member] = Transfer(member, self.me, merged.view)
+            self._provide(Transfer(member, self.me, merged.view))
 
     def _on_early(self, now_ns: int) -> list[Effect]:
         """Chunks that were faster than this view."""
@@ -109,8 +108,23 @@ class StateChunks:
 
     # ---- the provider
 
-    def may_give(self, joiner: Address, nbytes: int) -> bool:
-        return joiner in self.giving and self.streams.may_send([joiner], 1, nbytes + HEAD_BYTES)
+    def stop_giving(self, joiner: Address, why: str) -> list[Effect]:
+        """It will not take any more of it."""
+        self.ends.pop(joiner, None)
+        return [] if self.giving.pop(joiner, None) is None else [StateOver(joiner, why)]
+
+    def _provide(self, transfer: Transfer) -> None:
+        """It replaces what was given to the same member before, whose chunks and end are not said any more."""
+        self.giving[transfer.joiner] = transfer
+        self.ends.pop(transfer.joiner, None)
+
+    def may_give(self, joiner: Address, view: ViewId, nbytes: int) -> bool:
+        """Of the transfer that this view named."""
+        transfer = self.giving.get(joiner)
+        return transfer is not None and transfer.view == view and self._has_room(joiner, nbytes)
+
+    def _has_room(self, joiner: Address, nbytes: int) -> bool:
+        return self.streams.may_send([joiner], 1, nbytes + HEAD_BYTES)
 
     def give(self, now_ns: int, joiner: Address, chunk: bytes) -> list[Effect]:
         """The next part of the state; `may_give` said yes."""
@@ -118,11 +132,12 @@ class StateChunks:
             raise UsageError(f"a chunk of {len(chunk)} bytes; at most {self.chunk_bytes} fit a frame")
         return self._send(now_ns, joiner, _CHUNK, chunk)
 
-    def end(self, now_ns: int, joiner: Address, error: str | None = None) -> list[Effect]:
+    def end(self, now_ns: int, joiner: Address, view: ViewId, error: str | None = None) -> list[Effect]:
         """That was all; or the application could not go on, and the joiner learns why."""
-        if joiner not in self.giving:
+        transfer = self.giving.get(joiner)
+        if transfer is None or transfer.view != view:
             return []
-        if not self.may_give(joiner, MAX_ERROR_BYTES):
+        if not self._has_room(joiner, MAX_ERROR_BYTES):
             self.ends[joiner] = error  # Behind the chunks on their way; see `on_interval`.
             return []
         self.ends.pop(joiner, None)
@@ -134,7 +149,7 @@ class StateChunks:
     def on_interval(self, now_ns: int, view: View | None) -> list[Effect]:
         out = self.giving_up.on_interval(now_ns, view)
         for joiner, error in list(self.ends.items()):
-            out += self.end(now_ns, joiner, error)
+            out += self.end(now_ns, joiner, self.giving[joiner].view, error)
         return out + self.streams.on_interval(now_ns)
 
     def _send(self, now_ns: int, joiner: Address, kind: int, body: bytes) -> list[Effect]:

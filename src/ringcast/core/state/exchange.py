@@ -73,9 +73,7 @@ class StateExchange:
 
     def on_confirmed(self, sender: Address, confirmed: StateConfirmed) -> Steps:
         """If it gave up, there is nothing more to give."""
-        if confirmed.error and self.state.giving.pop(sender, None) is not None:
-            return [StateOver(sender, confirmed.error)]
-        return []
+        return [*self.state.stop_giving(sender, confirmed.error)] if confirmed.error else []
 
     def on_progress(self, now_ns: int, sender: Address) -> None:
         """Somebody's state is still coming; if it is the merger's, ours may come later."""

@@ -75,7 +75,7 @@ class StateMerging:
         told = self._event(now_ns, "begin", merger=reunion.merger, givers=[side.giver for side in reunion.sides])
         if self.is_merger:
             return [told, MergeStates(reunion.cut, reunion.sides)]
-        return [told, AwaitMerged(reunion.cut, reunion.merger, self.gives)]
+        return [told, AwaitMerged(reunion.cut, reunion.view, reunion.merger, self.gives)]
 
     def _from_merger(self, reunion: Reunion) -> Transfer | None:
         return None if reunion.merger == self.me else Transfer(self.me, reunion.merger, reunion.view)

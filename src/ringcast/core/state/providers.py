@@ -75,7 +75,10 @@ class PendingStates:
         return (*going_on, *_shared_out(view, waiting, holders)), reunion
 
     def _gift(self, member: Address, reunion: Reunion) -> Transfer:
-        return self.transfers.get(member) or Transfer(member, reunion.merger, reunion.view)
+        """A later view may have named another than the merger; a join that a MergeView came before is no gift of it."""
+        named = self.transfers.get(member)
+        is_later = named is not None and named.view.number > reunion.view.number
+        return named if named is not None and is_later else Transfer(member, reunion.merger, reunion.view)
 
     def assign_merged(
         self, view: View, staying: list[Address], standings: Mapping[Address, Standing]

@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
-from ringcast.core.control import NewView, Reunion, RollCallId, Side, Transfer
+from dataclasses import replace
+
+from ringcast.core.control import NewView, Reunion, RollCallId, Side, Standing, Transfer
 from ringcast.core.deadlines import Deadlines
 from ringcast.core.effects import AwaitMerged, Effect, GiveMerged, MergedOver, MergeStates, SideOver
 from ringcast.core.state.chunks import StateChunks
 from ringcast.core.state.merging import StateMerging
+from ringcast.core.state.providers import PendingStates
 from ringcast.model import Address, Entry, Event, ViewId, profile
 
 A, B, C, D = (Address(name, 1, f"mem:{name}") for name in "ABCD")
@@ -16,9 +19,12 @@ REUNION = Reunion(V, V, A, SIDES, (A, B, C, D))
 
 
 def merge_view(reunion: Reunion) -> NewView:
-    members, entries = (A, B, C, D), (Entry(0, 0, 0),) * 4
-    call = RollCallId(ViewId(6, A), 0, 1)
-    return NewView(call, reunion.view, members, (), ((A, B), (C, D)), 64, 1000, entries, (0, 0), reunion=reunion)
+    return replace(view(reunion.view), subgroups=((A, B), (C, D)), reunion=reunion)
+
+
+def view(number: ViewId, *transfers: Transfer) -> NewView:
+    call, entries = RollCallId(ViewId(6, A), 0, 1), (Entry(0, 0, 0),) * 4
+    return NewView(call, number, (A, B, C, D), (), (), 64, 1000, entries, (0, 0), transfers=transfers)
 
 
 class Member:
@@ -36,8 +42,8 @@ def said(effects: list[Effect]) -> list[Effect]:
 
 def test_each_has_its_part() -> None:
     assert Member(A).began == [MergeStates(V, SIDES)]
-    assert Member(C).began == [AwaitMerged(V, A, True)]
-    assert Member(D).began == [AwaitMerged(V, A, False)]
+    assert Member(C).began == [AwaitMerged(V, V, A, True)]
+    assert Member(D).began == [AwaitMerged(V, V, A, False)]
 
 
 def test_the_merger_takes_the_parts_of_this_merge_from_the_givers_only() -> None:
@@ -87,3 +93,38 @@ def test_a_joiner_takes_parts_of_its_provider_cut_at_its_view_only() -> None:
     assert not chunks._is_awaited(False, C, V.number)
     assert not chunks._is_awaited(False, B, V.number - 1)  # It gave its state before, at an earlier view.
     assert not chunks._is_awaited(True, B, V.number)  # Of a side: we merge nothing.
+
+
+def provider(*transfers: Transfer) -> StateChunks:
+    """A, after views that named it the provider in these transfers."""
+    merging = StateMerging(A, profile("test"), False, lambda: False, Deadlines())
+    chunks = StateChunks(A, profile("test"), 1000, merging, lambda: None)
+    for transfer in transfers:
+        chunks.on_view(0, view(transfer.view, transfer))
+    return chunks
+
+
+def test_a_transfer_that_a_later_view_replaced_gives_nothing_more() -> None:
+    """Seed 231309: the rest of a merged state went out as the beginning of the one that the next view named."""
+    chunks = provider(Transfer(D, A, V), Transfer(D, A, W))
+    assert not chunks.may_give(D, V, 10) and chunks.may_give(D, W, 10)
+    assert chunks.end(1, D, V) == [] and chunks.giving[D].view == W
+
+
+def test_an_end_that_found_no_room_does_not_end_the_transfer_that_replaced_it() -> None:
+    chunks = provider(Transfer(D, A, V))
+    while chunks.may_give(D, V, 200):
+        chunks.give(1, D, bytes(200))
+    assert chunks.end(1, D, V) == [] and D in chunks.ends
+    chunks.on_view(2, view(W, Transfer(D, A, W)))
+    assert not chunks.ends and chunks.giving[D].view == W
+
+
+def test_a_join_that_a_merge_came_before_is_not_taken_for_a_gift_of_the_merged_state() -> None:
+    """Seed 231309: whoever has the merged state gives it already; the next view names nobody else."""
+    pending = PendingStates(reunites=True)
+    earlier = Transfer(D, C, ViewId(5, C))
+    pending.on_view(replace(merge_view(REUNION), transfers=(earlier,)))
+    standings = {A: Standing(False, V), D: Standing(True, None)}
+    named, reunion = pending.assign(W, [A, D], (), [], standings)
+    assert named == (Transfer(D, A, V),) and reunion is not None and reunion.lacking == (D,)
