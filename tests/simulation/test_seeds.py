@@ -40,7 +40,7 @@ def test_groups_whose_members_come_and_go_keep_every_guarantee(first: int) -> No
 OLDER = [30465, 30488, 30579, 30611, 30889, 31457, 40218, 40363, 40490, 40539, 40576, 40639, 50424, 70579]
 
 
-@pytest.mark.parametrize("seed", [*OLDER, 200615, 210363, 231309])
+@pytest.mark.parametrize("seed", [*OLDER, 200615, 210363, 231309, 240583, 240688, 241697])
 def test_what_a_seed_has_found_stays_mended(seed: int) -> None:
     """Each found a fault of its own, also one of a mend: docs/design/simulation.md says which."""
     assert_good(summary_of(Asked(workload="any"), seed, 1))

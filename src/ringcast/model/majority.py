@@ -90,9 +90,10 @@ class Mark(NamedTuple):
         """Whoever was to make this view said that it never will."""
         return self._replace(attempts=tuple(known for known in self.attempts if known.view != attempt))
 
-    def kept_by(self, me: Address, was: Address) -> Mark:
-        """What the process knew as `was`, for its new incarnation."""
-        return self._replace(is_primary=False, votes=((me, self.votes_of([was])[0]),))
+    def kept_by(self, me: Address, was: Address, expect: int = 0) -> Mark:
+        """What the process knew as `was`, for its new incarnation; `expect`: a new number, if that still counts."""
+        last = self.last._replace(expect=expect) if expect and self.last.expect else self.last
+        return self._replace(last=last, is_primary=False, votes=((me, self.votes_of([was])[0]),))
 
 
 def first_mark(founder: Address, expect: int, quorum: int = 0) -> Mark:

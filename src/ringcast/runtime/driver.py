@@ -224,11 +224,12 @@ class Driver:
     def retire(self, how: str) -> None:
         """End everything but the transport, which another incarnation goes on to use.
 
-        What the node still says in this wake is for nobody: the application was told the end (seed 30465).
+        What the node still says in this wake is for nobody: the application was told the end (seeds 30465, 240688).
         """
         self.on_retiring(how)
         self.is_closed = True
-        self._do.update(dict.fromkeys((Deliver, Dequeue, Install, Undelivered), _ignore))
+        for_the_application = (self._deliver, self._install, self._tell, self._state)
+        self._do.update({kind: _ignore for kind, do in self._do.items() if do in for_the_application})
         if self._timer is not None:
             self._timer.cancel()
         if self._heartbeats is not None:

@@ -271,6 +271,7 @@ async def enter(place: Place) -> Group:
         if place.metrics is not None:
             group._at_end(await answer_over_http(group, place.metrics))
         await place.discovery.open(place.group, place.transport.local)
+        await _keep_what_is_expected(place, driver)
         driver.begin()
         place.searching = asyncio.create_task(_search(place))
         await _first_view(place, driver, group)
@@ -291,6 +292,17 @@ async def _inspect(group: Group) -> None:
         if "RINGCAST_SOCKETS" in os.environ:
             raise
         _log.warning("%s cannot be asked by operators: %s", group.me, error)
+
+
+async def _keep_what_is_expected(place: Place, driver: Driver) -> None:
+    """Before anybody hears of this member: started again without the number it is not primary alone (seed 240583)."""
+    marks, mark = place.marks, driver.node.mark
+    if place.expect < 2 or marks is None or marks.known is not None or mark is None:
+        return
+    kept: asyncio.Future[RingcastError | None] = asyncio.get_running_loop().create_future()
+    marks.keep(driver.node.me, mark, lambda error: None if kept.done() else kept.set_result(error))
+    if error := await kept:
+        raise error
 
 
 async def _give_up(place: Place, group: Group | None, error: BaseException) -> None:
@@ -355,7 +367,7 @@ def _mark(place: Place, me: Address, expect: int) -> Mark | None:
         return before.mark.kept_by(me, before.me)
     if place.marks is not None and place.marks.known is not None:
         was, mark = place.marks.known
-        return mark.kept_by(me, was)._replace(quorum=place.quorum)
+        return mark.kept_by(me, was, expect)._replace(quorum=place.quorum)
     return first_mark(me, expect, place.quorum)
 
 
@@ -375,6 +387,8 @@ async def _load_state(place: Place, group: Group, began: float) -> None:
     try:
         async with asyncio.timeout_at(limit):
             await group._state.until_loaded()
+        if group._closing is not None:
+            raise group._closing
     except StateError:
         await group.leave()
         raise

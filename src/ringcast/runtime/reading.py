@@ -26,7 +26,7 @@ from ringcast.runtime.forms import Messages, make_hand, messages_in, messages_of
 from ringcast.runtime.handing import Waiter, waiter_type
 from ringcast.runtime.ordered import Ordered
 from ringcast.runtime.readers import Readers
-from ringcast.runtime.reunion import Stop
+from ringcast.runtime.reunion import Cut, Stop
 from ringcast.runtime.sending import Sending
 from ringcast.runtime.spool import Refill
 from ringcast.runtime.state import StateExchange
@@ -133,7 +133,8 @@ class Reading:
             elif isinstance(item, Install) and not lacks_state:
                 view = item.view
                 self._past.append(ViewChange(view))
-        self._past.append(ended)
+        if not self.state.is_entering:  # else the application has not come in yet, and has lost nothing
+            self._past.append(ended)
         inbox.clear()
 
     # ---- handing over
@@ -231,7 +232,7 @@ class Reading:
                 self.state.reunite(delivered)
             elif type(delivered) is Refill:
                 self.state.refill()
-            elif not self._is_over:
+            elif type(delivered) is not Cut and not self._is_over:
                 assert isinstance(delivered, ProvideState)
                 self.state.provide(delivered)
 

@@ -51,6 +51,10 @@ class Stop:
         self.outcome: StatesApart | None = None
 
 
+class Cut:
+    """Stands in the stream where a state that is on its way is cut: what lies before it is part of that state."""
+
+
 class StateReunion:
     """One member's part, through all its incarnations. `tell` puts an event where the reader stands.
 
@@ -75,6 +79,7 @@ class StateReunion:
         self._stop: Stop | None = None
         self._is_reached = False
         self._role: Role | None = None
+        self._cut: Cut | None = None  # of the state that we get, if it is cut behind the stop
         self._chunks: dict[Address, Chunks] = {}  # by giver; one entry, by whoever gives it, for the merged state
         self._counts: asyncio.Future[GiveMerged] | None = None
         self._task: asyncio.Task[None] | None = None
@@ -123,6 +128,8 @@ class StateReunion:
                     self._counts.set_result(effect)
             case MergedOver(error=None):
                 self._counts_here = True
+                if self._cut is not None:  # Not before: until it is here, we stand directly behind the MergeView.
+                    void_before_state(self._driver(), self._void, self._cut)
                 for chunks in self._chunks.values():
                     chunks.end()
             case MergedOver():
@@ -133,11 +140,17 @@ class StateReunion:
 
         What came to this member alone is not: it stays on its side of the stop.
         """
-        if self._is_for_later(self.on_await, order):
+        cut = Cut()
+        self._driver().inbox.append(cut)
+        self._on_cut((order, cut))
+
+    def _on_cut(self, told: tuple[AwaitState, Cut]) -> None:
+        if self._is_for_later(self._on_cut, told):
             return
         assert self._stop is not None
-        void_before_state(self._driver(), self._void)
+        order, cut = told
         self._begin(order)
+        self._cut = cut
 
     def on_chunk(self, delivery: Deliver) -> None:
         if self._is_for_later(self.on_chunk, delivery):
@@ -156,7 +169,7 @@ class StateReunion:
     def _begin(self, role: Role) -> None:
         """This member's part; another one, if somebody who worked on it is gone: then from the beginning."""
         self._cancel()
-        self._role, self._counts_here = role, False
+        self._role, self._counts_here, self._cut = role, False, None
         givers = [side.giver for side in role.sides] if isinstance(role, MergeStates) else [_source(role)]
         self._chunks = {giver: Chunks(self._driver(), str(giver), None, self._record(role, giver)) for giver in givers}
         self._counts = asyncio.get_running_loop().create_future()

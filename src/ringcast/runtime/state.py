@@ -44,6 +44,7 @@ class StateExchange:
         self._giving = StateGiving(driver, None)
         self._set_state: SetState | None = None
         self.loading: StateLoading | None = None
+        self.is_entering = False  # the application has not got the group yet
         self._on_failed: Callable[[StateError], None] | None = None
         self._pause: asyncio.Future[None] | None = None
         self._reunion: StateReunion | None = None
@@ -67,16 +68,17 @@ class StateExchange:
     # ---- getting
 
     def begin(self, on_failed: Callable[[StateError], None] | None = None) -> None:
-        """A new incarnation, which may want the state. With `on_failed` nobody calls `until_loaded`."""
+        """A new incarnation, which may want the state. Of the first, without `on_failed`, the join waits for it."""
         self.close()
         if self._set_state is None:
             return
         self.is_busy = True
+        self.is_entering = self.is_entering or on_failed is None
         self._on_failed = on_failed
         self.loading = StateLoading(self._driver(), self._set_state, self._void)
         self.loading.done.add_done_callback(self._loaded)
-        if on_failed is None:
-            self.loading.may_begin.set()
+        if self.is_entering:
+            self.loading.may_begin.set()  # Nobody reads yet what stands before the state.
 
     @property
     def is_loading(self) -> bool:
@@ -84,8 +86,15 @@ class StateExchange:
         return self.loading is not None and not self.loading.is_over
 
     async def until_loaded(self) -> None:
-        if self.loading is not None:
-            await asyncio.shield(self.loading.done)
+        """The join waits, also for the state of a later incarnation, if its place is lost meanwhile (seed 241697)."""
+        loading = None
+        while loading is not self.loading:
+            loading = self.loading
+            assert loading is not None
+            await asyncio.wait([loading.done])
+        self.is_entering = False
+        if loading is not None and not loading.done.cancelled():  # else the group was closed
+            loading.done.result()
 
     def _loaded(self, done: asyncio.Future[None]) -> None:
         if self.loading is None or done is not self.loading.done:

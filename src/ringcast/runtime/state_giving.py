@@ -56,6 +56,9 @@ class StateGiving:
         old = self._gifts.pop(order.joiner, None)
         if old is not None:
             old.stop()
+        others = self._driver().node.coordination
+        if others is None or not others.state.gives(order.joiner, order.view):
+            return  # It was over before the application came to it.
         record = StateRecord(self._driver(), order.joiner, cut, purpose)
         gift = self._gifts[order.joiner] = _Gift(self._driver(), order, record)
         await gift.begin(get_state)

@@ -200,7 +200,7 @@ class StateLoading:
         inbox.extend(views)
 
 
-def void_before_state(driver: Driver, void: Callable[[Deliver], None]) -> None:
+def void_before_state(driver: Driver, void: Callable[[Deliver], None], cut: object = None) -> None:
     """A state comes: what was delivered before its cut is part of it, also what is in the spool, and counts as read.
 
     Everything else stays to be read in its order: views, and what came to this member alone, for it is in no state.
@@ -209,10 +209,12 @@ def void_before_state(driver: Driver, void: Callable[[Deliver], None]) -> None:
         _note_void(driver, IN_THE_STATE)
         driver.spool.void()
     inbox, kept = driver.inbox, []
+    is_before = True
     for item in [inbox.popleft() for _ in range(len(inbox))]:
-        if isinstance(item, Deliver) and not is_private(item):
+        is_before = is_before and item is not cut
+        if is_before and isinstance(item, Deliver) and not is_private(item):
             void(item)
-        elif not isinstance(item, ProvideState):  # The state that it asks for is about to be replaced.
+        elif not is_before or not isinstance(item, ProvideState):  # The state that it asks for is about to be replaced.
             kept.append(item)
     inbox.extendleft(reversed(kept))
     driver.node.on_spool_void()

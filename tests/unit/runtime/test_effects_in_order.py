@@ -6,7 +6,7 @@ import asyncio
 
 from ringcast import join
 from ringcast.core import Channel, Deliver, Effect
-from ringcast.core.effects import StateOver
+from ringcast.core.effects import AwaitMerged, MergedOver, StateOver
 from ringcast.model import Event, Kind, profile
 from ringcast.transport import MemoryHub, MemoryTransport
 
@@ -49,6 +49,29 @@ def test_what_a_node_says_behind_the_end_of_its_place_is_handed_to_nobody() -> N
             assert not driver.inbox
 
     asyncio.run(body())
+
+
+def test_what_a_node_says_of_states_behind_the_end_of_its_place_is_heard_by_nobody() -> None:
+    """Simulated seed 240688: `set_state` got the end of a merged state whose parts were not handed out any more."""
+    heard: list[Effect] = []
+
+    async def body() -> None:
+        transport = MemoryTransport(MemoryHub(), "A")
+        joining = join("g", name="A", transport=transport, config=profile("test"), inspect=False)
+        async with joining as group:
+            driver = group._driver
+
+            def end(effect: Effect) -> None:
+                heard.append(effect)
+                driver.close("no state")
+
+            driver.on_state = end
+            cut = group.view.id
+            driver.execute([MergedOver("another merge came first"), AwaitMerged(cut, cut, group.me, False)])
+            driver.execute([MergedOver(None)])
+
+    asyncio.run(body())
+    assert heard == [MergedOver("another merge came first")]
 
 
 def noted(value: int) -> Event:

@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from ringcast.errors import ConfigError, RingcastError
-from ringcast.model import Address, Electorate, Mark, ViewId
+from ringcast.model import MS, Address, Electorate, Mark, ViewId, profile
 from ringcast.runtime import Group, join
 from ringcast.runtime.mark_file import MarkFile
 from unit.runtime.test_join import World, in_world, until
@@ -167,3 +167,19 @@ async def test_a_process_that_is_started_again_votes_as_before(world: World) -> 
         await until(lambda: all(len(group.members) == 2 and group.view.is_primary for group in (a, b)))
         assert sorted(a.view.mark.last.voters) == sorted(voters)  # type: ignore[union-attr]
         await asyncio.gather(a.close(), b.close())
+
+
+@in_world
+async def test_how_many_were_expected_is_known_to_a_process_that_is_started_again(world: World) -> None:
+    """Simulated seed 240583: cut off and not told again, it began a second chain of primary views alone."""
+    with TemporaryDirectory() as directory:
+
+        async def enter(**options: Any) -> Group:
+            config = profile("test", expect_ns=100 * MS)
+            mark = Path(directory, "A")
+            return await world.joining("A", config=config, partition="primary", primary_mark=mark, **options)
+
+        for options, is_primary in (({"expect": 3}, False), ({}, False), ({"expect": 1}, True), ({}, True)):
+            a = await enter(**options)
+            assert a.view.is_primary == is_primary
+            await a.close()

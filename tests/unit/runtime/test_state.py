@@ -459,3 +459,31 @@ async def test_a_joiner_that_cannot_load_its_state_holds_nobody_back_on_its_way_
         await joining
     await sending
     await until(lambda: len(a.entries) == len(NUMBERS))
+
+
+@in_world
+async def test_a_join_whose_place_is_lost_while_it_loads_goes_on_with_the_next_incarnation(world: World) -> None:
+    """Simulated seed 241697: `join` ended with CancelledError, although nobody had cancelled it."""
+    a, b, is_asked = Ledger(), Ledger(), asyncio.Event()
+
+    async def first_never() -> AsyncIterator[bytes]:
+        if not is_asked.is_set():
+            is_asked.set()
+            yield b"half a st"
+            await asyncio.sleep(3600)
+        async for chunk in a.get_state():
+            yield chunk
+
+    group = await a.enter(world, "A", get_state=first_never)
+    await group.send(b"before")
+    joining = world.joining("B", get_state=b.get_state, set_state=b.set_state)
+    entering = asyncio.create_task(world.stack.enter_async_context(joining))
+    await is_asked.wait()
+    driver = joining._place.entry.driver
+    assert driver is not None
+    driver.on_lost("a gap")
+    b.group = await entering
+    assert b.entries == [b"before"] and b.group.me != driver.node.me
+    b.reading = asyncio.create_task(b.read(b.group))
+    await group.send(b"after")
+    await until(lambda: b.entries == [b"before", b"after"])

@@ -94,7 +94,7 @@ class Coordinator:
     # ---- requests
 
     def on_join(self, now_ns: int, sender: Address, join: Join) -> Steps:
-        if join.with_state and self._states.reunion is not None:
+        if join.with_state and self._states.is_apart:
             return [SendReliable(sender, Busy())]  # There is no one state yet that it could get.
         kind = RequestKind.JOIN_WITH_STATE if join.with_state else RequestKind.JOIN
         return self.handler.on_request(now_ns, Request(kind, sender, join))

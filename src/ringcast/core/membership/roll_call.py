@@ -30,6 +30,7 @@ from ringcast.core.control import (
     Refusal,
     RollCallId,
     Settlement,
+    Standing,
     Survivor,
 )
 from ringcast.core.deadlines import Deadlines, Timer
@@ -250,10 +251,16 @@ class RollCall:
         speaks where no voter is left: it can make no view without those whom it suspects, so the merge is that view.
         """
         done = [member for member in self.staying if member not in self.awaited]
-        stateless = tuple(m for m in done if m in self._answers and self._answers[m].standing.joining is not None)
+        stateless = tuple(m for m in done if m in self._answers and self._is_stateless(self._answers[m].standing))
         limits = self.limits(done)
         excluded = tuple(self.going) if self.me in self.base.observers else ()
         return Digested(merge_id, self.entries(done), self.number, *limits, self.mark, blamed, stateless, excluded)
+
+    def _is_stateless(self, standing: Standing) -> bool:
+        """It has not loaded the state it joined with, or lacks the merged one that others of its side have."""
+        reunion = None if self._known is None else self._known.reunion
+        is_merged = reunion is not None and any(a.standing.reunited == reunion.cut for a in self._answers.values())
+        return standing.joining is not None or (standing.lacks and is_merged)
 
     # ---- those who do not answer
 

@@ -60,7 +60,9 @@ class StateChunks:
         out: list[Effect] = []
         for joiner in [joiner for joiner in self.giving if joiner not in message.members]:
             out += self.stop_giving(joiner, "the joiner is gone")
-        for transfer in message.transfers:
+        # Where states become one, a joiner gets the merged one: under the same name no other may be given.
+        reunites = message.reunion is not None and message.reunion.view == message.id
+        for transfer in () if reunites else message.transfers:
             if transfer.view == message.id and transfer.provider == self.me:
                 self._provide(transfer)
                 out.append(ProvideState(transfer.joiner, message.id))
@@ -119,9 +121,12 @@ class StateChunks:
         self.ends.pop(transfer.joiner, None)
 
     def may_give(self, joiner: Address, view: ViewId, nbytes: int) -> bool:
-        """Of the transfer that this view named."""
+        return self.gives(joiner, view) and self._has_room(joiner, nbytes)
+
+    def gives(self, joiner: Address, view: ViewId) -> bool:
+        """Is the transfer that this view named under way?"""
         transfer = self.giving.get(joiner)
-        return transfer is not None and transfer.view == view and self._has_room(joiner, nbytes)
+        return transfer is not None and transfer.view == view
 
     def _has_room(self, joiner: Address, nbytes: int) -> bool:
         return self.streams.may_send([joiner], 1, nbytes + HEAD_BYTES)
@@ -134,8 +139,7 @@ class StateChunks:
 
     def end(self, now_ns: int, joiner: Address, view: ViewId, error: str | None = None) -> list[Effect]:
         """That was all; or the application could not go on, and the joiner learns why."""
-        transfer = self.giving.get(joiner)
-        if transfer is None or transfer.view != view:
+        if not self.gives(joiner, view):
             return []
         if not self._has_room(joiner, MAX_ERROR_BYTES):
             self.ends[joiner] = error  # Behind the chunks on their way; see `on_interval`.

@@ -141,8 +141,9 @@ class StateExchange:
                 error = effect.error if isinstance(effect, MergedOver) else None
                 if error is not None and before is not None and before.merger == self.me:
                     steps += self._to_members(ReunionFailed(before.cut, error))
-                told = coordinator or self._membership.acting
-                steps += [] if told is None else [SendReliable(told, StateConfirmed(error or ""))]
+                view = self._view()  # Whom we suspect may be heard again, and still coordinate.
+                told = [coordinator or self._membership.acting, None if view is None else view.coordinator]
+                steps += [SendReliable(m, StateConfirmed(error or "")) for m in dict.fromkeys(told) if m is not None]
         return steps
 
     def _to_members(self, message: Control) -> Steps:

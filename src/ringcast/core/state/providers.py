@@ -45,13 +45,16 @@ class PendingStates:
         self.early.clear()
         return begun
 
+    @property
+    def is_apart(self) -> bool:
+        """Somebody lacks the merged state, as far as we heard; a roll call knows it (`still_apart`)."""
+        return bool(self._lacking)
+
     def confirm(self, joiner: Address) -> None:
         if joiner not in self.transfers and joiner not in self._lacking and len(self.early) < MAX_EARLY:
             self.early[joiner] = None
         self.transfers.pop(joiner, None)
         self._lacking.pop(joiner, None)
-        if not self._lacking:
-            self.reunion = None
 
     def assign(
         self,
