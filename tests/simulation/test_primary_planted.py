@@ -81,7 +81,7 @@ MISTAKES = [
         three_that_restart_behind_the_cut,
         "a process that was started again forgets",
         "ringcast.runtime.joining:_mark",
-        "return mark.kept_by(me, was)._replace(quorum=place.quorum)",
+        "return mark.kept_by(me, was, expect)._replace(quorum=place.quorum)",
         "return first_mark(me, expect, place.quorum)",
     ),
 ]

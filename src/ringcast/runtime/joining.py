@@ -271,7 +271,7 @@ async def enter(place: Place) -> Group:
         if place.metrics is not None:
             group._at_end(await answer_over_http(group, place.metrics))
         await place.discovery.open(place.group, place.transport.local)
-        await _keep_what_is_expected(place, driver)
+        await _keep_mark(place, driver)
         driver.begin()
         place.searching = asyncio.create_task(_search(place))
         await _first_view(place, driver, group)
@@ -294,10 +294,14 @@ async def _inspect(group: Group) -> None:
         _log.warning("%s cannot be asked by operators: %s", group.me, error)
 
 
-async def _keep_what_is_expected(place: Place, driver: Driver) -> None:
-    """Before anybody hears of this member: started again without the number it is not primary alone (seed 240583)."""
+async def _keep_mark(place: Place, driver: Driver) -> None:
+    """The first one, before anybody hears of this member.
+
+    Who dies as it joins comes back as the voter that others have counted; and how many were expected is still known, so
+    that a process which is cut off then is not primary alone (seed 240583).
+    """
     marks, mark = place.marks, driver.node.mark
-    if place.expect < 2 or marks is None or marks.known is not None or mark is None:
+    if marks is None or marks.known is not None or mark is None:
         return
     kept: asyncio.Future[RingcastError | None] = asyncio.get_running_loop().create_future()
     marks.keep(driver.node.me, mark, lambda error: None if kept.done() else kept.set_result(error))

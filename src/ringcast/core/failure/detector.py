@@ -100,10 +100,11 @@ class FailureDetector:
         assert self._view is not None
         ring = [m for m in self._view.members if not self.is_suspected(m) and m not in self.given_up]
         suspects = len(self._view.members) - len(ring)
-        before = self._watched
-        self._watched = dict.fromkeys(watched(ring, self.me, max(self.config.watch_peers, suspects)))
+        leads = [m for m in ring if suspects and m not in self._view.observers][:1]  # whom we follow, wherever
+        places = [*watched(ring, self.me, max(self.config.watch_peers, suspects)), *leads]
+        before, self._watched = self._watched, {peer: None for peer in places if peer != self.me}
         self._wake(now_ns)
-        fresh = [m for m in self._watched if m not in before] if suspects else []
+        fresh = [peer for peer in self._watched if suspects and peer not in before]
         return [order for peer in fresh for order in self._question_unheard(now_ns, peer)]
 
     def _question_unheard(self, now_ns: int, peer: Address) -> Steps:
@@ -335,7 +336,7 @@ class FailureDetector:
                 self.timer.at_ns = calm_ns
                 return []
         out = self._settle_complaints(now_ns)
-        if any(peer in self.given_up for peer in self._watched):
+        if self.given_up and self._view is not None:
             out += self._watch_ring(now_ns)
         since_ns = now_ns - self._well_ns
         for peer in list(self._attended()):

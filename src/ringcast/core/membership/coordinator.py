@@ -91,6 +91,12 @@ class Coordinator:
     def is_mine(self) -> bool:
         return self._suspicions.acting(self._follower.view) == self.me
 
+    @property
+    def is_out(self) -> bool:
+        """We have left, in a view that we made ourselves: it is told until all have it, or until its limit."""
+        spreading = None if self.change is None else self.change.spreading
+        return spreading is not None and self.me not in spreading.view
+
     # ---- requests
 
     def on_join(self, now_ns: int, sender: Address, join: Join) -> Steps:

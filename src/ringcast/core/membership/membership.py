@@ -261,12 +261,10 @@ class Membership:
         if view is None or sender not in view or stranger.view <= view.id:
             return []
         if self.leaver is not None:  # That is the view we wanted; its maker died before telling us.
-            return self.end(clean=True)
+            return [] if self.as_coordinator is not None and self.as_coordinator.is_out else self.end(clean=True)
         self.exclusion.gone_to = stranger.view
-        out: Steps = []
-        if sender == self.acting:
-            out += self.exclusion.tell(stranger.view)
-        return out + self._suspect_departed(now_ns, sender, stranger.view)
+        told = self.exclusion.tell(stranger.view) if sender == self.acting else []
+        return told + self._suspect_departed(now_ns, sender, stranger.view)
 
     def _suspect_departed(self, now_ns: int, member: Address, view: ViewId) -> Steps:
         """It lives, in a later view without us: a merge that it leads goes on, and brings us together again."""
@@ -274,6 +272,8 @@ class Membership:
 
     def on_left_behind(self, now_ns: int, step: LeftBehind) -> Steps:
         """The others go on without us: we keep our incarnation, lead ourselves, and come back by merge."""
+        if self.as_coordinator is not None and self.as_coordinator.is_out:
+            return []
         view = step.view
         out = self.exclusion.tell(view.id)
         for member in () if self.view is None else self.view.members:

@@ -22,6 +22,7 @@ from ringcast.core.deadlines import Deadlines
 from ringcast.core.effects import SendReliable, send_once
 from ringcast.core.entrance import RandomSource
 from ringcast.core.merge.election import Party, choose_leader, parties_of
+from ringcast.core.merge.elsewhere import primary_elsewhere
 from ringcast.core.merge.sightings import Dissent, Lag, Outsiders, Rereading, Sighting, Sightings
 from ringcast.core.steps import (
     AnnounceTo,
@@ -32,7 +33,7 @@ from ringcast.core.steps import (
     RaiseSuspicion,
     Steps,
 )
-from ringcast.model import Address, Config, Electorate, Mark, View, ViewId
+from ringcast.model import Address, Config, View, ViewId
 
 ASKED_PER_VIEW = 2
 CALLED_TOGETHER = 64
@@ -111,16 +112,19 @@ class MergeDetector:
         if peer in mine:
             lag = self._dissent.note(now_ns, peer)
             if view_id < mine.id:
-                return self._on_lag(peer, lag)
+                return self._on_lag(now_ns, peer, lag, Sighting(view_id, coordinator))
         return self._sight(now_ns, peer, Sighting(view_id, coordinator))
 
-    def _on_lag(self, peer: Address, lag: Lag) -> Steps:
-        if (
-            lag is Lag.BRING_UP
-        ):  # Who comes from another side is told by its own coordinator, with the cut of that side.
-            is_ours = self._view is not None and not self._view.joins(self.me, peer)
-            return [GiveView(peer)] if is_ours and self.acting == self.me else []
-        return [RaiseSuspicion(peer, "has another view")] if lag is Lag.OVERDUE else []
+    def _on_lag(self, now_ns: int, peer: Address, lag: Lag, sighting: Sighting) -> Steps:
+        """Whoever acts brings it up or excludes it, and may not hear it itself: few are sent its heartbeats."""
+        if lag is Lag.WAIT:
+            return []
+        told = [] if self.acting == self.me else self._pass_on(now_ns, self.acting, peer, sighting)
+        if lag is Lag.OVERDUE:
+            return [RaiseSuspicion(peer, "has another view"), *told]
+        # Who comes from another side is told by its own coordinator, with the cut of that side.
+        is_ours = self._view is not None and not self._view.joins(self.me, peer)
+        return [GiveView(peer)] if is_ours and self.acting == self.me else told
 
     def on_sighted(self, now_ns: int, by: Address, sighted: Sighted) -> Steps:
         """A member of ours heard an outsider, and holds us for the one who acts."""
@@ -255,8 +259,16 @@ class MergeDetector:
         if elsewhere is not None:
             return [GoToPrimary(*elsewhere)] if self.coordinator_with_us == self.me else []
         # Who is primary waits for the others to come; sides that are not merge, also with one that is out of date.
-        mergeable = split if mine.mark is None or not mine.is_primary else {}
-        return self._exclusion(mine, split) + self._raise(now_ns, mine, mergeable, rereading)
+        is_primary = mine.mark is not None and mine.is_primary
+        further = self._departed(mine, split) if is_primary else self._raise(now_ns, mine, split, rereading)
+        return self._exclusion(mine, split) + further
+
+    def _departed(self, mine: View, split: dict[Address, View]) -> Steps:
+        """No merge brings back who left our primary view for one of its own: it goes from ours first, then it comes."""
+        if self.acting != self.me:
+            return []
+        gone = ((peer, view.id) for peer, view in split.items() if peer in mine and view.id > mine.id)
+        return [RaiseSuspicion(peer, f"is in {view}, without this member") for peer, view in gone]
 
     def _exclusion(self, mine: View, split: dict[Address, View]) -> Steps:
         """Who coordinates us, others being dead, in a later view without us; or, if we do, everybody else in such."""
@@ -328,6 +340,16 @@ class MergeDetector:
             self._nudged = (leader, now_ns)
         return [AnnounceTo((leader.endpoint,))]
 
+    def _who_is_inside(self) -> dict[str, None]:
+        """Where only observers are left nobody excludes the dead: who runs in their places may know nothing of us."""
+        view = self._view
+        if view is None or self._coordinator not in view.observers:
+            return self._inside
+        silent = [member for member in view.members if self._is_suspected(member)]
+        for member in silent:
+            self.outsiders.remember(member.endpoint)
+        return {member.endpoint: None for member in view.members if member not in silent}
+
     # ---- time
 
     def on_time(self, now_ns: int) -> Steps:
@@ -335,48 +357,9 @@ class MergeDetector:
         if self._announce.is_due(now_ns):
             # Random steps, so that members do not keep in step and meet the same gap for ever.
             self._announce.at_ns = now_ns + int(self.config.announce_ns * (0.75 + 0.5 * self._random.random()))
-            out.append(AnnounceTo(self.outsiders.next_in_turn(self.config.announce_peers, self._inside)))
+            out.append(AnnounceTo(self.outsiders.next_in_turn(self.config.announce_peers, self._who_is_inside())))
         if self._answers.is_due(now_ns):
             out += self._conclude(now_ns)
         if self._check.is_due(now_ns):
             out += self._reread(now_ns)
         return out
-
-
-def primary_elsewhere(
-    me: Address, mine: View, others: Iterable[View], *, is_led: bool = True
-) -> tuple[View, Electorate] | None:
-    """The other side's view that proves that the primary side went on without us, and the primary view it proves.
-
-    None: we keep our place. It is given up only on proof of a later primary view without us: the other side is in it,
-    or some of it were and know that it came about. A primary view that we were in ourselves, or an older one, is no
-    such proof: who still is in it was cut off or paused, and did not notice yet.
-    `is_led`: somebody of our view can make the next one. Observers alone cannot: theirs says for ever that it is
-    primary, and counts as one that is not.
-    """
-    if mine.mark is None:
-        return None
-    known, is_primary = mine.mark, mine.is_primary and is_led
-    proofs = [
-        (view, view.mark.last)
-        for view in others
-        if view.mark is not None and me not in view and _is_proof(me, known, is_primary, view, view.mark)
-    ]
-    return max(proofs, key=lambda proof: (proof[0].is_primary, proof[1].view), default=None)
-
-
-def _is_proof(me: Address, known: Mark, is_primary: bool, view: View, theirs: Mark) -> bool:
-    last = theirs.last
-    if last.expect or known.votes_of([me])[0] in last.voters:
-        return False  # Nothing came about yet; or it was to be ours too, and never reached us.
-    if view.is_primary and not is_primary and _is_other_chain(known, theirs):
-        return True
-    if last.view < known.last.view:
-        return False
-    is_spoken_for = view.is_primary or any(vote in last.voters for vote in theirs.votes_of(view.voters))
-    return is_spoken_for and (view.is_primary or not is_primary)
-
-
-def _is_other_chain(known: Mark, theirs: Mark) -> bool:
-    """With a fixed quorum processes that forgot everything may begin a chain anew; then its numbers say nothing."""
-    return bool(known.quorum) and theirs.root != known.root

@@ -139,10 +139,10 @@ def test_who_came_by_a_merge_is_given_the_merge_view_by_its_own_side_only() -> N
     assert hear(made, 3 * SECOND, C, "C/4") == [RaiseSuspicion(C, "has another view")]
 
 
-def test_only_who_acts_gives_the_view_again() -> None:
+def test_who_acts_gives_the_view_again_and_is_told_of_whom_others_hear() -> None:
     made = detector(B, "ABC/5")
     hear(made, 0, C, "ABC/4")
-    assert hear(made, 1 * SECOND, C, "ABC/4") == []
+    assert hear(made, 1 * SECOND, C, "ABC/4") == [SendReliable(A, Sighted(C, ViewId(4, A), A))]
     hear(made, 1 * SECOND, A, "A/1")  # The coordinator is behind too, so B acts.
     assert hear(made, 2 * SECOND, C, "ABC/4") == [GiveView(C)]
 

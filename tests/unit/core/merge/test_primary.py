@@ -3,7 +3,7 @@
 from random import Random
 
 from ringcast.core.merge import MergeDetector
-from ringcast.core.merge.detection import primary_elsewhere
+from ringcast.core.merge.elsewhere import primary_elsewhere
 from ringcast.core.steps import GoToPrimary
 from ringcast.model import MS, Address, Config, Electorate, Mark, View, ViewId
 
