@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Mapping, Sequence
 
-from ringcast.model import SECOND
+from ringcast.model import SECOND, Address
 from ringcast.testing import World
 from simulation.ledgers import Ledger, apart, entries_of, is_waiting, numbered, one_list, send
 
@@ -27,9 +27,16 @@ class SlowLedger(Ledger):
         self.loaded += 1
 
 
-def sides_of(*sides: str, seed: int, app: type[Ledger] = Ledger) -> World:
+class LargeLedger(Ledger):
+    """Its merged state is larger than what may be on its way."""
+
+    async def merge_state(self, sides: Mapping[tuple[Address, ...], bytes]) -> bytes:
+        return await super().merge_state(sides) + b"pad:" + bytes(1_000_000) + b"\n"
+
+
+def sides_of(*sides: str, seed: int, app: type[Ledger] = Ledger, observers: Sequence[str] = ()) -> World:
     """Cut off from each other; behind what all hold, the last member of each has sent ten messages."""
-    world = World(app, list("".join(sides)), seed=seed)
+    world = World(app, list("".join(sides)), seed=seed, observers=observers)
     send(world, "A", b"both")
     world.settle()
     world.partition(*sides)
@@ -64,6 +71,20 @@ def merge_for_b_alone(world: World) -> None:
     world.drop(sender="A", to=["C", "D", "E"])
     merge(world)
     assert world.run_until(lambda: b.loaded == 1)
+
+
+def merge_for_one_alone(world: World, holder: str) -> None:
+    """A gives the merged state of all but F to this one only, and dies; then F comes."""
+    app = world.apps[holder]
+    world.drop("state", sender="A", to=[name for name in world.apps if name not in ("A", holder)])
+    merge(world)
+    assert world.run_until(lambda: app.loaded == 1)
+    world.drop("state", sender=holder)
+    world.crash("A")
+    until_view_of(world, 4, "B")
+    for fault in list(world.faults.active):  # The cut is gone, but what the holder gives is still lost.
+        world.faults.end(fault)
+    until_view_of(world, 5, "B", "F")
 
 
 def until_view_of(world: World, size: int, *names: str) -> None:
@@ -224,3 +245,42 @@ def test_no_gift_is_kept_for_a_joiner_that_was_gone_before_the_provider_came_to_
         group = world["B"].group
         assert group is not None
         assert group._state._giving._gifts == {}
+
+
+def test_observer_alone_holds_the_merged_state() -> None:
+    """All voters of its side counted as stateless, although an observer gives nothing: their state was lost."""
+    with sides_of("ABC", "OD", "F", seed=4, observers="O") as world:
+        b = world.apps["B"]
+        meet(world, "ABCOD", "F")
+        b.merges.clear()  # B merges anew when A is gone, and is not done before F comes.
+        merge_for_one_alone(world, "O")
+        world["B"].loop.call_soon(b.merges.set)
+        world.heal()
+        assert {payload for _, payload in one_list(world)} >= {*numbered("C-", 10), *numbered("F-", 10)}
+
+
+def test_holder_dies_after_second_merge_view() -> None:
+    """Those who lacked the first merged state stayed stateless without its only holder: their state was lost."""
+    with sides_of("ABC", "DE", "F", seed=4) as world:
+        meet(world, "ABCDE", "F")
+        merge_for_one_alone(world, "D")
+        world.crash("D")
+        world.heal()
+        assert {payload for _, payload in one_list(world)} >= {*numbered("C-", 10), *numbered("F-", 10)}
+
+
+def test_a_late_word_about_the_first_merge_does_not_end_the_gift_of_the_second() -> None:
+    """E said that another merge came first, and A, giving the state of that other one, took E for done."""
+    with sides_of("ABC", "DE", "F", seed=4, app=LargeLedger) as world:
+        meet(world, "ABCDE", "F")
+        world.heal()
+        held = world.hold("stateconfirmed", sender="E", to="A")
+        until_view_of(world, 6, "A", "E")
+        no_state = world.drop("state", sender="A", to="E")
+        merge(world)
+        assert world.run_until(lambda: world.apps["B"].loaded == 1)
+        held.end()
+        world.advance(0.2)
+        no_state.end()
+        one_list(world)
+        assert world.apps["E"].loaded == 1

@@ -28,7 +28,7 @@ from ringcast.runtime.ordered import Ordered
 from ringcast.runtime.readers import Readers
 from ringcast.runtime.reunion import Cut, Stop
 from ringcast.runtime.sending import Sending
-from ringcast.runtime.spool import Refill
+from ringcast.runtime.spool import Refill, is_private
 from ringcast.runtime.state import StateExchange
 
 _GROUP = Channel.GROUP
@@ -117,9 +117,14 @@ class Reading:
 
         But not what goes on from a state that has not come: it would be read on top of none, or of another one (G18).
         """
-        lacks_state = self.state.is_loading
+        is_entering, inbox = self.state.is_entering, self._driver.inbox
+        lacks_state = is_entering or self.state.is_loading
+        spool = self._driver.spool
+        if is_entering:  # It comes in with another state: of what was for this place only what is in no state counts.
+            spooled = () if spool is None else spool.private_in_memory()
+            private = [item for item in [*spooled, *inbox] if is_private(item)]
+            self._past.extend(self._batch(item, None) for item in private if isinstance(item, Deliver))
         self.state.close()
-        inbox = self._driver.inbox
         if self._open is not None and self._open.delivered is not None:
             inbox.popleft()
             self._open.delivered = None
@@ -133,7 +138,7 @@ class Reading:
             elif isinstance(item, Install) and not lacks_state:
                 view = item.view
                 self._past.append(ViewChange(view))
-        if not self.state.is_entering:  # else the application has not come in yet, and has lost nothing
+        if not is_entering:  # else the application has not come in yet
             self._past.append(ended)
         inbox.clear()
 

@@ -156,6 +156,9 @@ class Spool:
         self._keep(is_private)
         return notices
 
+    def private_in_memory(self) -> list[object]:
+        return [item for item in self._in_memory() if is_private(item)]
+
     def _keep(self, stays: Callable[[object], bool]) -> None:
         """Blocks stay as they are on the disk: what does not stay is left out when they are read."""
         self._ready = deque(filter(stays, self._ready))

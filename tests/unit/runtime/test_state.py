@@ -487,3 +487,59 @@ async def test_a_join_whose_place_is_lost_while_it_loads_goes_on_with_the_next_i
     b.reading = asyncio.create_task(b.read(b.group))
     await group.send(b"after")
     await until(lambda: b.entries == [b"before", b"after"])
+
+
+@in_world
+async def test_place_lost_as_the_state_is_loaded(world: World) -> None:
+    """Messages of the lost place were read on top of the next state, which has them: twice."""
+    a, b = Ledger(), Ledger()
+
+    async def set_state(chunks: AsyncIterator[bytes]) -> None:
+        await b.set_state(chunks)
+        if b.loads == 1:
+            driver = joining._place.entry.driver
+            assert driver is not None and driver.spool is not None
+            spool = driver.spool
+            await group.send(b"during")
+            await until(lambda: spool.messages == 1)
+            driver.on_lost("a gap")
+
+    group = await a.enter(world, "A")
+    await group.send(b"before")
+    joining = world.joining("B", get_state=b.get_state, set_state=set_state)
+    b.group = await world.stack.enter_async_context(joining)
+    b.reading = asyncio.create_task(b.read(b.group))
+    await group.send(b"after")
+    await until(lambda: b.entries[-1:] == [b"after"])
+    assert b.entries == [b"before", b"during", b"after"] and b.loads == 2
+
+
+@in_world
+async def test_private_message_of_a_lost_place(world: World) -> None:
+    """One that a joiner had acked vanished without a word when it lost its place."""
+    a, b, is_asked = Ledger(), Ledger(), asyncio.Event()
+
+    async def first_never() -> AsyncIterator[bytes]:
+        if not is_asked.is_set():
+            is_asked.set()
+            yield b"half a st"
+            await asyncio.sleep(3600)
+        async for chunk in a.get_state():
+            yield chunk
+
+    group = await a.enter(world, "A", get_state=first_never)
+    await group.send(b"before")
+    joining = world.joining("B", get_state=b.get_state, set_state=b.set_state)
+    entering = asyncio.create_task(world.stack.enter_async_context(joining))
+    await is_asked.wait()
+    joiner = next(member for member in group.members if member.name == "B")
+    await group.send(b"to B alone", to=joiner)
+    await group.flush(5)
+    driver = joining._place.entry.driver
+    assert driver is not None
+    driver.on_lost("a gap")
+    b.group = await entering
+    b.reading = asyncio.create_task(b.read(b.group))
+    await group.send(b"after")
+    await until(lambda: b.entries[-1:] == [b"after"])
+    assert b.entries == [b"before", b"to B alone", b"after"]

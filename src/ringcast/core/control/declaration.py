@@ -178,6 +178,7 @@ class Standing(NamedTuple):
     reunited: ViewId | None = None
     joining: Transfer | None = None  # it joined with state and has not confirmed it: who gives it
     is_whole: bool = False  # all of that state is there, its application loads it
+    is_bare: bool = False  # a merge came before that: it waits for the merged state, and has none of its own
 
 
 NO_STATE = Standing()

@@ -257,9 +257,10 @@ class RollCall:
         return Digested(merge_id, self.entries(done), self.number, *limits, self.mark, blamed, stateless, excluded)
 
     def _is_stateless(self, standing: Standing) -> bool:
-        """It has not loaded the state it joined with, or lacks the merged one that others of its side have."""
+        """It has not loaded the state it joined with, or lacks the merged one that a voter of its side has."""
         reunion = None if self._known is None else self._known.reunion
-        is_merged = reunion is not None and any(a.standing.reunited == reunion.cut for a in self._answers.values())
+        able = [answer for member, answer in self._answers.items() if member not in self.base.observers]
+        is_merged = reunion is not None and any(answer.standing.reunited == reunion.cut for answer in able)
         return standing.joining is not None or (standing.lacks and is_merged)
 
     # ---- those who do not answer

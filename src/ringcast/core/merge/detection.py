@@ -62,7 +62,7 @@ class MergeDetector:
         self._inside: dict[str, None] = {}  # endpoints of our view
         self.agreed: dict[Address, None] = {}  # members that have announced our view
         self._dissent = Dissent(config.view_limit_ns, config.suspect_repeat_ns)
-        self._passed_on: dict[ViewId, int] = {}
+        self._passed_on: dict[ViewId | Address, int] = {}
         self._rereading: Rereading | None = None
         self.deadlines = deadlines or Deadlines()
         self._check = self.deadlines.timer()  # when real views are read; not while they are
@@ -187,12 +187,13 @@ class MergeDetector:
         return acting if acting in self.agreed else self.me
 
     def _pass_on(self, now_ns: int, acting: Address, peer: Address, sighting: Sighting) -> Steps:
-        """Once per view and interval: many of us may hear the same outsiders."""
-        if now_ns < self._passed_on.get(sighting.view, now_ns):
+        """Once per view and interval: many of us may hear the same outsiders. Members are brought up one by one."""
+        key = peer if self._view is not None and peer in self._view else sighting.view
+        if now_ns < self._passed_on.get(key, now_ns):
             return []
         if len(self._passed_on) >= self.config.known_peers:
             self._passed_on.clear()
-        self._passed_on[sighting.view] = now_ns + self.config.announce_ns
+        self._passed_on[key] = now_ns + self.config.announce_ns
         return [SendReliable(acting, Sighted(peer, sighting.view, sighting.coordinator))]
 
     # ---- reading the real views

@@ -51,6 +51,7 @@ class StateChunks:
         self._view = view
         self._side: Transfer | None = None  # of the state of our side of a merge, to the merger
         self.wants = False  # this process joins with state and has not got it
+        self.is_bare = False  # a merge came before the state it joined with
         self.joining: Transfer | None = None  # the last that was begun, until our application has loaded the state
 
     # ---- views
@@ -79,6 +80,7 @@ class StateChunks:
     def _on_reunion(self, now_ns: int, message: NewView) -> list[Effect]:
         out, source = self.reunion.on_view(now_ns, message)
         reunion = self.reunion.reunion
+        self.is_bare = reunion is not None and (self.is_bare or self.joining is not None)
         if source is not None:
             self.getting, self.wants, self.joining = source, False, None
         if reunion is not None and reunion.view == message.id and self.reunion.gives:

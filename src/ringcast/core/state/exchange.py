@@ -50,7 +50,7 @@ class StateExchange:
     def standing(self) -> Standing:
         """What we say in a roll call, so that whoever leads knows it, whatever side of a merge it comes from."""
         joining, is_whole = self.state.joining, self.state.joining is not None and not self.state.wants
-        return self.reunion.standing._replace(joining=joining, is_whole=is_whole)
+        return self.reunion.standing._replace(joining=joining, is_whole=is_whole, is_bare=self.state.is_bare)
 
     # ---- chunks
 
@@ -85,7 +85,10 @@ class StateExchange:
     def on_view(self, now_ns: int, message: NewView) -> Steps:
         before, reunion = self.reunion.reunion, message.reunion
         # What the merger gave early is confirmed to the coordinator from here on, not to the one before.
-        out = self._with_words(before, self.state.on_view(now_ns, message), message.view.coordinator)
+        effects = self.state.on_view(now_ns, message)
+        waits_again = reunion is not None and self.reunion.takes_part and self.me in reunion.lacking
+        is_replaced = before is not None and waits_again and reunion is not None and reunion.cut != before.cut
+        out = self._with_words(before, effects, message.view.coordinator, is_replaced=is_replaced)
         if reunion is not None and reunion.view == message.id and not self.reunion.takes_part:
             out += self._stand_aside(reunion)
         if self._is_mistaken_for_joiner(message):
@@ -131,13 +134,29 @@ class StateExchange:
     def on_time(self, now_ns: int) -> Steps:
         return self._with_words(self.reunion.reunion, self.reunion.on_time(now_ns))
 
-    def _with_words(self, before: Reunion | None, effects: list[Effect], coordinator: Address | None = None) -> Steps:
-        """What the reunion came to; behind it, what others are told, and which coordinator."""
+    def _with_words(
+        self,
+        before: Reunion | None,
+        effects: list[Effect],
+        coordinator: Address | None = None,
+        *,
+        is_replaced: bool = False,
+    ) -> Steps:
+        """What the reunion came to; behind it, what others are told, and which coordinator.
+
+        `is_replaced`: by another one, in which we wait again. A word about the first would count for the second; and
+        the view itself says that the first is over.
+        """
         steps: Steps = [*effects]
         for effect in effects:
             if isinstance(effect, GiveMerged):
                 self.state.give_merged(effect)
+            if isinstance(effect, MergedOver) and effect.error is None:
+                self.state.is_bare = False
             if isinstance(effect, GiveMerged | MergedOver):
+                if is_replaced:
+                    is_replaced = False
+                    continue
                 error = effect.error if isinstance(effect, MergedOver) else None
                 if error is not None and before is not None and before.merger == self.me:
                     steps += self._to_members(ReunionFailed(before.cut, error))

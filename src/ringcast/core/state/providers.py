@@ -15,6 +15,7 @@ from ringcast.core.control import NO_STATE, NewView, Reunion, Side, Standing, Tr
 from ringcast.core.deadlines import Timer
 from ringcast.model import Address, View, ViewId
 
+BARE = NO_STATE._replace(is_bare=True)
 MAX_EARLY = 1_024  # confirmations kept until their view comes
 
 
@@ -71,7 +72,7 @@ class PendingStates:
             return self._for_joiners(view, staying, observers, wanting, standings), None
         holders = [m for m in staying if standings.get(m, NO_STATE).reunited == reunion.cut and m not in observers]
         if not holders:
-            return (), reunion_after(reunion, view, staying, observers)
+            return (), reunion_after(reunion, view, staying, observers, standings)
         going_on = [t for m in reunion.lacking if (t := self._gift(m, reunion)).provider in holders]
         kept = [transfer.joiner for transfer in going_on]
         waiting = [member for member in reunion.lacking if member not in kept] + wanting
@@ -177,14 +178,22 @@ def still_apart(reunion: Reunion, staying: Sequence[Address], standings: Mapping
 
 
 def reunion_after(
-    reunion: Reunion, view: ViewId, staying: Sequence[Address], observers: Collection[Address]
+    reunion: Reunion,
+    view: ViewId,
+    staying: Sequence[Address],
+    observers: Collection[Address],
+    standings: Mapping[Address, Standing] | None = None,
 ) -> Reunion | None:
     """Nobody has the merged state yet: the same if all who work on it go on, else others, named by this view."""
     if reunion.merger in staying and all(side.giver in staying for side in reunion.sides):
         return reunion
     subgroups = [side.members for side in reunion.sides]
     lacking = [member for member in staying if member in reunion.lacking]
-    return _named(reunion.cut, view, subgroups, lacking, observers, reunion.stateless)
+    # Of a side whose holders of an earlier merged state are gone, those who lacked that one still have their own.
+    able = [m for m in lacking if m not in observers and m not in reunion.stateless]
+    lost = [member for side in subgroups if not any(m in able for m in side) for member in side]
+    bare = [m for m in reunion.stateless if m not in lost or (standings or {}).get(m, BARE).is_bare]
+    return _named(reunion.cut, view, subgroups, lacking, observers, tuple(bare))
 
 
 def _named(

@@ -360,3 +360,12 @@ def test_without_an_idle_leader_its_members_are_in_no_other_party() -> None:
     made.on_time(later)
     made.on_view_answer(later, A, view("AB/9"), A)
     assert raised(made.on_view_answer(later, D, view("ABD/7"), D)) == ["C", "D"]
+
+
+def test_of_two_members_that_lag_in_one_old_view_both_are_told_of() -> None:
+    """Only the first was: the second had the same view, and members are brought up one by one."""
+    made = detector(E, "ABCDE/6")
+    for peer in (C, D):
+        hear(made, 0, peer, "ABCDE/5")
+    told = [step for peer in (C, D) for step in hear(made, 1 * SECOND, peer, "ABCDE/5")]
+    assert told == [SendReliable(A, Sighted(peer, ViewId(5, A), A)) for peer in (C, D)]
