@@ -6,6 +6,9 @@ from typing import Literal
 
 import pytest
 
+from ringcast.core import Loose
+from ringcast.core.control import AreYouThere, Stranger
+from ringcast.core.effects import Unicast
 from ringcast.model import SECOND
 from ringcast.runtime import Group
 from ringcast.sim import process as simulated
@@ -100,3 +103,14 @@ def test_newcomers_that_die_as_they_join_come_back_as_the_voters_they_were() -> 
             world.start(name)
         world.advance(8)
         assert group_of(world, "A").view.is_primary
+
+
+def test_who_asks_a_member_that_went_on_without_it_learns_so() -> None:
+    """Seed 251839: only who sent it heartbeats did; the others kept their coordinator from going on without it."""
+    with World(idle, list("AB"), seed=1) as world:
+        world.advance(1)
+        world.partition("A", "B")
+        assert world.run_until(lambda: len(group_of(world, "B").members) == 1, 5 * SECOND)
+        node, asker = world["B"].node, world["A"].address
+        effects = node.on_packet(world.clock.now_ns, asker, Loose(AreYouThere()))
+        assert Unicast(asker, Loose(Stranger(node.view.id))) in effects

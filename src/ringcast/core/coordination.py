@@ -15,6 +15,7 @@ from ringcast.core.admission import takes_message
 from ringcast.core.control import (
     NO_STATE,
     Announce,
+    AreYouThere,
     Ask,
     Busy,
     Cancel,
@@ -171,7 +172,10 @@ class Coordination:
             self.exchange.on_progress(now_ns, sender)
         found = self.detector.on_message(now_ns, sender, message)
         if found is not None:
-            return self.carry_out(now_ns, found)
+            out, view = self.carry_out(now_ns, found), self.view
+            if isinstance(message, AreYouThere) and view is not None and sender not in view:
+                out.append(Unicast(sender, Loose(Stranger(view.id))))  # It may take us for a member (seed 251839).
+            return out
         steps = self.merging.on_message(now_ns, sender, message)
         if steps is not None:
             return self.carry_out(now_ns, steps)

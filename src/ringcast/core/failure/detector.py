@@ -210,9 +210,9 @@ class FailureDetector:
         return out
 
     def _is_gone(self, peer: Address) -> bool:
-        """We do not hear it either, so nobody has to choose between it and who complains."""
+        """It has left us, or we do not hear it either: nobody has to choose between it and who complains."""
         health = self.health[peer]
-        return health.is_suspected and health.doubt is not Reason.UNHEARD
+        return peer in self.given_up or (health.is_suspected and health.doubt is not Reason.UNHEARD)
 
     # ---- what others hear
 

@@ -159,6 +159,15 @@ def test_who_hears_the_suspect_does_not_even_ask() -> None:
     assert clock.detector.on_told(clock.now_ns, C, [B]) == []
 
 
+def test_who_has_left_us_is_nothing_to_complain_of() -> None:
+    """Seed 251839: who led was taken for the end of two bad links, because it suspected two that had gone."""
+    clock = Clock(A, A, B, C)
+    clock.detector.given_up = (B,)
+    clock.run(1 * SECOND, B, C)
+    assert clock.detector.on_told(clock.now_ns, C, [B]) == []
+    assert not clock.detector.complaints.spans
+
+
 def test_who_is_itself_suspected_shows_that_it_lives() -> None:
     detector = FailureDetector(A, CONFIG)
     detector.on_view(0, view_of(A, B))
