@@ -9,7 +9,7 @@ _CORE = "ringcast.core"
 STATE = (
     Planted(
         "the state is cut behind the first messages of the view",
-        "state",
+        "G18",
         f"{_CORE}.coordination:Coordination._adopt",
         "[*self._node.giving_up.on_view(now_ns, previous, view), *states]",
         "self._node.giving_up.on_view(now_ns, previous, view); out += states",
