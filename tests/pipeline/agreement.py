@@ -16,7 +16,9 @@ ASKED = int(os.environ.get("RINGCAST_AGREEMENT_RUNS", "0"))  # by `make agreemen
 FIRST_SEED = int(os.environ.get("RINGCAST_AGREEMENT_FIRST_SEED", "0"))
 ALWAYS = ("G7", "G15", "G16", "G18")  # bugs that break one of these are in the few runs of `make test`
 BUGS = sorted(
-    (bug for bug in (*KNOWN, *CANDIDATES) if bug.guarantee.startswith("G")), key=lambda bug: bug.guarantee not in ALWAYS
+    # Whoever starts again in a fixed group has the same address, and would write into the same recording.
+    (bug for bug in (*KNOWN, *CANDIDATES) if bug.guarantee.startswith("G") and not bug.fixed),
+    key=lambda bug: bug.guarantee not in ALWAYS,
 )
 
 

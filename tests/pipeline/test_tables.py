@@ -16,7 +16,6 @@ from pyspark.sql.pandas.types import from_arrow_schema
 
 from pipeline.test_truth import as_segments
 from ringcast.pipeline import Application, segment_files
-from ringcast.pipeline.judging import runs_of
 from ringcast.pipeline.results import SCHEMA, TABLES, bucket_of
 from ringcast.pipeline.writing import TableStore, unseen, write_tables
 from ringcast.sim import draw, simulate
@@ -67,11 +66,10 @@ def test_tables_answer_are_written_once_and_what_is_new_is_added(spark: SparkSes
 
     simulate(draw(2, (3, 3)), runs / "two")
     as_segments(runs / "growing", [late])
-    assert sorted(runs_of(unseen(store, segment_files(spark, str(runs))))) == [growing, "seed 2"]
-    judge_into(store, runs)
+    assert sorted(judge_into(store, runs, incremental=True)) == [growing, "seed 2"]
     after = counts(store)
     was, grown, new = first.pop(growing), after.pop(growing), after.pop("seed 2")
-    assert after == first, "judged again, and nothing changed"
+    assert after == first, "what is not new stays as it was"
     assert (was["members"], was["segments"], was["verdicts"]) == (2, 2, 1)
     assert (grown["members"], grown["segments"], grown["verdicts"], grown["coverage"]) == (3, 3, 1, was["coverage"])
     assert new["verdicts"] == 1 and new["coverage"] == first["seed 1"]["coverage"]
