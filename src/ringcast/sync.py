@@ -127,10 +127,8 @@ async def _begun(work: Callable[[], Coroutine[Any, Any, T]], thread: threading.T
 
 def _hand_over(task: asyncio.Task[T], answer: Future[T]) -> None:
     """From the loop to whoever waits, unless that one was interrupted meanwhile."""
-    if task.cancelled():
-        answer.cancel()
-        return
-    error = task.exception()
+    is_cut_off = task.cancelled()  # By the end of the loop, if not by whoever waits.
+    error = GroupClosed("the group was closed") if is_cut_off else task.exception()
     if not answer.set_running_or_notify_cancel():
         return
     if error is not None:

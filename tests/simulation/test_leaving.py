@@ -9,6 +9,7 @@ from ringcast.model import MS, Kind, Message, profile
 from ringcast.runtime import Group
 from ringcast.sim import Link
 from ringcast.testing import World
+from simulation.groups import group_of
 
 COUNT = 30
 
@@ -23,12 +24,6 @@ class Reader:
         async for event in group:
             if isinstance(event, Message):
                 self.read.setdefault(event.sender.name, []).append(event.payload)
-
-
-def group_of(world: World, name: str) -> Group:
-    group = world[name].group
-    assert group is not None
-    return group
 
 
 def suspected(world: World) -> list[str]:

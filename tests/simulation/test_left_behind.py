@@ -10,20 +10,9 @@ from ringcast.core import Loose
 from ringcast.core.control import AreYouThere, Stranger
 from ringcast.core.effects import Unicast
 from ringcast.model import SECOND
-from ringcast.runtime import Group
 from ringcast.sim import process as simulated
 from ringcast.testing import World
-
-
-async def idle(group: Group) -> None:
-    async for _ in group:
-        pass
-
-
-def group_of(world: World, name: str) -> Group:
-    group = world[name].group
-    assert group is not None
-    return group
+from simulation.groups import group_of, idle, restart
 
 
 @pytest.mark.parametrize(("members", "deaf"), [("ABCDEFGH", "B"), ("ABCDEFGHIJKL", "E")])
@@ -80,11 +69,7 @@ def test_observers_tell_who_runs_in_the_place_of_their_voters(
     monkeypatch.setattr(simulated, "WorldDiscovery", lambda names: discovery(lambda: list("AB")))
     with World(idle, list("ABO"), observers="O", partition=partition, primary_mark=partition == "primary") as world:
         world.advance(1)
-        for name in "AB":
-            world.crash(name)
-        world.advance(3)
-        for name in "AB":
-            world.start(name)
+        restart(world, "AB", after=3)
         world.agree(limit=10)
 
 
@@ -96,11 +81,7 @@ def test_newcomers_that_die_as_they_join_come_back_as_the_voters_they_were() -> 
             world.start(name)
         while len(group_of(world, "A").members) < 3:
             world.advance(0.001)
-        for name in "BC":
-            world.crash(name)
-        world.advance(3)
-        for name in "BC":
-            world.start(name)
+        restart(world, "BC", after=3)
         world.advance(8)
         assert group_of(world, "A").view.is_primary
 

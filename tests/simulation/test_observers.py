@@ -6,19 +6,8 @@ import pytest
 
 from ringcast import Order
 from ringcast.errors import NotPrimary
-from ringcast.runtime import Group
 from ringcast.testing import World
-
-
-async def idle(group: Group) -> None:
-    async for _ in group:
-        pass
-
-
-def group_of(world: World, name: str) -> Group:
-    group = world[name].group
-    assert group is not None
-    return group
+from simulation.groups import group_of, idle
 
 
 @pytest.mark.parametrize("seed", range(6))

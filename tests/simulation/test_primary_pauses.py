@@ -6,13 +6,8 @@ from typing import Any
 
 import pytest
 
-from ringcast.runtime import Group
 from ringcast.testing import World
-
-
-async def idle(group: Group) -> None:
-    async for _ in group:
-        pass
+from simulation.groups import idle, restart
 
 
 def is_primary(world: World, *names: str) -> bool:
@@ -21,15 +16,6 @@ def is_primary(world: World, *names: str) -> bool:
     views = {group.view.id: group.view for group in groups if group is not None}
     (view, *others) = views.values()
     return not others and view.is_primary and sorted(member.name for member in view.members) == sorted(names)
-
-
-def restart(world: World, names: str, after: float) -> None:
-    """They crash together, and come back so many seconds later."""
-    for name in names:
-        world.crash(name)
-    world.advance(after)
-    for name in names:
-        world.start(name)
 
 
 @pytest.mark.parametrize("seed", range(4))

@@ -10,8 +10,8 @@ from ringcast.checkers import judge
 from ringcast.model import SECOND
 from ringcast.sim.planted import Planted, plant
 from ringcast.testing import World
+from simulation.groups import idle
 from simulation.test_primary_partition import PrimaryWorld
-from simulation.test_primary_pauses import idle
 
 
 def a_view_that_one_voter_never_got() -> int:

@@ -1,5 +1,6 @@
 """The synchronous face: two groups in one process, each with its thread, over real loopback sockets."""
 
+import asyncio
 import gc
 import threading
 import warnings
@@ -97,6 +98,26 @@ def test_iterating_ends_when_the_group_is_closed_elsewhere(pair: tuple[sync.Grou
         b.send(b"y")
     assert all(isinstance(event, Message | ViewChange) for event in seen)
     b.leave()
+
+
+def test_who_waits_when_the_thread_of_a_group_ends_is_told_that_it_was_closed() -> None:
+    thread, waits, told = sync.LoopThread("ending"), threading.Event(), []
+
+    async def never() -> None:
+        waits.set()
+        await asyncio.Event().wait()
+
+    def wait() -> None:
+        with pytest.raises(GroupClosed) as closed:
+            thread.call(never)
+        told.append(str(closed.value))
+
+    waiter = threading.Thread(target=wait)
+    waiter.start()
+    waits.wait()
+    thread.end()
+    waiter.join()
+    assert told == ["the group was closed"]
 
 
 def test_the_one_order_and_the_state_have_their_plain_forms(pair: tuple[sync.Group, sync.Group]) -> None:

@@ -32,10 +32,13 @@ class Body:
     _highest: dict[object, int] = field(default_factory=dict)
 
     def look(self, sender: object, payload: bytes, messages: int) -> int:
-        """At the first message, and now and then: is it behind what came from this sender before? When to look next."""
+        """At the first message, and now and then: is it behind what came from this sender before? When to look next.
+
+        `sender` None: it is not known. Then only the number of a single sender's message says anything.
+        """
         if not self.first_ns:
             self.first_ns = time.monotonic_ns()
-        if self.size >= NUMBER_BYTES:
+        if self.size >= NUMBER_BYTES and (self.senders == 1 or sender is not None):
             number = int.from_bytes(payload[:NUMBER_BYTES], "little")
             highest = messages - 1 if self.senders == 1 else number
             self.wrong += number != highest or number <= self._highest.get(sender, -1)
@@ -70,16 +73,24 @@ def end_of(sent: int, size: int) -> bytes:
 
 @dataclass(frozen=True, slots=True)
 class Numbers:
-    """How fresh payloads are made: the number in front, as much of it as fits, and the rest filled up."""
+    """How fresh payloads are made: the number in front, as much of it as fits, and the rest filled up.
+
+    The first byte of the rest says who sends, for receivers that are not told by what they receive with.
+    """
 
     most: int
     head: int
     padding: bytes
 
     @classmethod
-    def of(cls, size: int) -> Numbers:
+    def of(cls, size: int, sender: int = 0) -> Numbers:
         head = min(size, NUMBER_BYTES)
-        return cls(256**head, head, bytes(size - head))
+        return cls(256**head, head, (bytes([sender % 256]) + bytes(size))[: size - head])
+
+
+def sender_in(payload: bytes) -> int | None:
+    """Who sent it; None if the payload has no room to say so."""
+    return payload[NUMBER_BYTES] if len(payload) > NUMBER_BYTES else None
 
 
 def cpu_seconds() -> float:

@@ -28,7 +28,7 @@ _QUEUE_BYTES = 16 << 20
 class Role:
     """What one process does. `parts` > 1 sends so many messages as the parts of one multipart message.
 
-    `form` is "bare" here; "user" and "user asyncio" are in zmq_user.py.
+    `form` is "bare" here; "user" and "user asyncio" are in zmq_user.py, whose payloads say the `number` of the sender.
     """
 
     publishes_at: str | None
@@ -38,6 +38,7 @@ class Role:
     parts: int
     seconds: float
     form: str = "bare"
+    number: int = 0
 
     @property
     def high_water(self) -> int:

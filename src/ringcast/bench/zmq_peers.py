@@ -110,4 +110,5 @@ def _role(
         "parts": max(1, BATCH_BYTES // size) if variant.form == "multipart" else 1,
         "seconds": seconds,
         "form": variant.form if variant.is_user else "bare",
+        "number": index,
     }

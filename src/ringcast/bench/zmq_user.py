@@ -15,7 +15,7 @@ import time
 import zmq
 import zmq.asyncio
 
-from ringcast.bench.user_body import AT_ONCE, Body, Numbers, cpu_seconds, end_of
+from ringcast.bench.user_body import AT_ONCE, Body, Numbers, cpu_seconds, end_of, sender_in
 from ringcast.bench.zmq_member import Role, publisher_socket, subscriber_socket
 
 
@@ -55,14 +55,14 @@ async def receive_async(socket: zmq.asyncio.Socket, body: Body) -> None:
         if len(payload) == size:
             messages += 1
             if messages == look:
-                look = body.look(None, payload, messages)
+                look = body.look(sender_in(payload), payload, messages)
         elif body.take_odd(payload):
             break
     body.messages = messages
 
 
-async def send_async(socket: zmq.asyncio.Socket, body: Body, seconds: float) -> int:
-    numbers, sent, until, look = Numbers.of(body.size), 0, time.monotonic() + seconds, body.next_look
+async def send_async(socket: zmq.asyncio.Socket, body: Body, seconds: float, sender: int) -> int:
+    numbers, sent, until, look = Numbers.of(body.size, sender), 0, time.monotonic() + seconds, body.next_look
     most, head, padding, size = numbers.most, numbers.head, numbers.padding, body.size
     while time.monotonic() < until:
         for number in range(sent, sent + AT_ONCE):
@@ -83,7 +83,7 @@ async def run_tasks(role: Role, publisher: zmq.Socket[bytes] | None, subscriber:
     if role.receives:
         reading = asyncio.create_task(receive_async(zmq.asyncio.Socket.from_socket(subscriber), body))
     if publisher is not None:
-        sent = await send_async(zmq.asyncio.Socket.from_socket(publisher), own, role.seconds)
+        sent = await send_async(zmq.asyncio.Socket.from_socket(publisher), own, role.seconds, role.number)
     if reading is not None:
         await reading
     return sent

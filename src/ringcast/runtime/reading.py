@@ -122,7 +122,7 @@ class Reading:
         spool = self._driver.spool
         if is_entering:  # It comes in with another state: of what was for this place only what is in no state counts.
             spooled = () if spool is None else spool.private_in_memory()
-            private = [item for item in [*spooled, *inbox] if is_private(item)]
+            private = [*spooled, *filter(is_private, inbox)]
             self._past.extend(self._batch(item, None) for item in private if isinstance(item, Deliver))
         self.state.close()
         if self._open is not None and self._open.delivered is not None:

@@ -7,7 +7,7 @@ import pytest
 
 from ringcast.bench import Shape
 from ringcast.bench.multicast import FORMS, _figures, measure
-from ringcast.bench.user_body import Body, end_of
+from ringcast.bench.user_body import Body, Numbers, end_of, sender_in
 from ringcast.errors import UsageError
 
 
@@ -85,6 +85,29 @@ def test_a_receiver_of_the_user_form_sees_what_it_lacks_what_is_misplaced_and_wh
     longer.take_odd(bytes(101))
     longer.take_odd(end_of(3, 100))
     assert [seen.is_complete for seen in (lacking, misplaced, longer)] == [False, False, False]
+
+
+def fresh(number: int, sender: int, size: int) -> bytes:
+    numbers = Numbers.of(size, sender)
+    return (number % numbers.most).to_bytes(numbers.head, "little") + numbers.padding
+
+
+@pytest.mark.parametrize("size", [4, 8, 9, 100])
+def test_two_senders_that_are_not_equally_far_are_no_mistake(size: int) -> None:
+    seen = Body(size, 2)
+    for place, (number, sender) in enumerate([(2_000, 0), (100, 1), (2_001, 0), (101, 1)]):
+        payload = fresh(number, sender, size)
+        assert len(payload) == size
+        seen.look(sender_in(payload), payload, place)
+    assert seen.wrong == 0
+
+
+def test_a_sender_among_two_whose_messages_come_back_is_seen_by_what_its_payloads_say() -> None:
+    seen = Body(100, 2)
+    for place, (number, sender) in enumerate([(2_000, 0), (100, 1), (1_999, 0), (101, 1)]):
+        payload = fresh(number, sender, 100)
+        seen.look(sender_in(payload), payload, place)
+    assert seen.wrong == 1
 
 
 def test_the_end_of_the_user_form_never_has_the_length_of_a_message() -> None:

@@ -30,7 +30,7 @@ from ringcast.core.membership.handler import ViewHandler
 from ringcast.core.membership.requests import Request, RequestKind
 from ringcast.core.membership.roll_call import RollCall
 from ringcast.core.membership.suspicions import Suspicions
-from ringcast.core.membership.view_change import ViewChange
+from ringcast.core.membership.view_change import Spreading, ViewChange
 from ringcast.core.state.providers import PendingStates
 from ringcast.core.steps import (
     CancelHeld,
@@ -94,8 +94,11 @@ class Coordinator:
     @property
     def is_out(self) -> bool:
         """We have left, in a view that we made ourselves: it is told until all have it, or until its limit."""
-        spreading = None if self.change is None else self.change.spreading
-        return spreading is not None and self.me not in spreading.view
+        return self._spreading is not None and self.me not in self._spreading.view
+
+    @property
+    def _spreading(self) -> Spreading | None:
+        return None if self.change is None else self.change.spreading
 
     # ---- requests
 
@@ -283,7 +286,7 @@ class Coordinator:
         return out + (self.on_suspects(now_ns) if self.is_mine else [])
 
     def _on_view_ack(self, now_ns: int, sender: Address, ack: ViewAck) -> Steps:
-        spreading = None if self.change is None else self.change.spreading
+        spreading = self._spreading
         return spreading.on_shown(sender) if spreading is not None and spreading.view.id == ack.view else []
 
     def _on_view_refusal(self, now_ns: int, sender: Address, refusal: ViewRefusal) -> Steps:

@@ -15,7 +15,7 @@ Not the view: what follows from a complete roll call (a view, a merge answer) is
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 
 from ringcast.core.control import (
     Answer,
@@ -30,7 +30,6 @@ from ringcast.core.control import (
     Refusal,
     RollCallId,
     Settlement,
-    Standing,
     Survivor,
 )
 from ringcast.core.deadlines import Deadlines, Timer
@@ -251,17 +250,18 @@ class RollCall:
         speaks where no voter is left: it can make no view without those whom it suspects, so the merge is that view.
         """
         done = [member for member in self.staying if member not in self.awaited]
-        stateless = tuple(m for m in done if m in self._answers and self._is_stateless(self._answers[m].standing))
-        limits = self.limits(done)
+        limits, stateless = self.limits(done), self._stateless(done)
         excluded = tuple(self.going) if self.me in self.base.observers else ()
         return Digested(merge_id, self.entries(done), self.number, *limits, self.mark, blamed, stateless, excluded)
 
-    def _is_stateless(self, standing: Standing) -> bool:
-        """It has not loaded the state it joined with, or lacks the merged one that a voter of its side has."""
+    def _stateless(self, members: Sequence[Address]) -> tuple[Address, ...]:
+        """Those who have not loaded the state they joined with, or lack the merged one that a voter of the side has."""
+        said = {member: answer.standing for member, answer in self._answers.items()}
         reunion = None if self._known is None else self._known.reunion
-        able = [answer for member, answer in self._answers.items() if member not in self.base.observers]
-        is_merged = reunion is not None and any(answer.standing.reunited == reunion.cut for answer in able)
-        return standing.joining is not None or (standing.lacks and is_merged)
+        able = [standing for member, standing in said.items() if member not in self.base.observers]
+        is_merged = reunion is not None and any(standing.reunited == reunion.cut for standing in able)
+        lacking = [m for m, it in said.items() if it.joining is not None or (it.lacks and is_merged)]
+        return tuple(member for member in members if member in lacking)
 
     # ---- those who do not answer
 

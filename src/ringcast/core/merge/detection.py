@@ -268,12 +268,12 @@ class MergeDetector:
         """No merge brings back who left our primary view for one of its own: it goes from ours first, then it comes."""
         if self.acting != self.me:
             return []
-        gone = ((peer, view.id) for peer, view in split.items() if peer in mine and view.id > mine.id)
-        return [RaiseSuspicion(peer, f"is in {view}, without this member") for peer, view in gone]
+        gone = _without_us(mine, split)
+        return [RaiseSuspicion(peer, f"is in {view.id}, without this member") for peer, view in gone.items()]
 
     def _exclusion(self, mine: View, split: dict[Address, View]) -> Steps:
         """Who coordinates us, others being dead, in a later view without us; or, if we do, everybody else in such."""
-        without_us = [view for peer, view in split.items() if peer in mine and view.id > mine.id]
+        without_us = _without_us(mine, split).values()
         coordinator = self._coordinator
         others = [coordinator] if coordinator != self.me else [m for m in mine.members if m != self.me]
         gone = all(any(member in view for view in without_us) for member in others)
@@ -364,3 +364,8 @@ class MergeDetector:
         if self._check.is_due(now_ns):
             out += self._reread(now_ns)
         return out
+
+
+def _without_us(mine: View, split: dict[Address, View]) -> dict[Address, View]:
+    """Members of our view that are in a later one, which we are not in."""
+    return {peer: view for peer, view in split.items() if peer in mine and view.id > mine.id}

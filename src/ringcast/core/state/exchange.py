@@ -85,9 +85,8 @@ class StateExchange:
     def on_view(self, now_ns: int, message: NewView) -> Steps:
         before, reunion = self.reunion.reunion, message.reunion
         # What the merger gave early is confirmed to the coordinator from here on, not to the one before.
-        effects = self.state.on_view(now_ns, message)
-        waits_again = reunion is not None and self.reunion.takes_part and self.me in reunion.lacking
-        is_replaced = before is not None and waits_again and reunion is not None and reunion.cut != before.cut
+        effects, now = self.state.on_view(now_ns, message), self.reunion.reunion
+        is_replaced = before is not None and now is not None and now.cut != before.cut
         out = self._with_words(before, effects, message.view.coordinator, is_replaced=is_replaced)
         if reunion is not None and reunion.view == message.id and not self.reunion.takes_part:
             out += self._stand_aside(reunion)
