@@ -12,7 +12,7 @@ from collections.abc import AsyncIterator, Iterator, Mapping
 from dataclasses import dataclass, field
 from random import Random
 
-from ringcast.model import MS, Address, Batch, Message, Notice, Rejoin, StatesApart, View, ViewChange, ViewId
+from ringcast.model import MS, Address, Batch, Kind, Message, Notice, Rejoin, StatesApart, View, ViewChange, ViewId
 from ringcast.order import Order
 from ringcast.sim.cluster import Cluster
 from ringcast.sim.succession import Cut, Succession
@@ -154,7 +154,19 @@ class MergingKeeper(Keeper):
         if provider.name:
             super()._hold(provider, view, tally, since_ns)
         else:
-            self._succession.note_merged(self._me, view, tally.digest, self._cluster[self._name].node.view.members)
+            self._succession.note_merged(self._me, view, tally.digest, self._members_at_merge(view))
+
+    def _members_at_merge(self, cut: ViewId) -> tuple[Address, ...]:
+        """Who was in the view when the merged state came to be its own: a slow application loads it in a later one."""
+        members: tuple[Address, ...] = ()
+        then = self._cluster[self._name].node.view.members
+        for event in self._cluster.events(self._name):
+            detail = event.detail or {}
+            if event.kind is Kind.VIEW:
+                members = tuple(Address(*member) for member in detail["members"])
+            elif event.kind is Kind.REUNION and event.view == cut and detail["step"] in ("merged", "loaded"):
+                then = members
+        return then
 
 
 def _parts(text: bytes) -> list[bytes]:

@@ -99,6 +99,23 @@ def test_two_sides_hold_one_state_after_their_merge_if_they_make_one() -> None:
     assert world.sentences() == []
 
 
+def test_sides_that_part_again_before_the_merged_state_may_load_states_of_their_own_in_the_next_merge() -> None:
+    """Seed 270398: loading took so long that both were together again when they had theirs."""
+    world, split = World("AB", StateLoad(merges=True, loading_ns=SECOND)), Fault("split", 0, 0, ("A",))
+    cluster = world.cluster
+    for _ in range(2):
+        cluster.faults.begin(split)
+        assert cluster.run_until(lambda: {len(p.node.view.members) for p in cluster.alive()} == {1})
+        cluster.send("A", b"on one side")
+        cluster.send("B", b"on the other")
+        cluster.run_for(100 * MS)
+        cluster.faults.end(split)
+        assert cluster.run_until(cluster.share_a_view)
+    world.rest()
+    assert (world.counts()["merges"], world.counts()["merged"]) == (3, 4)
+    assert world.sentences() == []
+
+
 def test_a_seed_draws_the_same_states_every_time() -> None:
     drawn = [draw_state(seed, SECOND) for seed in range(40)]
     assert drawn == [draw_state(seed, SECOND) for seed in range(40)]
