@@ -85,9 +85,10 @@ class StateExchange:
     def on_view(self, now_ns: int, message: NewView) -> Steps:
         before, reunion = self.reunion.reunion, message.reunion
         # What the merger gave early is confirmed to the coordinator from here on, not to the one before.
-        effects, now = self.state.on_view(now_ns, message), self.reunion.reunion
-        is_replaced = before is not None and now is not None and now.cut != before.cut
-        out = self._with_words(before, effects, message.view.coordinator, is_replaced=is_replaced)
+        effects = self.state.on_view(now_ns, message)  # All of the new one may be here already, and over.
+        waits_again = reunion is not None and self.reunion.takes_part and self.me in reunion.lacking
+        is_replaced = before is not None and waits_again and reunion is not None and reunion.cut != before.cut
+        out = self._with_words(before, effects, message.view.coordinator, reunion if is_replaced else None)
         if reunion is not None and reunion.view == message.id and not self.reunion.takes_part:
             out += self._stand_aside(reunion)
         if self._is_mistaken_for_joiner(message):
@@ -138,13 +139,12 @@ class StateExchange:
         before: Reunion | None,
         effects: list[Effect],
         coordinator: Address | None = None,
-        *,
-        is_replaced: bool = False,
+        replaced_by: Reunion | None = None,
     ) -> Steps:
         """What the reunion came to; behind it, what others are told, and which coordinator.
 
-        `is_replaced`: by another one, in which we wait again. A word about the first would count for the second; and
-        the view itself says that the first is over.
+        `replaced_by`: another one, in which we wait again. A word about the first would count for the second; and the
+        view itself says that the first is over. What follows is about the second, of which all may be here already.
         """
         steps: Steps = [*effects]
         for effect in effects:
@@ -153,8 +153,8 @@ class StateExchange:
             if isinstance(effect, MergedOver) and effect.error is None:
                 self.state.is_bare = False
             if isinstance(effect, GiveMerged | MergedOver):
-                if is_replaced:
-                    is_replaced = False
+                if replaced_by is not None:
+                    before, replaced_by = replaced_by, None
                     continue
                 error = effect.error if isinstance(effect, MergedOver) else None
                 if error is not None and before is not None and before.merger == self.me:
