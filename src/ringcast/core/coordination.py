@@ -93,6 +93,7 @@ class Coordination:
             steps.Suspect: self._suspect,
             steps.Unsuspect: self._unsuspect,
             steps.RaiseSuspicion: self._by(membership.on_raised),
+            steps.Forgive: self._forgive,
             steps.LeftBehind: self._by(membership.on_left_behind),
             # the view handler, its view changes and their roll calls
             steps.StartViewChange: self._by_coordinator(Coordinator.start),
@@ -291,6 +292,10 @@ class Coordination:
     def _unsuspect(self, now_ns: int, step: steps.Unsuspect) -> list[Effect]:
         self.membership.withdraw(step.peer)
         return []
+
+    def _forgive(self, now_ns: int, step: steps.Forgive) -> list[Effect]:
+        is_forgiven = self.membership.suspicions.forgive(step.member)
+        return self.carry_out(now_ns, self.detector.watch_ring(now_ns)) if is_forgiven else []
 
     def _cancel_held(self, now_ns: int, step: steps.CancelHeld) -> list[Effect]:
         leading = self.membership.as_coordinator

@@ -70,6 +70,12 @@ class RaiseSuspicion(NamedTuple):
     why: str
 
 
+class Forgive(NamedTuple):
+    """This member has shown our view, later than it had to: if nothing else is held against it, it stays."""
+
+    member: Address
+
+
 # ---- the view handler's decisions
 
 
@@ -257,6 +263,7 @@ Step = (
     | Suspect
     | Unsuspect
     | RaiseSuspicion
+    | Forgive
     | StartViewChange
     | TellBusy
     | GiveView

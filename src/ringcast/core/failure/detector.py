@@ -76,7 +76,7 @@ class FailureDetector:
                 health.trust()
         self.complaints.forget(now_ns, view)
         self.vouching.on_view(view)
-        self._watch_ring(now_ns)
+        self.watch_ring(now_ns)
         self._set_timer()
         return [*self.heartbeats.beat_to(now_ns, tuple(watchers(view.members, self.me, self.config.watch_peers)))]
 
@@ -94,7 +94,7 @@ class FailureDetector:
             self.health.pop(peer, None)
         self._set_timer()
 
-    def _watch_ring(self, now_ns: int) -> Steps:
+    def watch_ring(self, now_ns: int) -> Steps:
         """The ring closes over suspects: as many as are suspected (at least the usual number) are watched beyond them,
         so that a stretch of dead members is uncovered in doubling steps of one question, not of one silence, each."""
         assert self._view is not None
@@ -176,7 +176,7 @@ class FailureDetector:
         health.trust()
         if not was_suspected:
             return []
-        return [Unsuspect(peer), *(self._watch_ring(now_ns) if self._view is not None else [])]
+        return [Unsuspect(peer), *(self.watch_ring(now_ns) if self._view is not None else [])]
 
     # ---- signs of death
 
@@ -241,7 +241,7 @@ class FailureDetector:
             return []
         out = self._complain(now_ns, peer)  # It came late: we had suspected it by then.
         health.is_suspected = False
-        out += [Unsuspect(peer), *self._watch_ring(now_ns)]
+        out += [Unsuspect(peer), *self.watch_ring(now_ns)]
         self._set_timer()
         return out
 
@@ -287,7 +287,7 @@ class FailureDetector:
         event = Event(Kind.SUSPECT, now_ns, peer=peer, detail={"why": str(reason), "first": is_first})
         out: Steps = [event, Suspect(peer, reason, tell)]
         if is_first and self._view is not None and peer in self._view:
-            out += self._watch_ring(now_ns)
+            out += self.watch_ring(now_ns)
         return out
 
     def _others(self, suspect: Address) -> tuple[Address, ...]:
@@ -337,7 +337,7 @@ class FailureDetector:
                 return []
         out = self._settle_complaints(now_ns)
         if self.given_up and self._view is not None:
-            out += self._watch_ring(now_ns)
+            out += self.watch_ring(now_ns)
         since_ns = now_ns - self._well_ns
         for peer in list(self._attended()):
             health = self.health[peer]

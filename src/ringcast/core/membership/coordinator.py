@@ -37,6 +37,7 @@ from ringcast.core.steps import (
     Complete,
     Consider,
     Failed,
+    Forgive,
     GiveView,
     HoldRollCall,
     MergeEnded,
@@ -287,7 +288,9 @@ class Coordinator:
 
     def _on_view_ack(self, now_ns: int, sender: Address, ack: ViewAck) -> Steps:
         spreading = self._spreading
-        return spreading.on_shown(sender) if spreading is not None and spreading.view.id == ack.view else []
+        if spreading is not None and spreading.view.id == ack.view:
+            return spreading.on_shown(sender)
+        return [Forgive(sender)] if ack.view == self._follower.view.id else []
 
     def _on_view_refusal(self, now_ns: int, sender: Address, refusal: ViewRefusal) -> Steps:
         if self.change is None:
@@ -300,6 +303,7 @@ class Coordinator:
         change, self.change = self.change, None
         if change is None or change.spreading is None:
             return []
+        self._suspicions.late.update(dict.fromkeys(m for m in change.spreading.late if m in self._suspicions.final))
         if self.me not in change.spreading.view:
             return [Left(clean=True)]
         if change.merge_id is not None:

@@ -19,13 +19,15 @@ class Suspicions:
 
     A suspicion that the failure detector raised may be withdrawn by it. One for not doing what a member must (it
     refused a view, it was replaced by a later process, it goes on without us) lasts until the next view, with it or
-    without it: a member that came back by a merge would otherwise exclude those who went on without it (Y14).
+    without it: a member that came back by a merge would otherwise exclude those who went on without it (Y14). Only who
+    was late to show our view, and nothing else, is forgiven when it does.
     """
 
     def __init__(self, me: Address) -> None:
         self.me = me
         self.members: dict[Address, str] = {}
         self.final: dict[Address, None] = {}
+        self.late: dict[Address, None] = {}  # of these: who has not shown our view yet
 
     def __contains__(self, member: object) -> bool:
         return member in self.members
@@ -38,15 +40,25 @@ class Suspicions:
         self.members.setdefault(member, why)
         if final:
             self.final[member] = None
+            self.late.pop(member, None)
         return is_new
 
     def withdraw(self, member: Address) -> None:
         if member not in self.final:
             self.members.pop(member, None)
 
+    def forgive(self, member: Address) -> bool:
+        """It has shown our view after all; False if it is suspected of more than that."""
+        if member not in self.late:
+            return False
+        for held in (self.late, self.final, self.members):
+            held.pop(member, None)
+        return True
+
     def on_view(self, view: View, suspected: Collection[Address]) -> None:
         """Whom the failure detector suspects still is suspected; all else was settled by this view."""
         self.final.clear()
+        self.late.clear()
         self.members = {m: why for m, why in self.members.items() if m in view and m in suspected}
 
     def may_coordinate(self, view: View, member: Address) -> bool:

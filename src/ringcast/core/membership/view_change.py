@@ -31,6 +31,7 @@ class Spreading:
         self.view = message.view
         self._timer = timer  # it runs already
         self._message = message
+        self.late: list[Address] = []  # who had not shown it at the limit
         self._unacked = dict.fromkeys(to)
         self._also = tuple(also)
 
@@ -53,8 +54,8 @@ class Spreading:
     def on_time(self, now_ns: int) -> Steps:
         if not self._timer.is_due(now_ns):
             return []
-        silent, self._unacked = list(self._unacked), {}
-        out: Steps = [RaiseSuspicion(member, f"did not show view {self.view.id}") for member in silent]
+        self.late, self._unacked = list(self._unacked), {}
+        out: Steps = [RaiseSuspicion(member, f"did not show view {self.view.id}") for member in self.late]
         return out + self._end_if_shown()
 
     def _end_if_shown(self) -> Steps:

@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+import pytest
+
 from ringcast.core.membership.suspicions import Suspicions
-from ringcast.model import Address, View, ViewId
+from ringcast.model import SECOND, Address, View, ViewId
+from simulation.members import Members
 
 A, B, C, D = (Address(name, 1, f"mem:{name}") for name in "ABCD")
 VIEW = View(ViewId(1, A), (A, B, C, D), observers=(B,))
@@ -38,3 +41,40 @@ def test_a_view_settles_all_but_what_the_failure_detector_still_suspects_y14() -
 def test_nobody_suspects_itself() -> None:
     suspicions = Suspicions(D)
     assert not suspicions.add(D, "silent", final=True) and D not in suspicions
+
+
+def test_who_was_only_late_is_forgiven_and_who_did_worse_is_not() -> None:
+    suspicions = Suspicions(D)
+    for member in (A, B):
+        suspicions.add(member, "did not show the view", final=True)
+        suspicions.late[member] = None
+    suspicions.add(B, "was replaced", final=True)
+    assert suspicions.forgive(A) and A not in suspicions and A not in suspicions.final
+    assert not suspicions.forgive(B) and B in suspicions
+    assert not suspicions.forgive(C)
+    suspicions.late[B] = None
+    suspicions.on_view(VIEW, suspected=(B,))
+    assert not suspicions.forgive(B) and B in suspicions
+
+
+@pytest.mark.parametrize("names", ["A", "AB", "ABCDE"])
+def test_a_member_that_shows_a_view_late_stays_and_is_watched_again(names: str) -> None:
+    """Seed 281544: the coordinator had given it up, and put it out again just after it had come."""
+    world = Members()
+    world.gather(names)
+    world.fault("no-control", "A", "Z")
+    world.start("Z")
+    leading = world["A"].node.coordination
+    assert leading is not None
+    suspicions = leading.membership.suspicions
+    assert world.run_until(lambda: [member.name for member in suspicions.late] == ["Z"])
+    view = world["A"].node.view
+    world.mend()
+    assert world.is_soon_one([*names, "Z"])
+    world.run_for(5 * SECOND)
+    assert world["A"].node.view == view and not suspicions.members
+    parts = {name: world[name].node.coordination for name in names}
+    assert [name for name, part in parts.items() if part and world.address("Z") in part.detector._watched] == list(
+        names
+    )
+    assert world.verdict() == []
