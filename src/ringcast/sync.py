@@ -59,6 +59,7 @@ class LoopThread:
         # Not `Thread.is_alive`: a signal that raises inside it makes CPython 3.11 take a running thread for a dead one.
         self._is_over = threading.Event()
         self._unanswered: dict[Future[Any], None] = {}
+        self._is_ending = False
         self._thread = threading.Thread(target=self._run, name=f"ringcast {name}", daemon=True)
         self._thread.start()
 
@@ -66,6 +67,7 @@ class LoopThread:
         try:
             with asyncio.Runner(loop_factory=lambda: self.loop) as runner:
                 runner.run(self._ended.wait())
+                self._is_ending = True  # What still runs is cancelled.
         finally:
             # In this order: who asks adds its answer, then looks whether it is over, so nobody is left without one.
             self._is_over.set()
@@ -101,8 +103,21 @@ class LoopThread:
         if answer.cancelled():
             return
         task = self.loop.create_task(_begun(work, thread))
-        task.add_done_callback(lambda task: _hand_over(task, answer))
+        task.add_done_callback(lambda task: self._hand_over(task, answer))
         answer.add_done_callback(lambda _: self._withdraw(task))
+
+    def _hand_over(self, task: asyncio.Task[T], answer: Future[T]) -> None:
+        """From the loop to whoever waits, unless that one was interrupted meanwhile."""
+        if task.cancelled() and not self._is_ending:
+            answer.cancel()
+            return
+        error = GroupClosed("the group was closed") if task.cancelled() else task.exception()
+        if not answer.set_running_or_notify_cancel():
+            return
+        if error is not None:
+            answer.set_exception(error)
+        else:
+            answer.set_result(task.result())
 
     def _withdraw(self, task: asyncio.Task[Any]) -> None:
         if not task.done() and not self.loop.is_closed():
@@ -123,18 +138,6 @@ async def _begun(work: Callable[[], Coroutine[Any, Any, T]], thread: threading.T
     """Whatever goes wrong with it, from its making on, is the task's answer. It is done for this thread."""
     runtime.CALLING_THREAD.set(thread)
     return await work()
-
-
-def _hand_over(task: asyncio.Task[T], answer: Future[T]) -> None:
-    """From the loop to whoever waits, unless that one was interrupted meanwhile."""
-    is_cut_off = task.cancelled()  # By the end of the loop, if not by whoever waits.
-    error = GroupClosed("the group was closed") if is_cut_off else task.exception()
-    if not answer.set_running_or_notify_cancel():
-        return
-    if error is not None:
-        answer.set_exception(error)
-    else:
-        answer.set_result(task.result())
 
 
 class Receipt:

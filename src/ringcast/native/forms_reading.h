@@ -33,10 +33,28 @@ static PyObject *SPARE_MESSAGE[MOST_SPARE_MESSAGES];
 static int SPARE_MESSAGE_COUNT;
 
 static void free_message(void *memory) {
-    if (Py_IS_TYPE((PyObject *)memory, MESSAGE_TYPE) && SPARE_MESSAGE_COUNT < MOST_SPARE_MESSAGES)
+    bool is_plain = Py_IS_TYPE((PyObject *)memory, MESSAGE_TYPE) && MESSAGE_TYPE->tp_finalize == NULL;
+    if (is_plain && SPARE_MESSAGE_COUNT < MOST_SPARE_MESSAGES)
         SPARE_MESSAGE[SPARE_MESSAGE_COUNT++] = memory;
     else
         PyObject_GC_Del(memory);
+}
+
+static inline void empty(PyObject *object, Py_ssize_t at) { Py_CLEAR(*(PyObject **)((char *)object + at)); }
+
+/* What Python's own does for a class with three slots and no more, without looking for the rest. */
+static void message_dealloc(PyObject *self) {
+    PyTypeObject *type = Py_TYPE(self);
+    bool has_del = type == MESSAGE_TYPE && type->tp_finalize != NULL; /* that of a subclass was called before */
+    if (has_del && PyObject_CallFinalizerFromDealloc(self) < 0) return;
+    if (PyObject_GC_IsTracked(self)) PyObject_GC_UnTrack(self);
+    Py_TRASHCAN_BEGIN(self, message_dealloc)
+    empty(self, SENDER_AT);
+    empty(self, PAYLOAD_AT);
+    empty(self, DELIVERY_AT);
+    type->tp_free(self);
+    Py_DECREF(type);
+    Py_TRASHCAN_END
 }
 
 /* Not tracked by the collector if it is made of a spare one: an address, bytes and facts make no cycle. */
@@ -50,10 +68,13 @@ static PyObject *know_message(PyObject *Py_UNUSED(module), PyObject *type) {
     if (!PyType_Check(type)) return PyErr_Format(PyExc_TypeError, "a type is needed");
     Py_ssize_t sender = slot_of(type, "sender"), payload = slot_of(type, "payload"), facts = slot_of(type, "_delivery");
     if (sender < 0 || payload < 0 || facts < 0) return NULL;
-    SENDER_AT = sender, PAYLOAD_AT = payload, DELIVERY_AT = facts;
     if (MESSAGE_TYPE == NULL) {
         MESSAGE_TYPE = (PyTypeObject *)Py_NewRef(type);
+        SENDER_AT = sender, PAYLOAD_AT = payload, DELIVERY_AT = facts;
         if (MESSAGE_TYPE->tp_free == PyObject_GC_Del) MESSAGE_TYPE->tp_free = free_message;
+        bool has_no_more = MESSAGE_TYPE->tp_base == &PyBaseObject_Type &&
+                           MESSAGE_TYPE->tp_basicsize == (Py_ssize_t)(sizeof(PyObject) + 3 * sizeof(PyObject *));
+        if (has_no_more) MESSAGE_TYPE->tp_dealloc = message_dealloc;
     }
     if ((PyObject *)MESSAGE_TYPE != type) return PyErr_Format(PyExc_TypeError, "another message type is known");
     Py_RETURN_NONE;

@@ -197,10 +197,12 @@ static PyType_Slot accepting_slots[] = {
     {Py_tp_call, PyVectorcall_Call},      {Py_tp_descr_get, accepting_get},   {0, NULL},
 };
 
+/* Immutable: only then the interpreter remembers where it found the method. */
 static PyType_Spec accepting_spec = {
     .name = "ringcast.native._forms.Accepting",
     .basicsize = sizeof(Accepting),
-    .flags = Py_TPFLAGS_DEFAULT | Py_TPFLAGS_HAVE_GC | Py_TPFLAGS_HAVE_VECTORCALL | Py_TPFLAGS_METHOD_DESCRIPTOR,
+    .flags = Py_TPFLAGS_DEFAULT | Py_TPFLAGS_HAVE_GC | Py_TPFLAGS_HAVE_VECTORCALL | Py_TPFLAGS_METHOD_DESCRIPTOR |
+             Py_TPFLAGS_IMMUTABLETYPE,
     .slots = accepting_slots,
 };
 

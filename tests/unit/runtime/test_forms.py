@@ -6,13 +6,14 @@ import inspect
 import sys
 import threading
 import warnings
+import weakref
 from typing import Any
 
 import pytest
 
 from ringcast.core import Piece
 from ringcast.errors import GroupClosed, UsageError
-from ringcast.model import Message
+from ringcast.model import Address, Message
 from ringcast.runtime import Group, forms
 from ringcast.window import largest, total
 from unit.runtime.test_group import SMALL, World, in_world, read, until
@@ -74,6 +75,39 @@ def test_messages_that_are_kept_stay_as_they_are_while_others_come_and_go() -> N
         assert all(message.view == b.view for message in kept)
 
     story()
+
+
+def test_messages_and_those_of_subclasses_give_back_what_they_held() -> None:
+    gone: list[str] = []
+
+    class Noted(Message):
+        def __del__(self) -> None:
+            gone.append(self.__dict__["note"])
+
+    payload, sender = bytes(200), Address("A", 1, "mem:A")
+    for kind in (Message, Noted):
+        before = sys.getrefcount(payload), sys.getrefcount(sender), sys.getrefcount(kind)
+        for _ in range(2):
+            made = [kind(sender, payload) for _ in range(100)]
+            for number, message in enumerate(made):
+                if isinstance(message, Noted):
+                    message.note = f"{number}"  # type: ignore[attr-defined]
+            del message
+            made.clear()
+        assert (sys.getrefcount(payload), sys.getrefcount(sender), sys.getrefcount(kind)) == before
+    assert len(gone) == 200
+    cycle = Noted(sender, payload)
+    cycle.note, cycle.me, alive = "in a cycle", cycle, weakref.ref(cycle)  # type: ignore[attr-defined]
+    del cycle
+    gc.collect()
+    assert alive() is None and gone[-1] == "in a cycle"
+
+
+def test_a_message_class_that_was_given_a_del_calls_it(monkeypatch: pytest.MonkeyPatch) -> None:
+    gone: list[bytes] = []
+    monkeypatch.setattr(Message, "__del__", lambda message: gone.append(message.payload), raising=False)
+    Message(Address("A", 1, "mem:A"), b"x")
+    assert gone == [b"x"]
 
 
 def test_a_send_that_is_not_awaited_sends_nothing_and_warns() -> None:
