@@ -22,6 +22,7 @@ from pathlib import Path
 from typing import IO, TYPE_CHECKING, Any
 
 from ringcast.errors import UsageError
+from ringcast.pipeline.classes import flags_for
 from ringcast.pipeline.java import find_java_home
 from ringcast.pipeline.shipping import ship
 
@@ -36,7 +37,6 @@ _LOCAL = {
     "spark.log.level": "ERROR",
     # What is shuffled here is small rows; more partitions only cost task starts.
     "spark.sql.shuffle.partitions": str(os.cpu_count() or 1),
-    "spark.driver.extraJavaOptions": "-XX:+UseSerialGC -XX:TieredStopAtLevel=1",
     "spark.sql.session.timeZone": "UTC",
 }
 # A task makes and drops many arrays of some megabytes: giving that memory back each time is a tenth of its CPU time.
@@ -127,7 +127,8 @@ def _environment() -> Iterator[None]:
 
 
 def _start_here(master: str | None, settings: Mapping[str, str]) -> SparkSession:
-    os.environ["JAVA_HOME"] = str(find_java_home())
+    home = find_java_home()
+    os.environ["JAVA_HOME"] = str(home)
     from pyspark.sql import SparkSession
 
     logging.getLogger("py4j").setLevel(logging.ERROR)
@@ -141,7 +142,8 @@ def _start_here(master: str | None, settings: Mapping[str, str]) -> SparkSession
             os.environ.setdefault(name, value)
         if "spark.driver.host" not in given:
             os.environ.setdefault("SPARK_LOCAL_IP", "127.0.0.1")
-        settings = {**{key: value for key, value in _LOCAL.items() if key not in given}, **settings}
+        ours = {**_LOCAL, "spark.driver.extraJavaOptions": flags_for(home)}
+        settings = {**{key: value for key, value in ours.items() if key not in given}, **settings}
     builder = SparkSession.builder.master(chosen)
     if "spark.app.name" not in given:
         builder = builder.appName("ringcast")

@@ -46,7 +46,7 @@ class Stage:
         return [next(key for key in KEYS if key in line) for line in self.ran]
 
 
-KEYS = ("-m venv", "import sys, pip", "build.txt", "core.txt", "all.txt", "-e .", "native")
+KEYS = ("-m venv", "import sys, pip", "build.txt", "core.txt", "all.txt", "-e .", "native", "classes")
 
 
 @pytest.fixture
@@ -68,21 +68,30 @@ def stage(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Stage:
 
 
 def test_a_fresh_checkout_gets_everything_and_a_second_set_up_does_nothing(stage: Stage) -> None:
-    assert stage.set_up() == ["-m venv", "build.txt", "all.txt", "-e .", "native"]
+    assert stage.set_up() == ["-m venv", "build.txt", "all.txt", "-e .", "native", "classes"]
+    assert stage.set_up() == []
+
+
+def test_without_an_archive_of_classes_there_is_a_notice_and_no_other_try(
+    stage: Stage, capsys: pytest.CaptureFixture[str]
+) -> None:
+    stage.fails_at, stage.says = "pipeline.classes", "ringcast: Java left no archive of its classes: it said nothing\n"
+    assert stage.set_up()[-1] == "classes"
+    assert "Notice: ringcast: Java left no archive of its classes" in capsys.readouterr().out
     assert stage.set_up() == []
 
 
 def test_the_core_alone_installs_only_its_lock_and_everything_adds_the_rest(stage: Stage) -> None:
     assert stage.set_up(core=True) == ["-m venv", "build.txt", "core.txt", "-e .", "native"]
     assert stage.set_up(core=True) == []
-    assert stage.set_up() == ["import sys, pip", "build.txt", "all.txt"]
+    assert stage.set_up() == ["import sys, pip", "build.txt", "all.txt", "classes"]
     assert stage.set_up(core=True) == [], "who has everything has the core"
 
 
 @pytest.mark.parametrize(
     ("changed", "repeated"),
     [
-        ("locks/all.txt", ["import sys, pip", "build.txt", "all.txt"]),
+        ("locks/all.txt", ["import sys, pip", "build.txt", "all.txt", "classes"]),
         ("pyproject.toml", ["import sys, pip", "-e ."]),
         ("setup.py", ["import sys, pip", "-e .", "native"]),
         ("src/ringcast/native/_probe.c", ["native"]),
@@ -115,7 +124,7 @@ def test_a_step_that_failed_is_tried_again_and_those_before_it_are_not(stage: St
     ):
         stage.set_up()
     stage.fails_at = None
-    assert stage.set_up() == ["import sys, pip", "-e .", "native"]
+    assert stage.set_up() == ["import sys, pip", "-e .", "native", "classes"]
 
 
 def test_a_missing_network_is_named(stage: Stage) -> None:
