@@ -592,6 +592,26 @@ def _(lie: bool) -> list[Recording]:
     return story.recordings()
 
 
+@falsified("G14", "one that lives is excluded by a roll call that began when all shared a view")
+def _(lie: bool) -> list[Recording]:
+    """True: it began before the last of them had come to the view, so whoever made it could not know (seed 290624)."""
+    story = Story("abc").view("ab").view("c", 1)
+    story.event("a", Kind.HEAL, value=10 * LIMIT_NS, detail={"what": "all"})
+    story.view("abc", 2, at="ab")
+    begin = {"step": "start", "purpose": "view", "asked": addresses("ab"), "going": addresses("c"), "id": "a#1|2/0.1"}
+    for name in "ca" if lie else "ac":
+        if name == "a":
+            story.event("a", Kind.ROLL_CALL, detail=begin)
+        else:
+            story.view("abc", 2, at="c", creator="a")
+    story.view("ab", 3).view("c", 3).view("abc", 4)
+    for name in "abc":
+        story.now_ns += 20 * LIMIT_NS
+        story.event(name, Kind.WAIT_START, value=1, other=0, detail={"what": "send"})
+        story.event(name, Kind.WAIT_END, value=1, detail={"how": "done"})
+    return story.recordings()
+
+
 @falsified("G14", "views that follow each other for nothing")
 def _(lie: bool) -> list[Recording]:
     def views(story: Story) -> None:

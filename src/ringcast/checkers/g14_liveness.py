@@ -4,7 +4,7 @@ Judged only where a HEAL was recorded and no FAULT after it, on one clock, from 
 when the first live member ends or begins to leave. Live = its recording reaches beyond heal + bound. A live member is
 in a view then, also if it never was in one before; and that view is without those whose recordings say that they ended
 before the heal. Nobody may be left: a live process in no view is told also if all others are gone. Once all live ones
-shared a view after everything was healed (HEAL `all`), no later one excludes any of them.
+shared a view after everything was healed (HEAL `all`), no view whose roll call begins behind that excludes any of them.
 Everywhere: a wait with a limit of its own ends by it (and `GRACE_NS`), and only a send may wait without one. A process
 that was stopped ends nothing meanwhile: it has its grace when it runs again (a HEAL that names it, `other` = since).
 """
@@ -15,7 +15,7 @@ from dataclasses import dataclass, field
 
 from ringcast.checkers.shape import Closed, Evidence, Finding, Report
 from ringcast.checkers.views import Installed, installed
-from ringcast.model import Address, Event, Kind
+from ringcast.model import Address, Event, Kind, ViewId
 from ringcast.trace import detail_of, is_harness
 
 GRACE_NS = 1_000_000_000
@@ -47,6 +47,7 @@ class _Member:
     views: list[tuple[int, Installed, Evidence]] = field(default_factory=list)
     first_ns: int = 0
     last_ns: int = 0
+    called_ns: int | None = None  # its latest roll call
     how: str = ""
     clock: str = ""
 
@@ -61,10 +62,12 @@ class LivenessChecker:
         self._heals: list[_Heal] = []
         self._faults: list[tuple[int, str]] = []  # when, on which clock
         self._stops: dict[str, list[tuple[int, int]]] = {}  # by name: when a process did not run
+        self._begun: dict[ViewId, int] = {}  # when the roll call began that led to a view
         self._on = {
             Kind.START: self._on_start,
             Kind.WAIT_START: self._on_wait_start,
             Kind.WAIT_END: self._on_wait_end,
+            Kind.ROLL_CALL: self._on_roll_call,
             Kind.VIEW: self._on_view,
             Kind.FAULT: self._on_fault,
             Kind.HEAL: self._on_heal,
@@ -96,8 +99,15 @@ class LivenessChecker:
         if wait is not None:
             wait.end_ns = event.t_ns
 
+    def _on_roll_call(self, member: Address, index: int, event: Event, state: _Member) -> None:
+        if detail_of(event.detail).get("step") == "start":
+            state.called_ns = event.t_ns
+
     def _on_view(self, member: Address, index: int, event: Event, state: _Member) -> None:
-        state.views.append((event.t_ns, installed(event), Evidence.of(member, index, event)))
+        view = installed(event)
+        state.views.append((event.t_ns, view, Evidence.of(member, index, event)))
+        if view.id.creator == member and state.called_ns is not None:
+            self._begun[view.id] = state.called_ns
 
     def _on_fault(self, member: Address, index: int, event: Event, state: _Member) -> None:
         self._faults.append((event.t_ns, state.clock))
@@ -167,10 +177,14 @@ class LivenessChecker:
     def _judge_exclusions(self, live: dict[Address, _Member], since_ns: int, horizon_ns: int) -> None:
         held: dict[Address, Installed] = {}
         shared: Installed | None = None
+        shared_ns = since_ns
         steps = [(when_ns, member, view, here) for member, state in live.items() for when_ns, view, here in state.views]
         for when_ns, member, view, here in sorted(steps, key=lambda step: step[0]):
             held[member] = view
             gone = [other for other in live if other not in view.members]
+            begun_ns = self._begun.get(view.id, when_ns) if view.id.creator in live else when_ns
+            if gone and begun_ns < shared_ns:
+                shared = None  # It was under way when the last of them came: whoever made it could not know.
             if shared is not None and gone and when_ns <= horizon_ns:
                 sentence = (
                     f"{member} installed {view.id} without {gone[0]}, which lives, after all had shared {shared.id}"
@@ -178,7 +192,7 @@ class LivenessChecker:
                 self._report.violated((member, gone[0]), here.index, sentence, here)
             is_shared = len(held) == len(live) and len({each.id for each in held.values()}) == 1 and not gone
             if shared is None and is_shared and when_ns >= since_ns:
-                shared = view
+                shared, shared_ns = view, when_ns
 
     def _judge_wait(self, member: Address, wait: _Wait, by_ns: int, horizon_ns: int, bound_ns: int) -> None:
         end_ns = horizon_ns if wait.end_ns is None else min(wait.end_ns, horizon_ns)

@@ -7,12 +7,14 @@ live member must be over within the bound, counted from its start or the heal, w
 all live members are in one view, installed before heal + bound, without those whose recordings say that they ended
 before the heal; a member that was there at the heal is in it even if it never was in a view before. The horizon is the
 moment when the first live member ends or begins to leave. A live process in no view is told also if all others are
-gone. Once all live ones shared a view after everything was healed (HEAL `all`), no later one excludes any of them.
+gone. Once all live ones shared a view after everything was healed (HEAL `all`), none that its maker begins behind that
+moment (its roll call) excludes any of them.
 Judged on the clock of whoever recorded the heal.
 """
 
 from __future__ import annotations
 
+from bisect import bisect_left
 from dataclasses import dataclass
 
 from ringcast.model import Kind
@@ -123,7 +125,7 @@ def _after(run: Run, heal: Control, waits: dict[str, list[_Wait]], out: Out) -> 
                 out.violation(wait.row.index, sentence, member=member.key)
     dead = {member.key: member for member in here if member.how and member.last_ns <= heal.t_ns}
     _views(live, dead, settled_ns, horizon_ns, out)
-    _exclusions(live, _healed_ns(run, heal, clock), horizon_ns, out)
+    _exclusions(live, _begun(run, live), _healed_ns(run, heal, clock), horizon_ns, out)
 
 
 def _healed_ns(run: Run, heal: Control, clock: str) -> int:
@@ -138,21 +140,39 @@ def _healed_ns(run: Run, heal: Control, clock: str) -> int:
     return min(alike, default=heal.t_ns)
 
 
-def _exclusions(live: list[Member], since_ns: int, horizon_ns: int, out: Out) -> None:
+def _begun(run: Run, live: list[Member]) -> dict[View, int]:
+    """When the makers of views began them: their last roll call before."""
+    calls = run.control_by_member(Kind.ROLL_CALL)
+    found = {}
+    for member in live:
+        starts = [row for row in calls.get(member.key, []) if row.detail.get("step") == "start"]
+        places = [row.index for row in starts]
+        own = [stay.view for stay in member.stays if stay.view is not None and stay.view.id[1] == member.key]
+        for view in own:
+            if before := bisect_left(places, view.index):
+                found[view.id] = starts[before - 1].t_ns
+    return found
+
+
+def _exclusions(live: list[Member], begun: dict[View, int], since_ns: int, horizon_ns: int, out: Out) -> None:
     """All share a view when the last of them has come to it, and none of them is missing in it."""
     names = {member.key: member for member in live}
     steps = [(stay.view, member) for member in live for stay in member.stays if stay.view is not None]
     steps.sort(key=lambda step: step[0].t_ns)
     last: dict[str, View] = {}
     shared: View | None = None
+    shared_ns = since_ns
     for view, member in steps:
         last[member.key] = view.id
         gone = [key for key in names if key not in view.members]
+        if gone and begun.get(view.id, view.t_ns) < shared_ns:
+            shared = None
         if gone and shared is not None and view.t_ns <= horizon_ns:
             words = f"{member} installed view {view.id[0]} without {names[gone[0]]}, which lives"
             out.violation(view.index, f"{words}, after all had shared view {shared[0]}", gone[0], member.key)
-        if shared is None and not gone and view.t_ns >= since_ns:
-            shared = view.id if set(last.values()) == {view.id} and len(last) == len(names) else None
+        is_shared = set(last.values()) == {view.id} and len(last) == len(names) and not gone
+        if shared is None and is_shared and view.t_ns >= since_ns:
+            shared, shared_ns = view.id, view.t_ns
 
 
 def _quiet_until(member: Member, waits: list[_Wait], settled_ns: int) -> int:
