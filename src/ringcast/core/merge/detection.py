@@ -15,9 +15,9 @@ Not here: the merge itself (leader.py), what being excluded leads to (the node, 
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Iterator
 
-from ringcast.core.control import AskView, Sighted
+from ringcast.core.control import AreYouThere, AskView, Sighted
 from ringcast.core.deadlines import Deadlines
 from ringcast.core.effects import SendReliable, send_once
 from ringcast.core.entrance import RandomSource
@@ -109,11 +109,12 @@ class MergeDetector:
         if view_id < mine.id and peer in self.agreed:
             return []  # Ids only grow at a member (G4): this was overtaken by what has shown our view.
         self.agreed.pop(peer, None)
-        if peer in mine:
-            lag = self._dissent.note(now_ns, peer)
-            if view_id < mine.id:
-                return self._on_lag(now_ns, peer, lag, Sighting(view_id, coordinator))
-        return self._sight(now_ns, peer, Sighting(view_id, coordinator))
+        lag = self._dissent.note(now_ns, peer) if peer in mine else Lag.WAIT
+        if view_id < mine.id and peer in mine:
+            return self._on_lag(now_ns, peer, lag, Sighting(view_id, coordinator))
+        # Are we in that view, and have not got it yet? If not it says so, though we would never be sent its heartbeats.
+        asked = [] if lag is Lag.WAIT else [send_once(peer, AreYouThere())]
+        return asked + self._sight(now_ns, peer, Sighting(view_id, coordinator))
 
     def _on_lag(self, now_ns: int, peer: Address, lag: Lag, sighting: Sighting) -> Steps:
         """Whoever acts brings it up or excludes it, and may not hear it itself: few are sent its heartbeats."""
@@ -168,11 +169,15 @@ class MergeDetector:
         return []
 
     @property
-    def acting(self) -> Address:
-        """The first member that may coordinate, is not suspected and has not gone to another view."""
+    def _able(self) -> Iterator[Address]:
+        """Who may coordinate, is not suspected and has not gone to another view, in this order."""
         assert self._view is not None
-        able = (m for m in self._view.members if m not in self._view.observers and m not in self._dissent)
-        return next((m for m in able if not self._is_suspected(m)), self.me)
+        here = (m for m in self._view.members if m not in self._view.observers and m not in self._dissent)
+        return (m for m in here if not self._is_suspected(m))
+
+    @property
+    def acting(self) -> Address:
+        return next(self._able, self.me)
 
     @property
     def _coordinator(self) -> Address:
@@ -182,9 +187,8 @@ class MergeDetector:
 
     @property
     def coordinator_with_us(self) -> Address:
-        """Who speaks for us in a merge: whoever acts, if it has shown our view; else we speak for ourselves."""
-        acting = self.acting
-        return acting if acting in self.agreed else self.me
+        """Who speaks for us in a merge: the first of those who have shown our view, as we have."""
+        return next((m for m in self._able if m in self.agreed or m == self.me), self.me)
 
     def _pass_on(self, now_ns: int, acting: Address, peer: Address, sighting: Sighting) -> Steps:
         """Once per view and interval: many of us may hear the same outsiders. Members are brought up one by one."""

@@ -5,7 +5,7 @@ from random import Random
 
 import pytest
 
-from ringcast.core.control import AskView, Sighted
+from ringcast.core.control import AreYouThere, AskView, Sighted
 from ringcast.core.effects import SendReliable, Unicast, send_once
 from ringcast.core.merge import MergeDetector
 from ringcast.core.merge.sightings import Outsiders
@@ -183,6 +183,26 @@ def test_a_coordinator_that_answers_with_our_view_has_shown_it() -> None:
     assert made.on_view_answer(101 * MS, D, view("ABCD/4")) == []
     assert raised(made.on_view_answer(101 * MS, A, view("ABC/5"))) == []
     assert made.acting == made.coordinator_with_us == A
+
+
+def test_a_member_that_keeps_telling_a_later_view_is_asked_whether_we_are_in_it() -> None:
+    """Seed 291559: only who sent it heartbeats learned that it had gone, and the others did not let D lead."""
+    made = detector(D, "ABCDE/5")
+    assert not [step for step in hear(made, 0, C, "C/6") if step == send_once(C, AreYouThere())]
+    assert send_once(C, AreYouThere()) in hear(made, 1 * SECOND, C, "C/6")
+    assert send_once(C, AreYouThere()) not in hear(made, 1 * SECOND + 1, C, "C/6"), "not with every heartbeat"
+    assert send_once(E, AreYouThere()) not in hear(detector(D, "ABCD/5"), 1 * SECOND, E, "E/6"), "it is none of us"
+
+
+def test_the_first_that_has_shown_our_view_speaks_for_us_though_others_stand_before_it() -> None:
+    """Seed 291980: the last of six spoke for a side whose first it had not heard, and others of it had."""
+    made = detector(D, "ABCDE/5")
+    assert (made.acting, made.coordinator_with_us) == (A, D)
+    hear(made, 0, C, "ABCDE/5")
+    hear(made, 0, E, "ABCDE/5")
+    assert (made.acting, made.coordinator_with_us) == (A, C)
+    hear(made, 1, A, "ABCDE/5")
+    assert made.coordinator_with_us == A
 
 
 def test_who_does_not_act_passes_on_once_per_view_and_interval() -> None:
