@@ -18,12 +18,12 @@ import sys
 import threading
 from collections import deque
 from collections.abc import AsyncIterator, Awaitable, Callable, Coroutine, Iterable, Iterator, Mapping, Sequence
-from concurrent.futures import Future, InvalidStateError
+from concurrent.futures import CancelledError
 from contextlib import suppress
 from inspect import iscoroutinefunction
 from pathlib import Path
 from types import FrameType
-from typing import Any, TypeVar, cast
+from typing import Any, Generic, TypeVar, cast
 
 from ringcast import runtime
 from ringcast.errors import GroupClosed, UsageError, WaitExpired
@@ -50,6 +50,34 @@ Taken = Message | Batch | Notice | runtime.OpenRun
 COUNT_SECONDS = 0.02  # between two counts of what a reader was handed out of an open run
 
 
+class Answer(Generic[T]):
+    """What a call on the loop came to; given there, once, and awaited by one thread.
+
+    Whoever waits holds no lock that the loop needs: a signal may raise in it between any two steps, and one that raises
+    while a Condition is entered (of a Future, say) leaves that locked for good, and with it the loop.
+    """
+
+    def __init__(self) -> None:
+        self.task: asyncio.Task[T] | None = None
+        self.is_given = False
+        self.is_left = False  # whoever waited was interrupted
+        self._value: T | None = None
+        self._error: BaseException | None = None
+        self._waiting = threading.Lock()
+        self._waiting.acquire()
+
+    def give(self, value: T | None, error: BaseException | None = None) -> None:
+        if not self.is_given:
+            self.is_given, self._value, self._error = True, value, error
+            self._waiting.release()
+
+    def wait(self) -> T:
+        self._waiting.acquire()
+        if self._error is not None:
+            raise self._error
+        return cast(T, self._value)
+
+
 class LoopThread:
     """An event loop that turns in a thread of its own."""
 
@@ -58,7 +86,7 @@ class LoopThread:
         self._ended = asyncio.Event()
         # Not `Thread.is_alive`: a signal that raises inside it makes CPython 3.11 take a running thread for a dead one.
         self._is_over = threading.Event()
-        self._unanswered: dict[Future[Any], None] = {}
+        self._unanswered: dict[Answer[Any], None] = {}
         self._is_ending = False
         self._thread = threading.Thread(target=self._run, name=f"ringcast {name}", daemon=True)
         self._thread.start()
@@ -72,8 +100,7 @@ class LoopThread:
             # In this order: who asks adds its answer, then looks whether it is over, so nobody is left without one.
             self._is_over.set()
             for answer in list(self._unanswered):
-                with suppress(InvalidStateError):
-                    answer.set_exception(GroupClosed("the group was closed"))
+                answer.give(None, GroupClosed("the group was closed"))
 
     def call(self, work: Callable[[], Coroutine[Any, Any, T]]) -> T:
         """Run this on the loop and wait; what interrupts the wait cancels it.
@@ -86,42 +113,39 @@ class LoopThread:
                 f"a group of ringcast.sync was called on its own thread {self._thread.name!r}, from get_state or "
                 "another function that it calls: what waits here stops the group; use another thread"
             )
-        answer: Future[T] = Future()
+        answer: Answer[T] = Answer()
         self._unanswered[answer] = None
         try:
             if self._is_over.is_set():
                 raise GroupClosed("the group was closed")
             self.soon(self._begin, work, answer, threading.current_thread())
-            return answer.result()
+            return answer.wait()
         except BaseException:
-            answer.cancel()
+            answer.is_left = True
+            if not answer.is_given:
+                self.soon(self._withdraw, answer)
             raise
         finally:
             self._unanswered.pop(answer, None)
 
-    def _begin(self, work: Callable[[], Coroutine[Any, Any, T]], answer: Future[T], thread: threading.Thread) -> None:
-        if answer.cancelled():
+    def _begin(self, work: Callable[[], Coroutine[Any, Any, T]], answer: Answer[T], thread: threading.Thread) -> None:
+        if answer.is_left:
             return
-        task = self.loop.create_task(_begun(work, thread))
-        task.add_done_callback(lambda task: self._hand_over(task, answer))
-        answer.add_done_callback(lambda _: self._withdraw(task))
+        answer.task = self.loop.create_task(_begun(work, thread))
+        answer.task.add_done_callback(lambda task: self._hand_over(task, answer))
 
-    def _hand_over(self, task: asyncio.Task[T], answer: Future[T]) -> None:
-        """From the loop to whoever waits, unless that one was interrupted meanwhile."""
-        if task.cancelled() and not self._is_ending:
-            answer.cancel()
-            return
-        error = GroupClosed("the group was closed") if task.cancelled() else task.exception()
-        if not answer.set_running_or_notify_cancel():
-            return
-        if error is not None:
-            answer.set_exception(error)
+    def _hand_over(self, task: asyncio.Task[T], answer: Answer[T]) -> None:
+        """From the loop to whoever waits, if that one still does."""
+        if task.cancelled():
+            answer.give(None, GroupClosed("the group was closed") if self._is_ending else CancelledError())
+        elif (error := task.exception()) is not None:
+            answer.give(None, error)
         else:
-            answer.set_result(task.result())
+            answer.give(task.result())
 
-    def _withdraw(self, task: asyncio.Task[Any]) -> None:
-        if not task.done() and not self.loop.is_closed():
-            self.loop.call_soon_threadsafe(task.cancel)
+    def _withdraw(self, answer: Answer[Any]) -> None:
+        if answer.task is not None:
+            answer.task.cancel()
 
     def soon(self, do: Callable[..., None], *arguments: object) -> None:
         """On the loop, without waiting for it; nothing if it is over."""

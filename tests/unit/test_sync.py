@@ -2,11 +2,12 @@
 
 import asyncio
 import gc
+import sys
 import threading
 import warnings
-from collections.abc import Iterator
-from concurrent.futures import Future
+from collections.abc import Callable, Iterator
 from contextlib import ExitStack
+from types import FrameType
 from typing import Any
 
 import pytest
@@ -159,11 +160,11 @@ def test_an_interruption_before_the_hand_over_leaves_no_coroutine_behind(
     assert [str(each.message) for each in said] == []
 
 
-class InterruptedFuture(Future[Any]):
+class Interrupted(sync.Answer[Any]):
     """Its waiter is interrupted when the answer is already there, the last moment at which that can be."""
 
-    def result(self, timeout: float | None = None) -> Any:
-        super().result(timeout)
+    def wait(self) -> Any:
+        super().wait()
         raise KeyboardInterrupt
 
 
@@ -175,7 +176,7 @@ def test_an_interrupted_reader_loses_nothing(
     found: list[bytes] = []
     while len(found) < 20:
         with monkeypatch.context() as patch:
-            patch.setattr(sync, "Future", InterruptedFuture)
+            patch.setattr(sync, "Answer", Interrupted)
             with pytest.raises(KeyboardInterrupt):
                 b.receive_batch(timeout=30)
         event = b.receive_batch(timeout=30)
@@ -189,19 +190,64 @@ def test_an_interrupted_wait_is_given_up_on_the_loop_too(
 ) -> None:
     a, b = pair
 
-    class GivenUp(Future[Any]):
-        def result(self, timeout: float | None = None) -> Any:
+    class GivenUp(sync.Answer[Any]):
+        def wait(self) -> Any:
             raise KeyboardInterrupt
 
     for event in iter(lambda: b.receive(timeout=30), None):
         if isinstance(event, ViewChange) and len(event.view.members) == 2:
             break
     with monkeypatch.context() as patch:
-        patch.setattr(sync, "Future", GivenUp)
+        patch.setattr(sync, "Answer", GivenUp)
         with pytest.raises(KeyboardInterrupt):
             b.receive()
     a.send(b"after it")
     assert messages(b, 1) == [b"after it"]
+
+
+def interrupted_at(step: int, call: Callable[[], object]) -> bool:
+    """Raise before this step of the call, of all that this thread does in Python for it; False if it has fewer."""
+    steps = 0
+
+    def trace(frame: FrameType, event: str, argument: object) -> Any:
+        nonlocal steps
+        if frame.f_code.co_filename.endswith("_weakrefset.py"):
+            return None  # Called by the collector of garbage: what is raised there reaches nobody.
+        frame.f_trace_opcodes = True
+        steps += event == "opcode"
+        if steps == step + 1 and event == "opcode":
+            steps += 1
+            raise KeyboardInterrupt
+        return trace
+
+    before = sys.gettrace()
+    sys.settrace(trace)
+    try:
+        call()
+    except KeyboardInterrupt:
+        return True
+    finally:
+        sys.settrace(before)
+    return False
+
+
+def test_a_signal_between_any_two_steps_of_a_call_leaves_the_loop_as_it_was() -> None:
+    """One that came while a Condition was entered left it locked, and the loop stood for good."""
+    thread = sync.LoopThread("interrupted")
+
+    async def answer() -> int:
+        return 1
+
+    step = 0
+    while interrupted_at(step, lambda: thread.call(answer)):
+        got: list[int] = []
+        other = threading.Thread(target=lambda got=got: got.append(thread.call(answer)), daemon=True)  # type: ignore[misc]
+        other.start()
+        other.join(30)
+        assert got == [1], f"the loop stands since step {step}"
+        step += 1
+    assert step > 50
+    thread.end()
 
 
 def test_work_that_cannot_even_begin_answers_with_its_error(pair: tuple[sync.Group, sync.Group]) -> None:
