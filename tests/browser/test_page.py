@@ -84,6 +84,23 @@ def test_a_group_forms_is_cut_with_the_mouse_and_heals(browser: Browser, simulat
     page.close()
 
 
+def test_what_was_typed_stays_until_it_is_used(browser: Browser, simulated: str) -> None:
+    """A scene that came between pressing and releasing the button put the old seed back into its field."""
+    heard: list[str] = []
+    page = opened(browser, simulated, heard)
+    begin_again(page, 6)
+    page.fill("#seed", "5")
+    page.focus("#again")
+    for _ in range(2):
+        before = page.inner_text("#clock")
+        page.wait_for_function(f"() => document.getElementById('clock').textContent !== '{before}'")
+    assert page.input_value("#seed") == "5"
+    page.click("#again")
+    page.wait_for_function("() => document.getElementById('title').textContent.endsWith('seed 5')")
+    assert heard == []
+    page.close()
+
+
 def test_time_can_be_set_back_and_stepped(browser: Browser, simulated: str) -> None:
     heard: list[str] = []
     page = opened(browser, simulated, heard)

@@ -10,6 +10,7 @@ const by = (id) => document.getElementById(id);
 let latest = null;
 let planned = false;
 let sliding = false;
+const typed = new Set(); // fields with something that was not used yet
 
 async function act(what, words = {}) {
   const answer = await fetch("/api/act", {
@@ -74,9 +75,8 @@ function drawControls(scene, about) {
   }
   by("time").setAttribute("aria-valuetext", seconds(scene.now));
   setText(by("clock"), seconds(scene.now));
-  if (simulated && document.activeElement !== by("seed") && document.activeElement !== by("count")) {
-    by("seed").value = about.seed;
-    by("count").value = about.count;
+  for (const [field, value] of [["seed", about.seed], ["count", about.count]]) {
+    if (simulated && !typed.has(field)) by(field).value = value;
   }
 }
 
@@ -88,7 +88,11 @@ by("heal").onclick = () => act("heal");
 by("speed").onchange = () => act("speed", { factor: Number(by("speed").value) });
 by("time").oninput = () => { sliding = true; setText(by("clock"), seconds(Number(by("time").value))); };
 by("time").onchange = () => { sliding = false; goTo(Number(by("time").value)); };
-by("again").onclick = () => act("again", { seed: Number(by("seed").value), members: Number(by("count").value) });
+by("again").onclick = () => {
+  act("again", { seed: Number(by("seed").value), members: Number(by("count").value) });
+  typed.clear();
+};
+by("seed").oninput = by("count").oninput = (event) => typed.add(event.target.id);
 by("share").onclick = async () => {
   const about = latest.about;
   const link = new URL(location.href);
