@@ -47,6 +47,7 @@ PlainSetState = Callable[[Iterator[bytes]], None]
 T = TypeVar("T")
 Taken = Message | Batch | Notice | runtime.OpenRun
 
+SIGNAL_SECONDS = 0.5  # at most, until a signal is handled while the main thread waits
 COUNT_SECONDS = 0.02  # between two counts of what a reader was handed out of an open run
 
 
@@ -72,7 +73,10 @@ class Answer(Generic[T]):
             self._waiting.release()
 
     def wait(self) -> T:
-        self._waiting.acquire()
+        """In slices where signals are handled: one that comes just before a thread falls asleep does not wake it."""
+        is_main = threading.current_thread() is threading.main_thread()
+        while not self._waiting.acquire(timeout=SIGNAL_SECONDS if is_main else -1):
+            pass
         if self._error is not None:
             raise self._error
         return cast(T, self._value)

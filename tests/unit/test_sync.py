@@ -2,6 +2,8 @@
 
 import asyncio
 import gc
+import os
+import signal
 import sys
 import threading
 import warnings
@@ -248,6 +250,35 @@ def test_a_signal_between_any_two_steps_of_a_call_leaves_the_loop_as_it_was() ->
         step += 1
     assert step > 50
     thread.end()
+
+
+def test_a_signal_that_does_not_wake_the_main_thread_ends_its_wait_all_the_same() -> None:
+    """It was taken by another thread, or by this one just before it slept: a process that was told to end did not."""
+    thread, waits = sync.LoopThread("told to end"), threading.Event()
+
+    async def never() -> None:
+        waits.set()
+        await asyncio.Event().wait()
+
+    def tell(number: int, frame: object) -> None:
+        raise KeyboardInterrupt
+
+    def kill() -> None:
+        waits.wait()
+        os.kill(os.getpid(), signal.SIGUSR1)
+
+    former = signal.signal(signal.SIGUSR1, tell)
+    other = threading.Thread(target=kill)
+    other.start()
+    signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGUSR1})  # so another thread takes it
+    try:
+        with pytest.raises(KeyboardInterrupt):
+            thread.call(never)
+    finally:
+        signal.pthread_sigmask(signal.SIG_UNBLOCK, {signal.SIGUSR1})
+        signal.signal(signal.SIGUSR1, former)
+        other.join()
+        thread.end()
 
 
 def test_work_that_cannot_even_begin_answers_with_its_error(pair: tuple[sync.Group, sync.Group]) -> None:
