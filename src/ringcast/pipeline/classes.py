@@ -1,6 +1,6 @@
 """An archive of Spark's classes, from which Java starts in half the time.
 
-A small run on Spark is mostly Java that reads, checks and links some ten thousand classes, each time anew. Java can
+Much of a small run on Spark is Java that reads, checks and links some ten thousand classes, each time anew. Java can
 keep them as they are in its memory and map that file (class data sharing): here for what `ringcast check` uses. The
 file has about 190 MB and takes half a minute to make, so nobody gets it unasked:
 
