@@ -25,11 +25,11 @@ import pyspark
 
 import ringcast
 from ringcast.pipeline import find_java_home
+from ringcast.pipeline.classes import FLAGS
 
 SPARK_CLASS = Path(pyspark.__file__).parent / "bin" / "spark-class"
 SOURCES = Path(ringcast.__file__).parents[1]
 LIMIT_SECONDS = 180.0
-LITTLE_JAVA = "-XX:+UseSerialGC -XX:TieredStopAtLevel=1"  # starts with half the CPU seconds
 
 OTHER_HOST = """
 set -e
@@ -97,8 +97,8 @@ class Cluster:
             "spark.driver.bindAddress": self.host,
             "spark.pyspark.python": sys.executable,
             "spark.executor.memory": "512m",
-            "spark.executor.extraJavaOptions": LITTLE_JAVA,
-            "spark.driver.extraJavaOptions": LITTLE_JAVA,
+            "spark.executor.extraJavaOptions": FLAGS,
+            "spark.driver.extraJavaOptions": FLAGS,
             "spark.ui.enabled": "false",
             "spark.eventLog.enabled": "true",
             "spark.eventLog.dir": f"file://{self.place}",
@@ -126,7 +126,7 @@ class Cluster:
             "PYTHON": sys.prefix,
             "SOURCES": str(SOURCES),
             "SPARK_DAEMON_MEMORY": "1g",
-            "SPARK_DAEMON_JAVA_OPTS": f"{LITTLE_JAVA} -Dspark.master.rest.enabled=false",
+            "SPARK_DAEMON_JAVA_OPTS": f"{FLAGS} -Dspark.master.rest.enabled=false",
             "SPARK_LOCAL_DIRS": "/tmp" if inside else str(self.place),
         }
         command = [*inside, str(SPARK_CLASS), f"org.apache.spark.deploy.{which}", *options]
