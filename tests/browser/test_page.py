@@ -106,11 +106,15 @@ def test_time_can_be_set_back_and_stepped(browser: Browser, simulated: str) -> N
     page = opened(browser, simulated, heard)
     begin_again(page, 8)
     page.select_option("#speed", "4")
+    all_are_there = "document.getElementById('state').textContent.startsWith('5 members in one view')"
+    page.wait_for_function(f"() => {all_are_there}")
+    together = page.evaluate("() => Number(document.getElementById('time').value)")
+    page.wait_for_function(f"() => Number(document.getElementById('time').value) > {together}")
     page.locator('.member[data-member="E"] [data-act="kill"]').click()
     page.wait_for_function("() => document.querySelector('#views').innerText.split('\\n')[0].includes('A, B, C, D')")
     page.click("#play")  # pause
-    page.evaluate("() => { const t = document.getElementById('time'); t.value = 0.3; t.onchange(); }")
-    page.wait_for_function("() => document.getElementById('state').textContent.startsWith('5 members in one view')")
+    page.evaluate(f"() => {{ const t = document.getElementById('time'); t.value = {together}; t.onchange(); }}")
+    page.wait_for_function(f"() => {all_are_there}")
     before = page.inner_text("#clock")
     page.click("#step")
     page.wait_for_function(f"() => document.getElementById('clock').textContent !== '{before}'")
