@@ -274,6 +274,26 @@ def _(lie: bool) -> list[Recording]:
     return story.event("a", Kind.RESUME, value=1, other=1, detail=ended).recordings()
 
 
+@falsified("G7", "a holder lets go behind a later roll call of its asker, which did not leave it out")
+def _(lie: bool) -> list[Recording]:
+    """The first view never reached b. True: the next roll call left b out, and its cancel ends what b still held (seed
+    300880)."""
+    story = Story("abc").view("abc")
+    for number, going in enumerate(("", "c" if lie else "b"), 1):
+        call = {"id": f"a#1|{number}/0.1"}
+        until_ns, asked = story.now_ns + LIMIT_NS, [name for name in "abc" if name not in going]
+        story.event("a", Kind.SUSPEND, value=number, other=until_ns, detail={"cause": "view", "merge_id": None})
+        begin = {"step": "start", "purpose": "view", "asked": addresses(asked), "going": addresses(going), **call}
+        story.event("a", Kind.ROLL_CALL, value=1, detail=begin)
+        if number == 1:
+            story.event("b", Kind.ROLL_CALL, value=1, detail={"step": "promise", **call})
+        story.event("a", Kind.ROLL_CALL, value=1, detail={"step": "end", "outcome": "installed", **call})
+        story.view("".join(asked), number + 1, at="a", creator="a")
+        ended = {"cause": "view-installed", "has_view": True, "cancelled": []}
+        story.event("a", Kind.RESUME, value=number, other=number, detail=ended)
+    return story.event("b", Kind.ROLL_CALL, value=1, detail={"step": "release", "id": "a#1|1/0.1"}).recordings()
+
+
 @falsified("G7", "a cancel that is said to be sent and never comes")
 def _(lie: bool) -> list[Recording]:
     """a's roll call ends without a view; b holds until its own limit, suspects nobody, and goes on with a."""

@@ -7,11 +7,11 @@ the Resumer. One that is open when the recording ends is a violation only if the
 recording goes on for `GRACE_NS` after that moment. The moment of a crash is not one at which the member went on: it may
 have been stopped since long before.
 Judged at those who hold, too: behind a release without a view stands a cancel (the asker's roll call ended without a
-view, or left the holder out), the holder's suspicion of the asker, or the holder's own limit; by limit only if asker
-and holder did not go on together from there. That a roll call ended without a view is the asker's word; a holder that
-went on with it and waited until its own limit got no cancel, unless an injected fault held meanwhile, or the roll call
-took about as long as that limit: clocks of two hosts do not run alike. Unknown if the asker's recording does not reach
-that far.
+view, or it or a later one of the same asker left the holder out), the holder's suspicion of the asker, or the holder's
+own limit; by limit only if asker and holder did not go on together from there. That a roll call ended without a view is
+the asker's word; a holder that went on with it and waited until its own limit got no cancel, unless an injected fault
+held meanwhile, or the roll call took about as long as that limit: clocks of two hosts do not run alike. Unknown if the
+asker's recording does not reach that far.
 """
 
 from __future__ import annotations
@@ -51,7 +51,6 @@ class _RollCall:
     """One coordinator's roll call on one view, over all its attempts."""
 
     asker: Address
-    going: dict[Address, None] = field(default_factory=dict)
     outcomes: list[str] = field(default_factory=list)
     begin_ns: int = 0  # both by the asker's clock
     end_ns: int = 0
@@ -92,6 +91,7 @@ class SuspensionChecker:
         self._report = Report(self.guarantee)
         self._members: dict[Address, _Member] = {}
         self._calls: dict[str, _RollCall] = {}
+        self._left_out: dict[tuple[Address, Address], int] = {}  # asker, who goes: when its last such roll call began
         self._troubles = Troubles()
         self._on = {
             Kind.START: self._on_start,
@@ -171,7 +171,8 @@ class SuspensionChecker:
             if state.suspension is not None:
                 state.suspension.holding.update(dict.fromkeys(as_addresses(detail.get("asked"))))
             known = self._calls.setdefault(call, _RollCall(member, begin_ns=event.t_ns))
-            known.going.update(dict.fromkeys(as_addresses(detail.get("going"))))
+            for going in as_addresses(detail.get("going")):
+                self._left_out[member, going] = known.begin_ns
         elif step == "end" and call in self._calls:
             self._calls[call].outcomes.append(str(detail.get("outcome")))
             self._calls[call].end_ns = event.t_ns
@@ -234,7 +235,7 @@ class SuspensionChecker:
         call = self._calls.get(release.call)
         if call is None or call.asker == member or not closed.get(call.asker) or self._members[call.asker].crashed:
             return
-        if call.asker in release.suspected or member in call.going:
+        if call.asker in release.suspected or self._left_out.get((call.asker, member), -1) >= call.begin_ns:
             return
         is_by_limit = bool(state.resumer_ns) and release.held_ns >= state.resumer_ns
         is_late = is_by_limit and call.is_over_by(state.resumer_ns)

@@ -6,8 +6,9 @@ the two at that member: the view, the end of this merge (or in the moment of the
 moment (its leader's suspicion may be older). Who holds are the members asked by roll calls in between; without a view
 each of them is sent a cancel. The last suspension may be open if the Resumer need not have come by the end of the
 recording; the moment of a crash is not one at which the member went on.
-Holders: a promise that ends in a release was ended by its asker (whose roll call ended without a view, or had the
-holder among those who go), by the holder's suspicion of the asker, or by the holder's limit. The last counts only if
+Holders: a promise that ends in a release was ended by its asker (whose roll call ended without a view; or this or a
+later one of its own had the holder among those who go: a cancel ends every earlier promise to whoever sends it), by
+the holder's suspicion of the asker, or by the holder's limit. The last counts only if
 the two did not go on together, so that the view may not have reached it; an asker of whom the end is not known accuses
 nobody. A holder that went on with its asker and held until its limit while no injected fault held got no cancel,
 whatever the asker says; unless the roll call, by the asker's clock, took about as long (one part in 64 less, or more):
@@ -78,7 +79,7 @@ def _releases(run: Run, out: Out) -> None:
     for row in run.control(Kind.FAULT, Kind.HEAL):
         troubles.add(row.t_ns, row.kind, row.detail)
     askers: dict[str, str] = {}
-    going: defaultdict[str, set[str]] = defaultdict(set)
+    left_out_ns: dict[tuple[str, str], int] = {}  # asker, who goes: when the last such roll call began
     outcomes: defaultdict[str, set[object]] = defaultdict(set)
     begun_ns: dict[str, int] = {}
     lasted_ns: dict[str, int] = {}
@@ -87,7 +88,8 @@ def _releases(run: Run, out: Out) -> None:
         if step in ("start", "again"):
             askers.setdefault(call, row.member)
             begun_ns.setdefault(call, row.t_ns)
-            going[call].update(keys_of(row.detail.get("going")))
+            for going in keys_of(row.detail.get("going")):
+                left_out_ns[row.member, going] = begun_ns[call]
         elif step == "end":
             outcomes[call].add(row.detail.get("outcome"))
             lasted_ns[call] = row.t_ns - begun_ns.get(call, row.t_ns)
@@ -103,7 +105,9 @@ def _releases(run: Run, out: Out) -> None:
                 call = _call_of(row)
                 asker = run.members_by_key.get(askers.get(call, key))
                 is_over = asker is not None and asker.is_whole and asker.how != "crashed" and asker.key != key
-                if not is_over or asker is None or asker.key in suspected or key in going[call]:
+                if not is_over or asker is None or asker.key in suspected:
+                    continue
+                if left_out_ns.get((asker.key, key), -1) >= begun_ns[call]:
                     continue
                 is_view = outcomes[call] == {"installed"}
                 is_late = call in lasted_ns and _is_late(run, key, row, promised_ns, lasted_ns[call], troubles)
