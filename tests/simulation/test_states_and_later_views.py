@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 from collections.abc import AsyncIterator, Mapping, Sequence
 
+from ringcast.core.steps import Until
 from ringcast.model import SECOND, Address
 from ringcast.testing import World
 from simulation.ledgers import Ledger, apart, entries_of, is_waiting, numbered, one_list, send
@@ -218,7 +219,7 @@ def test_who_confirms_its_state_while_it_suspects_the_coordinator_lets_it_know()
         coordination = world["E"].node.coordination
         assert coordination is not None
         membership, a = coordination.membership, world["A"].address
-        membership.suspicions.add(a, "silent", final=False)  # As the detector says it after a while of silence.
+        membership.suspicions.add(a, "silent", Until.HEARD)  # As the detector says it after a while of silence.
         no_state.end()
         assert world.run_until(lambda: not is_waiting(world, "E"), 1 * SECOND)
         membership.withdraw(a)

@@ -41,7 +41,7 @@ from ringcast.core.merging import Merging
 from ringcast.core.multicast import Multicast, OutsideBudget
 from ringcast.core.packets import Loose, Run
 from ringcast.core.state.exchange import StateExchange
-from ringcast.core.steps import Step, Steps
+from ringcast.core.steps import Step, Steps, Until
 from ringcast.model import Address, View
 
 if TYPE_CHECKING:
@@ -93,7 +93,7 @@ class Coordination:
             steps.Suspect: self._suspect,
             steps.Unsuspect: self._unsuspect,
             steps.RaiseSuspicion: self._by(membership.on_raised),
-            steps.Forgive: self._forgive,
+            steps.Shown: self._shown,
             steps.LeftBehind: self._by(membership.on_left_behind),
             # the view handler, its view changes and their roll calls
             steps.StartViewChange: self._by_coordinator(Coordinator.start),
@@ -230,15 +230,15 @@ class Coordination:
                 out = out + self.carry_out(now_ns, heard)
         group = self._node._group
         if group is not None and group.departed.shown:
-            self._tell_shown()
+            out = out + self._tell_shown(now_ns)
         return out if group is None or group.standstill is None or not group.is_filled else out + self._progress(now_ns)
 
-    def _tell_shown(self) -> None:
+    def _tell_shown(self, now_ns: int) -> list[Effect]:
         """Who multicast or acked something in our view has it, also if its heartbeats are lost."""
-        departed = self._node.group.departed
-        for member in departed.shown:
-            self.merging.detection.on_shown(member)
-        departed.shown.clear()
+        shown = self._node.group.departed.shown
+        told: Steps = [steps.Shown(member) for member in shown]
+        shown.clear()
+        return self.carry_out(now_ns, told)
 
     def _progress(self, now_ns: int) -> list[Effect]:
         return self._node.order.on_progress(now_ns) + self.carry_out(now_ns, self.membership.on_progress())
@@ -287,15 +287,17 @@ class Coordination:
     def _suspect(self, now_ns: int, step: steps.Suspect) -> list[Effect]:
         told: Steps = [SendReliable(member, Suspicion((step.peer,))) for member in step.tell]
         told += self.merging.on_suspected(now_ns, step)
-        return self.carry_out(now_ns, told + self.membership.on_suspected(now_ns, step))
+        return self.carry_out(now_ns, told + self.membership.suspect(now_ns, step.peer, str(step.reason), Until.HEARD))
 
     def _unsuspect(self, now_ns: int, step: steps.Unsuspect) -> list[Effect]:
         self.membership.withdraw(step.peer)
         return []
 
-    def _forgive(self, now_ns: int, step: steps.Forgive) -> list[Effect]:
-        is_forgiven = self.membership.suspicions.forgive(step.member)
-        return self.carry_out(now_ns, self.detector.watch_ring(now_ns)) if is_forgiven else []
+    def _shown(self, now_ns: int, step: steps.Shown) -> list[Effect]:
+        self.merging.detection.on_shown(step.member)
+        was_late = step.member in self.membership.suspicions.late
+        told = self.membership.on_shown(step.member)
+        return self.carry_out(now_ns, told + (self.detector.watch_ring(now_ns) if was_late else []))
 
     def _cancel_held(self, now_ns: int, step: steps.CancelHeld) -> list[Effect]:
         leading = self.membership.as_coordinator
@@ -339,7 +341,7 @@ class Coordination:
         suspects = self.detector.suspects
         out += self.carry_out(now_ns, self.membership.on_adopted(now_ns, message, self._node.order, suspects))
         out += self.carry_out(now_ns, self.merging.on_view(now_ns, view, message.left))
-        self._tell_shown()  # Runs of this view may have come before it.
+        out += self._tell_shown(now_ns)  # Runs of this view may have come before it.
         out += self.carry_out(now_ns, said)
         return out + self._answer_early(now_ns, view)
 

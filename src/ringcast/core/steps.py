@@ -8,6 +8,7 @@ that components need not know each other.
 from __future__ import annotations
 
 from dataclasses import dataclass, field
+from enum import Enum
 from typing import TYPE_CHECKING, NamedTuple
 
 from ringcast.core.control import NOTHING_TO_SETTLE, MergeId, NewView, Settlement, Source, Standing
@@ -63,15 +64,24 @@ class Unsuspect(NamedTuple):
     peer: Address
 
 
+class Until(Enum):
+    """When a suspicion ends, if no view ends it before."""
+
+    HEARD = "the suspect is heard again"
+    SHOWN = "the suspect has shown our view"
+    VIEW = "the next view"
+
+
 class RaiseSuspicion(NamedTuple):
-    """This member did not do what it must; raise a suspicion of it, which lasts until the next view."""
+    """This member did not do what it must."""
 
     member: Address
     why: str
+    until: Until = Until.VIEW
 
 
-class Forgive(NamedTuple):
-    """This member has shown our view, later than it had to: if nothing else is held against it, it stays."""
+class Shown(NamedTuple):
+    """This member has shown our view: by an ack, a heartbeat, an announcement, or something it sent in it."""
 
     member: Address
 
@@ -263,7 +273,7 @@ Step = (
     | Suspect
     | Unsuspect
     | RaiseSuspicion
-    | Forgive
+    | Shown
     | StartViewChange
     | TellBusy
     | GiveView

@@ -72,7 +72,7 @@ class Cluster(SimulatedWorld):
             quorum=quorum,
         )
         self._expect_again = expect_again
-        self.refused: list[tuple[Process, StateError, int]] = []  # who got no state, why, and when
+        self.refused: list[tuple[Process, StateError]] = []  # who got no state, and why
         self.on_start: Callable[[str], None] | None = None  # a process was started after the world began
         self._replaced: dict[Process, None] = {}  # an ordered set: another one will start in their place
         self._configs = dict(configs or {})
@@ -135,7 +135,7 @@ class Cluster(SimulatedWorld):
     def ended(self, process: Process, error: BaseException | None) -> None:
         """A process that could not get the state is replaced by another one, which asks again."""
         if isinstance(error, StateError):
-            self.refused.append((process, error, self.clock.now_ns))
+            self.refused.append((process, error))
             self._replaced[process] = None
             self.clock.after(PAUSE_NS, self._replace, process)
         else:
@@ -224,5 +224,7 @@ class Cluster(SimulatedWorld):
 
     def events(self, name: str) -> list[Event]:
         """Everything that the current process of this name has recorded."""
-        address = self.address(name)
-        return next(recorder.events for recorder in reversed(self.recorders) if recorder.header.member == address)
+        return self.events_of(self.address(name))
+
+    def events_of(self, process: Address) -> list[Event]:
+        return next(recorder.events for recorder in reversed(self.recorders) if recorder.header.member == process)

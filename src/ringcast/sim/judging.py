@@ -10,7 +10,8 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 
 from ringcast.checkers import Span, Troubles
-from ringcast.model import Address, Kind
+from ringcast.checkers.views import installed
+from ringcast.model import Address, Event, Kind, View
 from ringcast.sim.cluster import Cluster
 from ringcast.sim.faults import Fault
 from ringcast.trace import Recording
@@ -142,3 +143,22 @@ def most_views(faults: Iterable[Fault], members: int, starts: int, period_ns: in
         VIEWS_PER_FAULT + VIEWS_PER_PERIOD * ((fault.until_ns - fault.at_ns) // period_ns) for fault in faults
     )
     return lasting + VIEWS_PER_MEMBER * max(members, starts)
+
+
+# ---- states
+
+
+def where_refused(events: Iterable[Event]) -> tuple[View, int] | None:
+    """The view in which a process that got no state began to leave again, and when; None if it was in no view.
+
+    It leaves as soon as it is told; a merge may come before it has left.
+    """
+    view: View | None = None
+    told: tuple[View, int] | None = None
+    for event in events:
+        if event.kind is Kind.VIEW:
+            it = installed(event)
+            view = View(it.id, it.members, it.observers, subgroups=it.subgroups)
+        elif event.kind is Kind.WAIT_START and (event.detail or {}).get("what") == "leave" and view is not None:
+            told = view, event.t_ns
+    return told

@@ -23,7 +23,7 @@ from ringcast.core import Channel
 from ringcast.model import MS, SECOND, Kind, ViewId
 from ringcast.sim.cluster import Cluster
 from ringcast.sim.drawn import Drawn, drawn_by
-from ringcast.sim.judging import count_of_views, most_views, storms, strange_contents
+from ringcast.sim.judging import count_of_views, most_views, storms, strange_contents, where_refused
 from ringcast.sim.options import Options
 from ringcast.sim.stateful import StatefulWorkload
 from ringcast.sim.verdict import Broke
@@ -148,9 +148,10 @@ def _in_words(error: Exception) -> str:
 
 def _judge_states(cluster: Cluster, outcome: Outcome, stateful: StatefulWorkload) -> None:
     succession = stateful.succession
-    for process, error, at_ns in cluster.refused:
-        if process.node.has_group:
-            succession.note_refusal(process.address, str(error), process.node.view, at_ns)
+    for process, error in cluster.refused:
+        told = where_refused(cluster.events_of(process.address))
+        if told is not None:
+            succession.note_refusal(process.address, str(error), *told)
     outcome.sentences += [f"state: {sentence}" for sentence in succession.strange()]
     outcome.states = dict(sorted(succession.counts.items()))
 

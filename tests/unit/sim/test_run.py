@@ -7,8 +7,9 @@ import pytest
 from ringcast.model import MS, SECOND, Event, Kind, profile
 from ringcast.sim import Cluster, Fault, Options, Outcome, Summary, draw, run_world, shrink, simulate, tell
 from ringcast.sim.faults import LIFE_FAULTS
-from ringcast.sim.judging import storms, strange_contents
+from ringcast.sim.judging import storms, strange_contents, where_refused
 from ringcast.sim.workload import Load
+from ringcast.trace.story import Story
 
 SHORT = Options(1, members=2, fixed=True, safety_ns=SECOND, bound_ns=2 * SECOND)
 
@@ -79,6 +80,17 @@ def test_an_interval_of_a_fast_clock_is_shorter(fault: tuple[int, int, list[str]
     for t_ns in (1 * MS, 4 * MS, 7 * MS):
         cluster.recorders[1].append(Event(Kind.REPAIR, t_ns, None, cluster.address("B"), 0, 6, 1))
     assert bool(list(storms(cluster.recordings()))) == is_storm
+
+
+def test_a_state_is_refused_where_its_process_begins_to_leave() -> None:
+    """Seed 311639: a merge came before it had left, and the judge looked at the view of the merge."""
+    story = Story("abc").view("ab")
+    story.event("b", Kind.WAIT_START, value=2, other=0, detail={"what": "leave"})
+    at_ns = story.now_ns
+    story.view("abc", 2, at="b")
+    told = where_refused(next(each.events for each in story.recordings() if each.member.name == "b"))
+    assert told is not None and told[0].id.number == 1 and told[1] <= at_ns
+    assert where_refused(next(each.events for each in story.recordings() if each.member.name == "a")) is None
 
 
 def test_repairs_of_different_senders_are_no_storm() -> None:

@@ -37,11 +37,11 @@ from ringcast.core.steps import (
     Complete,
     Consider,
     Failed,
-    Forgive,
     GiveView,
     HoldRollCall,
     MergeEnded,
     Propose,
+    Shown,
     Spread,
     SpreadView,
     StartViewChange,
@@ -283,14 +283,19 @@ class Coordinator:
         out: Steps = []
         if self.change is not None and self.change.roll_call.id != message.roll_call:
             out += self._fail(now_ns, self.change)
+            if self._spreading is not None:  # Nobody has to show what all have left behind.
+                self.change, self._timer.at_ns = None, None
         out += self.handler.on_view(now_ns, message.view)
         return out + (self.on_suspects(now_ns) if self.is_mine else [])
 
     def _on_view_ack(self, now_ns: int, sender: Address, ack: ViewAck) -> Steps:
+        if ack.view == self._follower.view.id:
+            return [Shown(sender)]
+        return self.on_shown(sender, ack.view)
+
+    def on_shown(self, member: Address, view: ViewId) -> Steps:
         spreading = self._spreading
-        if spreading is not None and spreading.view.id == ack.view:
-            return spreading.on_shown(sender)
-        return [Forgive(sender)] if ack.view == self._follower.view.id else []
+        return [] if spreading is None or spreading.view.id != view else spreading.on_shown(member)
 
     def _on_view_refusal(self, now_ns: int, sender: Address, refusal: ViewRefusal) -> Steps:
         if self.change is None:
@@ -303,7 +308,6 @@ class Coordinator:
         change, self.change = self.change, None
         if change is None or change.spreading is None:
             return []
-        self._suspicions.late.update(dict.fromkeys(m for m in change.spreading.late if m in self._suspicions.final))
         if self.me not in change.spreading.view:
             return [Left(clean=True)]
         if change.merge_id is not None:

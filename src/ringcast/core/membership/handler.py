@@ -135,6 +135,12 @@ class ViewHandler:
     def on_suspect(self, now_ns: int, member: Address) -> Steps:
         return self.on_request(now_ns, Request(RequestKind.SUSPECT, member))
 
+    def on_cleared(self, member: Address) -> None:
+        """It is suspected no longer: no view is made for that alone."""
+        self.queue.take_where(lambda request: request == Request(RequestKind.SUSPECT, member))
+        if not len(self.queue):
+            self._gathering.at_ns = None
+
     def _add(self, now_ns: int, request: Request) -> Steps:
         if self._is_settled(request):
             return self._settle(now_ns, request)

@@ -38,12 +38,13 @@ from ringcast.core.effects import Drop, Freed, Left, Refused, SendReliable, send
 from ringcast.core.entrance import PLAIN, Entrance, RandomSource
 from ringcast.core.membership.coordinator import Coordinator
 from ringcast.core.membership.follower import Follower, Streams
+from ringcast.core.membership.founding import Founding
 from ringcast.core.membership.joining import Joiner, narrows, refuse_join
 from ringcast.core.membership.leaving import Leaver
 from ringcast.core.membership.primary_record import PrimaryRecord
 from ringcast.core.membership.suspicions import Exclusion, Suspicions
 from ringcast.core.state.providers import PendingStates
-from ringcast.core.steps import Adopt, LeftBehind, RaiseSuspicion, Spread, Step, Steps, Suspect
+from ringcast.core.steps import Adopt, LeftBehind, RaiseSuspicion, Spread, Step, Steps, Until
 from ringcast.model import Address, Config, Event, Kind, Terms, View, ViewId, ViewNumbers
 
 
@@ -68,7 +69,7 @@ class Membership:
         self.primacy = PrimaryRecord(me, mark, entrance.keeps_mark)
         quorum = 0 if mark is None else mark.quorum
         self.terms = Terms.of(config, primary=mark is not None, reunites=entrance.reunites, quorum=quorum)
-        self._founding: NewView | None = None  # waits for its mark to be kept
+        self._founding = Founding(me, self.primacy)
         self.standing: Callable[[], Standing] = lambda: NO_STATE  # with the application's state
         self.joiner: Joiner | None = Joiner(me, config, random, entrance, self.terms, self.deadlines)
         self.follower: Follower | None = None
@@ -129,38 +130,27 @@ class Membership:
     # ---- joining
 
     def begin(self, now_ns: int) -> Steps:
-        return [] if self.joiner is None else self.joiner.begin(now_ns) + self._found_if_due(now_ns)
+        return [] if self.joiner is None else self.joiner.begin(now_ns) + self._founding.if_due(now_ns, self.joiner)
 
     def on_discovered(self, now_ns: int, endpoints: Iterable[str], is_all: bool) -> Steps:
         return [] if self.joiner is None else self.joiner.on_discovered(now_ns, endpoints, is_all)
 
     def _on_hello(self, now_ns: int, sender: Address, hello: Hello) -> Steps:
         if self.joiner is not None:
-            return self.joiner.on_hello(now_ns, sender, hello) + self._found_if_due(now_ns)
-        return [] if self.view is None else [send_once(sender, Announce(self.view.id, self.acting))]
+            return self.joiner.on_hello(now_ns, sender, hello) + self._founding.if_due(now_ns, self.joiner)
+        follower = self.follower
+        if follower is None:
+            return []
+        out: Steps = [send_once(sender, Announce(follower.view.id, self.acting))]
+        if sender == self.acting and follower.known is not None:
+            # It is to lead us, and looks for a group: who made our view died before telling it, and nobody else will.
+            out.append(SendReliable(sender, follower.known))
+        return out
 
     def _on_announce(self, now_ns: int, sender: Address, announce: Announce) -> Steps:
         if self.joiner is None:
             return []
-        return self.joiner.on_announce(now_ns, sender, announce) + self._found_if_due(now_ns)
-
-    def _found_if_due(self, now_ns: int) -> Steps:
-        """The first member: a view of one, told by itself to itself."""
-        if self.joiner is None or self._founding is not None or not self.joiner.may_found(now_ns):
-            return []
-        mark = self.primacy.mark
-        if mark is None:
-            return [SendReliable(self.me, self.joiner.founding())]
-        founding = self.joiner.founding(after=mark.highest)
-        primary = mark.proposal(founding.id, [self.me])
-        self._founding = replace(founding, mark=mark.of_view([self.me], primary))
-        return ([] if primary is None else self.primacy.record(primary)) + self._found_if_recorded()
-
-    def _found_if_recorded(self) -> Steps:
-        if self._founding is None or not self.primacy.has_recorded:
-            return []
-        founding, self._founding = self._founding, None
-        return [SendReliable(self.me, founding)]
+        return self.joiner.on_announce(now_ns, sender, announce) + self._founding.if_due(now_ns, self.joiner)
 
     def _on_join(self, now_ns: int, sender: Address, join: Join) -> Steps:
         view, leading = self.view, self.as_coordinator
@@ -217,24 +207,24 @@ class Membership:
 
     # ---- suspicion
 
-    def suspect(self, now_ns: int, member: Address, why: str, *, final: bool = True) -> Steps:
-        """Of a member that did not do what it must; not final: the failure detector says it, and may withdraw it."""
+    def suspect(self, now_ns: int, member: Address, why: str, until: Until = Until.VIEW) -> Steps:
+        """Of a member that did not do what it must, or that the failure detector suspects."""
         view, leading = self.view, self.as_coordinator
         if view is None or leading is None or member == self.me:
             return []
         if member == leading.handler.merge_leader:  # Whoever leads us: the merge it led is over (seed 004, case #3).
-            return leading.on_merge_leader_gone(now_ns, member) + self._suspect_member(now_ns, member, why, final)
+            return leading.on_merge_leader_gone(now_ns, member) + self._suspect_member(now_ns, member, why, until)
         if member not in view:
             return leading.on_joiner_gone(now_ns, member)
-        return self._suspect_member(now_ns, member, why, final)
+        return self._suspect_member(now_ns, member, why, until)
 
-    def _suspect_member(self, now_ns: int, member: Address, why: str, final: bool) -> Steps:
+    def _suspect_member(self, now_ns: int, member: Address, why: str, until: Until = Until.VIEW) -> Steps:
         view, leading = self.view, self.as_coordinator
         if view is None or leading is None or member not in view:
             return []
         out: Steps = []
-        is_new = self.suspicions.add(member, why, final=final)
-        if is_new and final:
+        is_new = self.suspicions.add(member, why, until)
+        if is_new and until is not Until.HEARD:
             out.append(Event(Kind.SUSPECT, now_ns, view.id, member, detail={"why": why}))
         if is_new and self.acting is None:  # Only observers are left: whoever waits is told.
             self.lacks_coordinator = True
@@ -253,7 +243,19 @@ class Membership:
     def withdraw(self, member: Address) -> None:
         """It was heard again."""
         self.suspicions.withdraw(member)
+        self._on_cleared(member)
+
+    def on_shown(self, member: Address) -> Steps:
+        """It has shown our view; later than it had to, perhaps."""
+        if self.suspicions.forgive(member):
+            self._on_cleared(member)
+        view, leading = self.view, self.as_coordinator
+        return [] if view is None or leading is None else leading.on_shown(member, view.id)
+
+    def _on_cleared(self, member: Address) -> None:
         self.lacks_coordinator = self.view is not None and self.acting is None
+        if self.as_coordinator is not None and member not in self.suspicions:
+            self.as_coordinator.handler.on_cleared(member)
 
     def _on_stranger(self, now_ns: int, sender: Address, stranger: Stranger) -> Steps:
         """It goes on in a later view without us; if it led us, we lead ourselves."""
@@ -268,7 +270,7 @@ class Membership:
 
     def _suspect_departed(self, now_ns: int, member: Address, view: ViewId) -> Steps:
         """It lives, in a later view without us: a merge that it leads goes on, and brings us together again."""
-        return self._suspect_member(now_ns, member, f"is in {view}, without this member", final=True)
+        return self._suspect_member(now_ns, member, f"is in {view}, without this member")
 
     def on_left_behind(self, now_ns: int, step: LeftBehind) -> Steps:
         """The others go on without us: we keep our incarnation, lead ourselves, and come back by merge."""
@@ -327,7 +329,7 @@ class Membership:
     def on_mark_kept(self, number: int) -> Steps:
         """What we know of primary views is stored: what waited for that goes on."""
         self.primacy.on_kept(number)
-        return self._found_if_recorded() + self.on_progress()
+        return self._founding.if_recorded() + self.on_progress()
 
     def _on_new_view(self, now_ns: int, sender: Address, message: NewView) -> Steps:
         if self.follower is None:
@@ -376,10 +378,7 @@ class Membership:
         return spread if self.as_coordinator is None else [*spread, *self._want_primary(now_ns)]
 
     def on_raised(self, now_ns: int, step: RaiseSuspicion) -> Steps:
-        return self.suspect(now_ns, step.member, step.why)
-
-    def on_suspected(self, now_ns: int, step: Suspect) -> Steps:
-        return self.suspect(now_ns, step.peer, str(step.reason), final=False)
+        return self.suspect(now_ns, step.member, step.why, step.until)
 
     # ---- time
 
@@ -387,7 +386,7 @@ class Membership:
         if self.is_over:
             return []
         if self.joiner is not None:
-            return self.joiner.on_time(now_ns) + self._found_if_due(now_ns)
+            return self.joiner.on_time(now_ns) + self._founding.if_due(now_ns, self.joiner)
         out: Steps = [] if self.follower is None else self.follower.on_time(now_ns)
         out += [] if self.as_coordinator is None else self.as_coordinator.on_time(now_ns)
         out += self._raise_again(now_ns)

@@ -7,7 +7,8 @@ The id of the view to come is taken with the order to fill up, and with it, unde
 is primary: its voters record it before they have filled up (G17).
 
 Invariants: every member of the base view is asked or going; an answer counts for one attempt only; a roll call that
-does not end in a view sends a cancel to all who were asked. Who is silent in two attempts is suspected. However often
+does not end in a view sends a cancel to all who were asked. Who does not answer twice in a row, or does not fill up
+twice in a row, is suspected; that others are slow costs it no chance. However often
 it begins again, it is complete within `view_change_ns` or has failed: the view that follows has its own limit, and both
 end before the Resumer (G6, G7).
 Not the view: what follows from a complete roll call (a view, a merge answer) is decided by whoever began it.
@@ -38,7 +39,7 @@ from ringcast.core.membership.cut import agreed_cut
 from ringcast.core.steps import Complete, Digested, Failed, RaiseSuspicion, Steps
 from ringcast.model import Address, Config, Electorate, Entry, Event, Kind, Mark, View, ViewId, ViewNumbers, combined
 
-STRIKES = 2  # silent attempts before a member is suspected
+STRIKES = 2  # silent attempts in a row before a member is suspected
 
 
 class RollCall:
@@ -77,7 +78,7 @@ class RollCall:
         self._answers: dict[Address, Answer] = {}
         self._filled: dict[Address, None] = {}
         self._is_filling = False
-        self._strikes: dict[Address, int] = {}
+        self._strikes: dict[tuple[Address, bool], int] = {}  # by member, and whether it was to fill up
 
     # ---- who
 
@@ -156,6 +157,7 @@ class RollCall:
         if any(member not in told for member in self.going):
             return [Drop("an answer that says nothing of a member that is going away", sender)]
         self._answers[sender] = answer
+        self._strikes.pop((sender, False), None)
         if self.awaited:
             return []
         return self._fill(now_ns)
@@ -199,6 +201,7 @@ class RollCall:
         if filled.id != self.id or not self._is_filling or sender not in self.staying:
             return []
         self._filled[sender] = None
+        self._strikes.pop((sender, True), None)
         return [] if self.awaited else self._end_filling(now_ns)
 
     def _end_filling(self, now_ns: int) -> Steps:
@@ -305,8 +308,8 @@ class RollCall:
             return []
         out: Steps = []
         for member in self.awaited:
-            self._strikes[member] = self._strikes.get(member, 0) + 1
-        silent = [m for m in self.awaited if self._strikes[m] >= STRIKES and m != self.me]
+            self._strikes[member, self._is_filling] = self._strikes.get((member, self._is_filling), 0) + 1
+        silent = [m for m in self.awaited if self._strikes[m, self._is_filling] >= STRIKES and m != self.me]
         out += [RaiseSuspicion(member, f"silent in {STRIKES} attempts of roll call {self.id}") for member in silent]
         return out + self.again(now_ns, *silent)
 

@@ -10,7 +10,7 @@ from collections.abc import Collection
 
 from ringcast.core.effects import Excluded
 from ringcast.core.membership.primary_record import PrimaryRecord
-from ringcast.core.steps import Steps
+from ringcast.core.steps import Steps, Until
 from ringcast.model import Address, View, ViewId
 
 
@@ -20,7 +20,7 @@ class Suspicions:
     A suspicion that the failure detector raised may be withdrawn by it. One for not doing what a member must (it
     refused a view, it was replaced by a later process, it goes on without us) lasts until the next view, with it or
     without it: a member that came back by a merge would otherwise exclude those who went on without it (Y14). Only who
-    was late to show our view, and nothing else, is forgiven when it does.
+    has not shown our view in time, and nothing else, is forgiven when it does.
     """
 
     def __init__(self, me: Address) -> None:
@@ -32,15 +32,18 @@ class Suspicions:
     def __contains__(self, member: object) -> bool:
         return member in self.members
 
-    def add(self, member: Address, why: str, *, final: bool) -> bool:
+    def add(self, member: Address, why: str, until: Until) -> bool:
         """True if this is new."""
         if member == self.me:
             return False
         is_new = member not in self.members
         self.members.setdefault(member, why)
-        if final:
-            self.final[member] = None
+        if until is Until.SHOWN and member not in self.final:
+            self.late[member] = None
+        elif until is Until.VIEW:
             self.late.pop(member, None)
+        if until is not Until.HEARD:
+            self.final[member] = None
         return is_new
 
     def withdraw(self, member: Address) -> None:

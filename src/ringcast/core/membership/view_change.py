@@ -17,7 +17,7 @@ from ringcast.core.effects import SendReliable
 from ringcast.core.membership.requests import Request
 from ringcast.core.membership.roll_call import RollCall
 from ringcast.core.state.providers import PendingStates, reunion_of
-from ringcast.core.steps import Complete, RaiseSuspicion, Spread, SpreadView, Steps
+from ringcast.core.steps import Complete, RaiseSuspicion, Spread, SpreadView, Steps, Until
 from ringcast.model import Address, Config, Entry, Mark
 
 
@@ -31,7 +31,6 @@ class Spreading:
         self.view = message.view
         self._timer = timer  # it runs already
         self._message = message
-        self.late: list[Address] = []  # who had not shown it at the limit
         self._unacked = dict.fromkeys(to)
         self._also = tuple(also)
 
@@ -54,8 +53,8 @@ class Spreading:
     def on_time(self, now_ns: int) -> Steps:
         if not self._timer.is_due(now_ns):
             return []
-        self.late, self._unacked = list(self._unacked), {}
-        out: Steps = [RaiseSuspicion(member, f"did not show view {self.view.id}") for member in self.late]
+        late, self._unacked = list(self._unacked), {}
+        out: Steps = [RaiseSuspicion(member, f"did not show view {self.view.id}", Until.SHOWN) for member in late]
         return out + self._end_if_shown()
 
     def _end_if_shown(self) -> Steps:

@@ -31,7 +31,9 @@ from ringcast.core.steps import (
     LeftBehind,
     RaiseMerge,
     RaiseSuspicion,
+    Shown,
     Steps,
+    Until,
 )
 from ringcast.model import Address, Config, View, ViewId
 
@@ -103,9 +105,7 @@ class MergeDetector:
         if mine is None or peer == self.me:
             return []
         if view_id == mine.id:
-            if peer in mine:
-                self._agree(peer)
-            return []
+            return self._agree(peer) if peer in mine else []
         if view_id < mine.id and peer in self.agreed:
             return []  # Ids only grow at a member (G4): this was overtaken by what has shown our view.
         self.agreed.pop(peer, None)
@@ -122,7 +122,7 @@ class MergeDetector:
             return []
         told = [] if self.acting == self.me else self._pass_on(now_ns, self.acting, peer, sighting)
         if lag is Lag.OVERDUE:
-            return [RaiseSuspicion(peer, "has another view"), *told]
+            return [RaiseSuspicion(peer, "has another view", Until.SHOWN), *told]
         # Who comes from another side is told by its own coordinator, with the cut of that side.
         is_ours = self._view is not None and not self._view.joins(self.me, peer)
         return [GiveView(peer)] if is_ours and self.acting == self.me else told
@@ -134,14 +134,16 @@ class MergeDetector:
         return self.on_announcement(now_ns, sighted.peer, sighted.view, sighted.coordinator)
 
     def on_shown(self, peer: Address) -> None:
-        """A member has sent something in our view."""
+        """A member has shown our view, in whatever way."""
         if self._view is not None and peer in self._view:
             self._agree(peer)
 
-    def _agree(self, peer: Address) -> None:
+    def _agree(self, peer: Address) -> Steps:
+        is_new = peer not in self.agreed
         self.agreed[peer] = None
         self._dissent.drop(peer)
         self.sightings.drop(peer)
+        return [Shown(peer)] if is_new else []
 
     def _sight(self, now_ns: int, peer: Address, sighting: Sighting) -> Steps:
         assert self._view is not None
@@ -227,9 +229,7 @@ class MergeDetector:
         rereading, mine = self._rereading, self._view
         if rereading is None or mine is None or not rereading.on_answer(peer, view, acting):
             return []
-        if view.id == mine.id and peer in mine:
-            self._agree(peer)
-        out: Steps = []
+        out = self._agree(peer) if view.id == mine.id and peer in mine else []
         coordinator = view.coordinator
         if view.id != mine.id and coordinator is not None and coordinator != self.me and rereading.ask(coordinator):
             out.append(send_once(coordinator, AskView()))  # It must be alive to speak for its members.

@@ -3,9 +3,9 @@
     giver:  AwaitMerged(gives) ── chunks of its side ──► merger: MergeStates … `on_states_merged` → GiveMerged
     all:    AwaitMerged stands behind the MergeView ◄── chunks of the merged state, then MergedOver
 
-Invariant: what counts for a member changes only outside a roll call. An end that comes between its answer and the view
-waits; so the view that replaces a merger knows exactly who has the merged state (`Standing`), and who has not stands
-directly behind the MergeView. Without progress for a while it ends with an error: nothing waits for ever (G14).
+Invariant: what counts for a member changes only outside a roll call. An end, or a failure, between its answer and the
+view waits; so the view that replaces a merger knows exactly who has the merged state (`Standing`), and who has not
+stands directly behind the MergeView. Without progress for a while it ends with an error: nothing waits for ever (G14).
 Not the chunks: chunks.py carries them. Not who does what: providers.py.
 """
 
@@ -35,6 +35,7 @@ class StateMerging:
         self._patience_ns = config.state_patience_ns
         self._is_held = is_held
         self._end_waits = False
+        self._failure: str | None = None  # which waits
         self.reunited: ViewId | None = None
         self._whole: dict[Address, None] = {}  # sides of which everything is here
 
@@ -54,7 +55,7 @@ class StateMerging:
         out: list[Effect] = []
         if was is not None and (now is None or now.cut != was.cut):
             why = "another merge came first" if message.subgroups else "nobody is left who could merge the states"
-            out += self.fail(now_ns, why)
+            out += self._fail_now(now_ns, why)
         if now is None or not self.takes_part or self.me not in now.lacking:
             return out, None
         if now.view == message.id:
@@ -63,13 +64,13 @@ class StateMerging:
         self.reunion = now
         if given is None:
             return out + self.on_free(now_ns), None
-        self._end_waits = False
+        self._end_waits, self._failure = False, None
         self._go_on_until(now_ns)
         return [*out, AwaitState(given.provider, given.view)], given
 
     def _begin(self, now_ns: int, reunion: Reunion) -> list[Effect]:
         self.reunion = reunion
-        self._end_waits = False
+        self._end_waits, self._failure = False, None
         self._whole.clear()
         self._go_on_until(now_ns)
         told = self._event(now_ns, "begin", merger=reunion.merger, givers=[side.giver for side in reunion.sides])
@@ -115,10 +116,12 @@ class StateMerging:
         return self.on_free(now_ns)
 
     def on_free(self, now_ns: int) -> list[Effect]:
-        """No roll call holds us: an end that waited counts now."""
+        """No roll call holds us: what waited counts now."""
         reunion = self.reunion
-        if reunion is None or not self._end_waits or self._is_held():
+        if reunion is None or self._is_held():
             return []
+        if not self._end_waits:
+            return [] if self._failure is None else self._fail_now(now_ns, self._failure)
         out: list[Effect] = [self._event(now_ns, "merged" if self.is_merger else "loaded")]
         others = tuple(member for member in reunion.lacking if member != self.me)
         out.append(GiveMerged(others, reunion.view) if self.is_merger else MergedOver(None))
@@ -127,21 +130,25 @@ class StateMerging:
         return out
 
     def fail(self, now_ns: int, why: str) -> list[Effect]:
-        """This member keeps the state of its side."""
-        if self.reunion is None:
+        """This member keeps the state of its side: now, or when the view or the cancel has come."""
+        if self.reunion is None or self._end_waits:
             return []
+        self._failure, self._timer.at_ns = why, None
+        return self.on_free(now_ns)
+
+    def _fail_now(self, now_ns: int, why: str) -> list[Effect]:
         apart = self._event(now_ns, "apart", why=why)
         self._forget()
         return [apart, MergedOver(why)]
 
     def _forget(self) -> None:
         self.reunion = self._timer.at_ns = None
-        self._end_waits = False
+        self._end_waits, self._failure = False, None
 
     # ---- time
 
     def on_progress(self, now_ns: int) -> None:
-        if self.reunion is not None:
+        if self.reunion is not None and self._failure is None:
             self._go_on_until(now_ns)
 
     def _go_on_until(self, now_ns: int) -> None:

@@ -22,7 +22,7 @@ from ringcast.core.control import (
 from ringcast.core.effects import SendReliable
 from ringcast.core.membership.follower import Follower
 from ringcast.core.membership.suspicions import Suspicions
-from ringcast.core.steps import Adopt, FillTo, Hold, Release, Steps
+from ringcast.core.steps import Adopt, FillTo, Hold, Release, Steps, Until
 from ringcast.model import Address, Entry, Event, View, ViewId, profile
 
 A, B, C, D = (Address(name, 1, f"mem:{name}") for name in "ABCD")
@@ -87,7 +87,7 @@ def test_another_is_refused_at_once_while_the_coordinator_is_trusted() -> None:
 
 def test_another_is_answered_when_all_before_it_are_suspected() -> None:
     member = Member()
-    member.suspicions.add(A, "silent", final=False)
+    member.suspicions.add(A, "silent", Until.HEARD)
     hold, said = member.ask(B, going=(A,))
     assert hold == Hold((A,))
     assert said.message.holdings == (Holding(A, 0, 5),)  # type: ignore[union-attr]
@@ -164,7 +164,7 @@ def test_a_view_without_a_promise_or_beside_the_cut_is_refused_with_an_answer() 
 def test_a_view_of_another_promise_is_refused_unless_the_present_asker_brings_it() -> None:
     member = Member()
     member.ask(A)
-    member.suspicions.add(A, "silent", final=False)
+    member.suspicions.add(A, "silent", Until.HEARD)
     member.ask(B, going=(A,))
     view = message(FIRST, W, (5, 7, 9))
     (refused,) = orders(member.follower.on_view(0, A, view))

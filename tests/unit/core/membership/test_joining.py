@@ -90,3 +90,26 @@ def test_a_joiner_that_others_take_for_their_coordinator_does_not_ask_itself() -
     assert joiner.target == other
     joiner.on_elsewhere(MS, other, me)
     assert joiner.target == other
+
+
+@pytest.mark.parametrize("observers", ["", "C"])
+def test_a_joiner_that_is_to_lead_is_told_the_view_by_who_has_it(observers: str) -> None:
+    """Seed 310176: whoever made the view died before the joiner was told; the others waited for it to lead them."""
+    world = Members(observers=observers)
+    world.gather("A" + observers)
+    world.fault("no-control", "A", "B")
+    for name in "BC" if not observers else "B":
+        world.start(name)
+        world.run_for(2 * MS)
+
+    def members(name: str) -> list[str]:
+        part = world[name].node.coordination
+        return [] if part is None or part.view is None else [member.name for member in part.view.members]
+
+    assert world.run_until(lambda: "B" in members("C")) and not members("B")
+    world.crash("A")
+    world.mend()
+    assert world.is_soon_one("BC")
+    world.start("A")
+    assert world.is_soon_one("ABC")
+    assert world.verdict() == []

@@ -120,6 +120,21 @@ def test_who_is_silent_twice_is_suspected() -> None:
     )
 
 
+def test_only_who_is_silent_twice_in_a_row_is_suspected() -> None:
+    """C is late with its first answer, gives the next one, and is late to fill up: others' attempts cost it nothing."""
+    roll_call = RollCall(A, CONFIG, V, 1)
+    asked(roll_call)
+    found = []
+    for answering, filling in ((2, 0), (3, 2), (2, 0), (3, 2)):
+        for member in (A, B, C)[:answering]:
+            roll_call.on_answer(0, member, answer(roll_call.id, 1))
+        for member in (A, B, C)[:filling]:
+            roll_call.on_filled(0, member, Filled(roll_call.id))
+        steps = roll_call.on_time(roll_call.timer.at_ns or 0)
+        found.append([step.member for step in steps if isinstance(step, RaiseSuspicion)])
+    assert found == [[], [], [], [C]]
+
+
 def test_however_often_it_begins_again_it_ends_before_the_view_would_meet_the_resumer() -> None:
     """B cannot fill up to any cut: each attempt is void at once, and the next one begins."""
     roll_call = RollCall(A, CONFIG, V, 1)

@@ -2,12 +2,23 @@
 
 from __future__ import annotations
 
+from typing import cast
+
 import pytest
 
 from ringcast.core import Packet, Run
-from ringcast.model import MS, SECOND, Address, profile
+from ringcast.core.control import MergeId, NewView, RollCallId
+from ringcast.core.deadlines import Deadlines
+from ringcast.core.membership.coordinator import Coordinator
+from ringcast.core.membership.follower import Follower, Streams
+from ringcast.core.membership.suspicions import Suspicions
+from ringcast.core.state.providers import PendingStates
+from ringcast.core.steps import HoldRollCall, RaiseSuspicion
+from ringcast.model import MS, SECOND, Address, Entry, View, ViewId, profile
 from ringcast.sim import FrameRule, delay
 from simulation.members import Members, excluded
+
+A, B = (Address(name, 1, f"mem:{name}") for name in "AB")
 
 
 def numbered(name: str, first: int, last: int) -> list[bytes]:
@@ -295,3 +306,21 @@ def test_a_message_before_the_join_is_complete_may_be_answered_p21(seed: int) ->
     assert world.run_until(lambda: all(world.messages(n, "J") == [b"reply"] for n in "ABJ"))
     assert world.run_until(lambda: not world.application("A").outbox and world.messages("J", "A")[-1:] == [b"A200"])
     assert world.verdict() == []
+
+
+def test_a_view_that_was_overtaken_is_waited_for_no_longer() -> None:
+    """Whoever made it would else suspect those who had not shown it, though all are in the next one by now."""
+    config, deadlines = profile("test"), Deadlines()
+    first, second = View(ViewId(1, A), (A, B)), View(ViewId(2, A), (A, B))
+    follower = Follower(A, config, first, cast("Streams", None), lambda member: True, deadlines=deadlines)
+    coordinator = Coordinator(A, config, follower, Suspicions(A), PendingStates(False), deadlines)
+    limits, nothing = (config.capacity, config.window_bytes), (Entry(0, 0, 0),) * 2
+    coordinator.call_for_merge(0, HoldRollCall(MergeId(A, 1), (A, B)))
+    change = coordinator.change
+    assert change is not None
+    change.spread(0, NewView(change.roll_call.id, second.id, second.members, (), (), *limits, nothing, (0, 0)))
+    assert change.spreading is not None
+    by_b = RollCallId(second.id, 1, 1)
+    coordinator.on_view(1, NewView(by_b, ViewId(3, B), second.members, (), (), *limits, nothing, (0, 0)))
+    assert coordinator.change is None
+    assert not [step for step in coordinator.on_time(config.view_limit_ns * 2) if isinstance(step, RaiseSuspicion)]

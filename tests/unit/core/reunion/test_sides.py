@@ -6,7 +6,7 @@ from dataclasses import replace
 
 from ringcast.core.control import NewView, Reunion, RollCallId, Side, Standing, Transfer
 from ringcast.core.deadlines import Deadlines
-from ringcast.core.effects import AwaitMerged, Effect, GiveMerged, MergedOver, MergeStates, SideOver
+from ringcast.core.effects import AwaitMerged, AwaitState, Effect, GiveMerged, MergedOver, MergeStates, SideOver
 from ringcast.core.state.chunks import StateChunks
 from ringcast.core.state.merging import StateMerging
 from ringcast.core.state.providers import PendingStates
@@ -128,3 +128,33 @@ def test_a_join_that_a_merge_came_before_is_not_taken_for_a_gift_of_the_merged_s
     standings = {A: Standing(False, V), D: Standing(True, None)}
     named, reunion = pending.assign(W, [A, D], (), [], standings)
     assert named == (Transfer(D, A, V),) and reunion is not None and reunion.lacking == (D,)
+
+
+def test_a_failure_between_the_answer_and_the_view_counts_with_the_view_which_was_made_without_it() -> None:
+    """The view still names it among those who lack the state: without another word all would wait for it for ever."""
+    member = Member(D)
+    member.is_held = True
+    assert said(member.merging.fail(1, "no word")) == [] and member.merging.standing.lacks
+    member.is_held = False
+    lacking = replace(view(W), reunion=REUNION._replace(lacking=(D,)))
+    effects, provider = member.merging.on_view(2, lacking)
+    assert said(effects) == [MergedOver("no word")] and provider is None and not member.merging.standing.lacks
+
+
+def test_a_failure_between_the_answer_and_the_cancel_counts_with_the_cancel() -> None:
+    member = Member(D)
+    member.is_held = True
+    assert said(member.merging.fail(1, "no word")) == []
+    member.is_held = False
+    assert said(member.merging.on_free(2)) == [MergedOver("no word")]
+
+
+def test_a_failure_before_a_view_that_names_another_giver_is_forgotten() -> None:
+    member = Member(D)
+    member.is_held = True
+    member.merging.fail(1, "no word")
+    member.is_held = False
+    again = replace(view(W, Transfer(D, B, W)), reunion=REUNION._replace(lacking=(D,)))
+    effects, provider = member.merging.on_view(2, again)
+    assert said(effects) == [AwaitState(B, W)] and provider == Transfer(D, B, W)
+    assert said(member.merging.on_end(3, None)) == [MergedOver(None)]
