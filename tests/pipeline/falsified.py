@@ -274,24 +274,63 @@ def _(lie: bool) -> list[Recording]:
     return story.event("a", Kind.RESUME, value=1, other=1, detail=ended).recordings()
 
 
-@falsified("G7", "a holder lets go behind a later roll call of its asker, which did not leave it out")
-def _(lie: bool) -> list[Recording]:
-    """The first view never reached b. True: the next roll call left b out, and its cancel ends what b still held (seed
-    300880)."""
-    story = Story("abc").view("abc")
-    for number, going in enumerate(("", "c" if lie else "b"), 1):
-        call = {"id": f"a#1|{number}/0.1"}
-        until_ns, asked = story.now_ns + LIMIT_NS, [name for name in "abc" if name not in going]
-        story.event("a", Kind.SUSPEND, value=number, other=until_ns, detail={"cause": "view", "merge_id": None})
-        begin = {"step": "start", "purpose": "view", "asked": addresses(asked), "going": addresses(going), **call}
-        story.event("a", Kind.ROLL_CALL, value=1, detail=begin)
-        if number == 1:
-            story.event("b", Kind.ROLL_CALL, value=1, detail={"step": "promise", **call})
-        story.event("a", Kind.ROLL_CALL, value=1, detail={"step": "end", "outcome": "installed", **call})
+def changed(story: Story, number: int, *going: str, outcome: str = "installed") -> Story:
+    """a changes its view `number`, of abc; who goes, in each attempt. b promises to the first and gets no view."""
+    until_ns = story.now_ns + LIMIT_NS
+    story.event("a", Kind.SUSPEND, value=number, other=until_ns, detail={"cause": "view", "merge_id": None})
+    for attempt, away in enumerate(going, 1):
+        asked = [name for name in "abc" if name not in away]
+        call = {"id": f"a#1|{number}/0.{attempt}"}
+        begin = {"step": "start" if attempt == 1 else "again", "purpose": "view", **call}
+        begin |= {"asked": addresses(asked), "going": addresses(away)}
+        story.event("a", Kind.ROLL_CALL, value=attempt, detail=begin)
+    if number == 1:
+        story.event("b", Kind.ROLL_CALL, value=1, detail={"step": "promise", **call})
+    story.event("a", Kind.ROLL_CALL, value=1, detail={"step": "end", "outcome": outcome, **call})
+    ended = {"cause": "view-failed", "has_view": False, "cancelled": addresses("abc")}
+    if outcome == "installed":
         story.view("".join(asked), number + 1, at="a", creator="a")
         ended = {"cause": "view-installed", "has_view": True, "cancelled": []}
-        story.event("a", Kind.RESUME, value=number, other=number, detail=ended)
-    return story.event("b", Kind.ROLL_CALL, value=1, detail={"step": "release", "id": "a#1|1/0.1"}).recordings()
+    return story.event("a", Kind.RESUME, value=number, other=number, detail=ended)
+
+
+def let_go(story: Story) -> Story:
+    return story.event("b", Kind.ROLL_CALL, value=1, detail={"step": "release", "id": "a#1|1/0.1"})
+
+
+@falsified("G7", "a holder lets go behind a later roll call of its asker, which did not leave it out")
+def _(lie: bool) -> list[Recording]:
+    """The first view never reached b. True: the next roll call asked b and then left it out, and its cancel ends what b
+    still held (seed 300880)."""
+    story = changed(Story("abc").view("abc"), 1, "")
+    return let_go(changed(story, 2, "", "c" if lie else "b")).recordings()
+
+
+@falsified("G7", "a holder lets go behind a later roll call of its asker, which never asked it")
+def _(lie: bool) -> list[Recording]:
+    """Whoever was not asked is sent no cancel. True: it was asked, and the roll call ended without a view."""
+    story = changed(Story("abc").view("abc"), 1, "")
+    return let_go(changed(story, 2, "b") if lie else changed(story, 2, "", outcome="cancelled")).recordings()
+
+
+@falsified("G7", "a holder lets go before the roll call that leaves it out")
+def _(lie: bool) -> list[Recording]:
+    story = changed(Story("abc").view("abc"), 1, "")
+    if lie:
+        let_go(story)
+    changed(story, 2, "", "b")
+    return story.recordings() if lie else let_go(story).recordings()
+
+
+@falsified("G7", "a holder lets go before its limit, and its clock runs as all others do")
+def _(lie: bool) -> list[Recording]:
+    """True: it runs twice as fast, by a fault, and the holder's limit comes after half the time."""
+    story = Story("abc", resumer_ns=LIMIT_NS).view("abc")
+    fast = {"what": "clock", "members": ["c" if lie else "b"], "amount": 1_000_000.0}
+    story.event("a", Kind.FAULT, view=None, detail=fast)
+    changed(story, 1, "")
+    story.now_ns += LIMIT_NS // 2
+    return let_go(story).recordings()
 
 
 @falsified("G7", "a cancel that is said to be sent and never comes")

@@ -7,7 +7,7 @@ from ringcast.checkers.contacts import CONTACT_KINDS, Contacts, noted
 from ringcast.checkers.judge import CHECKERS, GUARANTEES, Judgement, decide, judge, parse_require
 from ringcast.checkers.shape import Checker, Closed, Evidence, Finding, Report, Violation, describe, run_text
 from ringcast.checkers.together import nothing_read, together
-from ringcast.checkers.troubles import Span, Troubles
+from ringcast.checkers.troubles import Troubles
 from ringcast.checkers.truth import Recorded, Truth, truth_of, truths
 
 __all__ = [
@@ -22,7 +22,6 @@ __all__ = [
     "Judgement",
     "Recorded",
     "Report",
-    "Span",
     "Troubles",
     "Truth",
     "Violation",

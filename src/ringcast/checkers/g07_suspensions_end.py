@@ -6,12 +6,14 @@ moment had come. Who holds: the members that were asked by roll calls since the 
 the Resumer. One that is open when the recording ends is a violation only if the Resumer should have come by then: the
 recording goes on for `GRACE_NS` after that moment. The moment of a crash is not one at which the member went on: it may
 have been stopped since long before.
-Judged at those who hold, too: behind a release without a view stands a cancel (the asker's roll call ended without a
-view, or it or a later one of the same asker left the holder out), the holder's suspicion of the asker, or the holder's
-own limit; by limit only if asker and holder did not go on together from there. That a roll call ended without a view is
-the asker's word; a holder that went on with it and waited until its own limit got no cancel, unless an injected fault
-held meanwhile, or the roll call took about as long as that limit: clocks of two hosts do not run alike. Unknown if the
-asker's recording does not reach that far.
+Judged at those who hold, too: behind a release without a view stands a cancel, the holder's suspicion of the asker, or
+the holder's own limit; by limit only if asker and holder did not go on together from there. A cancel comes from the
+asker's roll call or a later one of its own that had asked the holder, too, and ended without a view or without the
+holder; on one clock it began before the release (real processes stamp an event when their turn began, so they have
+`GRACE_NS`). That a cancel was sent is the asker's word; a holder that went on with it and waited until its own limit
+got none, unless an injected fault held meanwhile, or the cancel was sent about as late as that limit: clocks of two
+hosts do not run alike. A limit is one of the holder's own clock: one that runs fast, by a fault, makes it shorter.
+Unknown if the asker's recording does not reach that far.
 """
 
 from __future__ import annotations
@@ -21,7 +23,7 @@ from dataclasses import dataclass, field
 from ringcast.checkers.shape import Closed, Evidence, Finding, Report, is_crash
 from ringcast.checkers.troubles import Troubles
 from ringcast.model import Address, Event, Kind, ViewId
-from ringcast.trace import as_address, as_addresses, detail_of
+from ringcast.trace import SIMULATED_CLOCK, as_address, as_addresses, detail_of
 
 GRACE_NS = 1_000_000_000
 CLOCKS = 64  # a clock may run faster than another by one part of so many
@@ -51,13 +53,16 @@ class _RollCall:
     """One coordinator's roll call on one view, over all its attempts."""
 
     asker: Address
-    outcomes: list[str] = field(default_factory=list)
-    begin_ns: int = 0  # both by the asker's clock
+    begin_ns: int  # both by the asker's clock
     end_ns: int = 0
+    outcomes: list[str] = field(default_factory=list)
+    asked: dict[Address, None] = field(default_factory=dict)
+    going: dict[Address, None] = field(default_factory=dict)
 
-    def is_over_by(self, limit_ns: int) -> bool:
-        """Had it ended when a holder reached this limit, whose clock may run faster?"""
-        return (self.end_ns - self.begin_ns) + limit_ns // CLOCKS < limit_ns
+    def has_cancelled(self, member: Address) -> bool:
+        """It ended with a cancel to this member: to all who were asked, or, with a view, to those who go."""
+        is_without = any(outcome != "installed" for outcome in self.outcomes)
+        return member in self.asked and (is_without or (bool(self.outcomes) and member in self.going))
 
 
 @dataclass(frozen=True, slots=True)
@@ -65,13 +70,14 @@ class _Release:
     evidence: Evidence
     call: str
     t_ns: int
-    held_ns: int
+    promised_ns: int
     suspected: tuple[Address, ...]
     view: ViewId | None
 
 
 @dataclass(slots=True)
 class _Member:
+    clock: str = ""
     resumer_ns: int = 0
     promised_ns: int = 0
     releases: list[_Release] = field(default_factory=list)
@@ -91,7 +97,6 @@ class SuspensionChecker:
         self._report = Report(self.guarantee)
         self._members: dict[Address, _Member] = {}
         self._calls: dict[str, _RollCall] = {}
-        self._left_out: dict[tuple[Address, Address], int] = {}  # asker, who goes: when its last such roll call began
         self._troubles = Troubles()
         self._on = {
             Kind.START: self._on_start,
@@ -118,7 +123,9 @@ class SuspensionChecker:
             handler(member, index, event, state)
 
     def _on_start(self, member: Address, index: int, event: Event, state: _Member) -> None:
-        state.resumer_ns = int(detail_of(detail_of(event.detail).get("config")).get("resumer_ns") or 0)
+        detail = detail_of(event.detail)
+        state.clock = str(detail.get("clock"))
+        state.resumer_ns = int(detail_of(detail.get("config")).get("resumer_ns") or 0)
 
     def _on_suspend(self, member: Address, index: int, event: Event, state: _Member) -> None:
         here = Evidence.of(member, index, event)
@@ -168,11 +175,12 @@ class SuspensionChecker:
         detail = detail_of(event.detail)
         step, call = detail["step"], str(detail.get("id", "")).rpartition(".")[0]
         if step in ("start", "again"):
+            asked = dict.fromkeys(as_addresses(detail.get("asked")))
             if state.suspension is not None:
-                state.suspension.holding.update(dict.fromkeys(as_addresses(detail.get("asked"))))
-            known = self._calls.setdefault(call, _RollCall(member, begin_ns=event.t_ns))
-            for going in as_addresses(detail.get("going")):
-                self._left_out[member, going] = known.begin_ns
+                state.suspension.holding.update(asked)
+            known = self._calls.setdefault(call, _RollCall(member, event.t_ns))
+            known.asked.update(asked)
+            known.going.update(dict.fromkeys(as_addresses(detail.get("going"))))
         elif step == "end" and call in self._calls:
             self._calls[call].outcomes.append(str(detail.get("outcome")))
             self._calls[call].end_ns = event.t_ns
@@ -180,8 +188,8 @@ class SuspensionChecker:
             state.promised_ns = event.t_ns
         elif step == "release":
             here = Evidence.of(member, index, event)
-            held_ns = event.t_ns - state.promised_ns
-            state.releases.append(_Release(here, call, event.t_ns, held_ns, tuple(state.suspected), event.view))
+            since_ns, suspected = state.promised_ns, tuple(state.suspected)
+            state.releases.append(_Release(here, call, event.t_ns, since_ns, suspected, event.view))
 
     def _on_view(self, member: Address, index: int, event: Event, state: _Member) -> None:
         if event.view is not None:
@@ -235,21 +243,30 @@ class SuspensionChecker:
         call = self._calls.get(release.call)
         if call is None or call.asker == member or not closed.get(call.asker) or self._members[call.asker].crashed:
             return
-        if call.asker in release.suspected or self._left_out.get((call.asker, member), -1) >= call.begin_ns:
+        if call.asker in release.suspected or not call.outcomes:
             return
-        is_by_limit = bool(state.resumer_ns) and release.held_ns >= state.resumer_ns
-        is_late = is_by_limit and call.is_over_by(state.resumer_ns)
-        if not call.outcomes or (
-            any(outcome != "installed" for outcome in call.outcomes)
-            and not (is_late and self._troubles.is_quiet(release.t_ns - release.held_ns, release.t_ns))
-        ):
-            return
+        held_ns = self._troubles.passed_ns(member.name, release.promised_ns, release.t_ns)
+        is_by_limit = bool(state.resumer_ns) and held_ns >= state.resumer_ns
         if is_by_limit and not self._go_together(member, call.asker, release.view):
+            return
+        cancels = [one for one in self._calls.values() if self._may_release(one, call, member, release)]
+        if is_by_limit and self._troubles.is_quiet(release.promised_ns, release.t_ns):
+            soon_ns = call.begin_ns + state.resumer_ns - state.resumer_ns // CLOCKS
+            cancels = [one for one in cancels if one.end_ns >= soon_ns]  # An earlier one would have come in time.
+        if cancels:
             return
         sentence = (
             f"{member} let go of what {call.asker} had asked it to hold: no cancel was sent, and it did not suspect it"
         )
         self._violated(release.evidence, sentence)
+
+    def _may_release(self, cancelled: _RollCall, call: _RollCall, member: Address, release: _Release) -> bool:
+        """A cancel ends the promise to whatever its sender asked before."""
+        if cancelled.asker != call.asker or cancelled.begin_ns < call.begin_ns or not cancelled.has_cancelled(member):
+            return False
+        clock = self._members[member].clock
+        slack_ns = 0 if clock == SIMULATED_CLOCK else GRACE_NS
+        return self._members[call.asker].clock != clock or cancelled.begin_ns <= release.t_ns + slack_ns
 
     def _go_together(self, member: Address, other: Address, view: ViewId | None) -> bool:
         ways = [self._next_view(who, view) for who in (member, other)]

@@ -9,14 +9,13 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
 
-from ringcast.checkers import Span, Troubles
+from ringcast.checkers import Troubles
 from ringcast.checkers.views import installed
 from ringcast.model import Address, Event, Kind, View
 from ringcast.sim.cluster import Cluster
 from ringcast.sim.faults import Fault
 from ringcast.trace import Recording
 
-_MILLION = 1_000_000
 VIEWS_PER_FAULT = 8
 VIEWS_PER_MEMBER = 2  # it joins, perhaps with others; and it comes back after the heal
 VIEWS_PER_PERIOD = 4
@@ -94,14 +93,13 @@ def storms(recordings: Iterable[Recording]) -> Iterator[str]:
         for event in recording.events:
             if event.kind is Kind.FAULT or event.kind is Kind.HEAL:
                 troubles.add(event.t_ns, event.kind, event.detail or {})
-    clocks = [span for span in troubles.spans if span.what == "clock" and float(span.amount) > 0]
     for recording in recordings:
-        found = _storm(recording, clocks)
+        found = _storm(recording, troubles)
         if found is not None:
             yield found
 
 
-def _storm(recording: Recording, clocks: list[Span]) -> str | None:
+def _storm(recording: Recording, troubles: Troubles) -> str | None:
     interval_ns = int(recording.header.config.get("xmit_interval_ns", 0))
     name = str(recording.member).partition("#")[0]
     times: dict[tuple[Address | None, str, int, int], tuple[int, int]] = {}  # the last two times of each repair
@@ -112,17 +110,10 @@ def _storm(recording: Recording, clocks: list[Span]) -> str | None:
         for seqno in range(event.first, event.first + event.count):
             key = event.peer, origin, event.stream, seqno
             before, last = times.get(key, (-interval_ns, -interval_ns))
-            if before >= 0 and _passed_ns(clocks, name, before, event.t_ns) < interval_ns:
+            if before >= 0 and troubles.passed_ns(name, before, event.t_ns) < interval_ns:
                 return f"{recording.member} sent {seqno} to {event.peer} three times within {interval_ns / 1e6:g} ms"
             times[key] = last, event.t_ns
     return None
-
-
-def _passed_ns(fast: list[Span], name: str, since_ns: int, until_ns: int) -> int:
-    """How much passed on this member's clock, if no other fault slowed it down."""
-    mine = [span for span in fast if not span.members or name in span.members]
-    gained = [max(0, min(s.end_ns, until_ns) - max(s.begin_ns, since_ns)) * int(s.amount) // _MILLION for s in mine]
-    return until_ns - since_ns + sum(gained)
 
 
 # ---- views

@@ -35,3 +35,12 @@ def test_the_end_of_all_ends_all_and_a_moment_is_no_span() -> None:
 
 def test_a_fault_whose_end_was_not_recorded_holds_on() -> None:
     assert spans((1, Kind.FAULT, FAST), (4, Kind.HEAL, SLOW)) == [(1_000_000, 1, 99)]
+
+
+def test_a_clock_that_runs_fast_passes_more_and_one_that_runs_slow_not_less() -> None:
+    troubles = Troubles()
+    for event in ((10, Kind.FAULT, FAST), (20, Kind.HEAL, FAST), (30, Kind.FAULT, SLOW)):
+        troubles.add(*event)
+    assert troubles.passed_ns("B", 0, 40) == 50
+    assert troubles.passed_ns("B", 15, 18) == 6
+    assert troubles.passed_ns("A", 0, 40) == 40

@@ -6,25 +6,27 @@ the two at that member: the view, the end of this merge (or in the moment of the
 moment (its leader's suspicion may be older). Who holds are the members asked by roll calls in between; without a view
 each of them is sent a cancel. The last suspension may be open if the Resumer need not have come by the end of the
 recording; the moment of a crash is not one at which the member went on.
-Holders: a promise that ends in a release was ended by its asker (whose roll call ended without a view; or this or a
-later one of its own had the holder among those who go: a cancel ends every earlier promise to whoever sends it), by
-the holder's suspicion of the asker, or by the holder's limit. The last counts only if
+Holders: a promise that ends in a release was ended by its asker (whose roll call, or a later one of its own, had asked
+the holder and ended without a view, or with one and the holder among those who go: a cancel ends every earlier promise
+to whoever sends it), by the holder's suspicion of the asker, or by the holder's limit. The last counts only if
 the two did not go on together, so that the view may not have reached it; an asker of whom the end is not known accuses
 nobody. A holder that went on with its asker and held until its limit while no injected fault held got no cancel,
-whatever the asker says; unless the roll call, by the asker's clock, took about as long (one part in 64 less, or more):
-the holder's clock may run faster. Lengths of time are compared, each by its own clock, never moments of two clocks.
+whatever the asker says; unless the roll calls up to it, by the asker's clock, took about as long (one part in 64 less,
+or more): the holder's clock may run faster. By a fault it may run much faster, and its limit comes so much sooner.
+Lengths of time are compared, each by its own clock; moments only on one clock: a roll call that begins behind the
+release did not end it (real processes stamp an event when their turn began, so they have `GRACE_NS`).
 """
 
 from __future__ import annotations
 
-from collections import defaultdict
+from collections.abc import Iterable
 from dataclasses import dataclass, field
 
 from ringcast.checkers import Troubles
 from ringcast.model import Kind
 from ringcast.pipeline.rules.fact import Out, key_of, name_of
-from ringcast.pipeline.rules.run import Control, Member, Run, keys_of
-from ringcast.trace import as_address
+from ringcast.pipeline.rules.run import NEVER, Control, Member, Run, keys_of
+from ringcast.trace import SIMULATED_CLOCK, as_address
 
 GUARANTEE = "G7"
 GRACE_NS = 1_000_000_000
@@ -44,6 +46,24 @@ class _Suspension:
     resumed: Control | None = None
     holding: dict[str, None] = field(default_factory=dict)
     seen: dict[str, None] = field(default_factory=dict)  # causes that did happen
+
+
+@dataclass(slots=True)
+class _RollCall:
+    """Over all its attempts; times by the asker's clock."""
+
+    asker: str
+    begun_ns: int
+    ended_ns: int = 0
+    outcomes: set[object] = field(default_factory=set)
+    asked: set[str] = field(default_factory=set)
+    going: set[str] = field(default_factory=set)
+
+    def has_cancelled(self, holder: str) -> bool:
+        """Without a view it sends a cancel to all whom it asked, with a view to those of them who go."""
+        if holder not in self.asked or not self.outcomes:
+            return False
+        return self.outcomes != {"installed"} or holder in self.going
 
 
 def compare(run: Run, out: Out) -> None:
@@ -78,21 +98,7 @@ def _releases(run: Run, out: Out) -> None:
     troubles = Troubles()
     for row in run.control(Kind.FAULT, Kind.HEAL):
         troubles.add(row.t_ns, row.kind, row.detail)
-    askers: dict[str, str] = {}
-    left_out_ns: dict[tuple[str, str], int] = {}  # asker, who goes: when the last such roll call began
-    outcomes: defaultdict[str, set[object]] = defaultdict(set)
-    begun_ns: dict[str, int] = {}
-    lasted_ns: dict[str, int] = {}
-    for row in run.control(Kind.ROLL_CALL):
-        call, step = _call_of(row), row.detail["step"]
-        if step in ("start", "again"):
-            askers.setdefault(call, row.member)
-            begun_ns.setdefault(call, row.t_ns)
-            for going in keys_of(row.detail.get("going")):
-                left_out_ns[row.member, going] = begun_ns[call]
-        elif step == "end":
-            outcomes[call].add(row.detail.get("outcome"))
-            lasted_ns[call] = row.t_ns - begun_ns.get(call, row.t_ns)
+    calls = _roll_calls(run)
     for key, rows in run.control_by_member(Kind.ROLL_CALL, Kind.SUSPECT).items():
         suspected: set[str] = set()
         promised_ns = 0
@@ -102,26 +108,29 @@ def _releases(run: Run, out: Out) -> None:
             elif row.detail["step"] == "promise":
                 promised_ns = row.t_ns
             elif row.detail["step"] == "release":
-                call = _call_of(row)
-                asker = run.members_by_key.get(askers.get(call, key))
-                is_over = asker is not None and asker.is_whole and asker.how != "crashed" and asker.key != key
-                if not is_over or asker is None or asker.key in suspected:
+                call = calls.get(_call_of(row))
+                asker = None if call is None else run.members_by_key.get(call.asker)
+                if call is None or asker is None or asker.key == key or asker.key in suspected:
                     continue
-                if left_out_ns.get((asker.key, key), -1) >= begun_ns[call]:
-                    continue
-                is_view = outcomes[call] == {"installed"}
-                is_late = call in lasted_ns and _is_late(run, key, row, promised_ns, lasted_ns[call], troubles)
-                if (is_view or is_late) and not _may_be_by_limit(run, key, asker, row, promised_ns):
+                is_over = asker.is_whole and asker.how != "crashed" and bool(call.outcomes)
+                if is_over and not _has_cause(run, call, calls.values(), row, promised_ns, troubles):
                     sentence = f"{name_of(key)} let go of what {asker} had asked it to hold"
                     sentence = f"{sentence}: no cancel was sent, and it did not suspect it"
                     out.violation(row.index, sentence, asker.key, key)
 
 
-def _is_late(run: Run, holder: str, row: Control, promised_ns: int, lasted_ns: int, troubles: Troubles) -> bool:
-    """Its asker says that the roll call ended without a view; yet this one held until its own limit, undisturbed."""
-    limit_ns = int(run.members_by_key[holder].config.get("resumer_ns") or 0)
-    is_over = lasted_ns < limit_ns - limit_ns // CLOCKS  # and so was the cancel on its way
-    return is_over and row.t_ns - promised_ns >= limit_ns and troubles.is_quiet(promised_ns, row.t_ns)
+def _roll_calls(run: Run) -> dict[str, _RollCall]:
+    found: dict[str, _RollCall] = {}
+    for row in run.control(Kind.ROLL_CALL):
+        call, step = _call_of(row), row.detail["step"]
+        if step in ("start", "again"):
+            known = found.setdefault(call, _RollCall(row.member, row.t_ns))
+            known.asked.update(keys_of(row.detail.get("asked")))
+            known.going.update(keys_of(row.detail.get("going")))
+        elif step == "end" and call in found:
+            found[call].outcomes.add(row.detail.get("outcome"))
+            found[call].ended_ns = row.t_ns
+    return found
 
 
 def _call_of(row: Control) -> str:
@@ -129,13 +138,35 @@ def _call_of(row: Control) -> str:
     return str(row.detail.get("id", "")).rpartition(".")[0]
 
 
-def _may_be_by_limit(run: Run, holder: str, asker: Member, row: Control, promised_ns: int) -> bool:
-    limit_ns = int(run.members_by_key[holder].config.get("resumer_ns") or 0)
-    if not limit_ns or row.t_ns - promised_ns < limit_ns:
-        return False
-    stay = run.members_by_key[holder].stay_at(row.index)
+def _has_cause(
+    run: Run, call: _RollCall, calls: Iterable[_RollCall], row: Control, promised_ns: int, troubles: Troubles
+) -> bool:
+    """The holder's limit, or a cancel; who went on with its asker and held until its limit, undisturbed, got none."""
+    holder, asker = run.members_by_key[row.member], run.members_by_key[call.asker]
+    limit_ns = int(holder.config.get("resumer_ns") or 0)
+    is_by_limit = 0 < limit_ns <= troubles.passed_ns(holder.address.name, promised_ns, row.t_ns)
+    if is_by_limit and not _go_together(holder, asker, row):
+        return True
+    sent_ns = call.begun_ns  # the cancel that came was sent then or later
+    if is_by_limit and troubles.is_quiet(promised_ns, row.t_ns):
+        sent_ns += limit_ns - limit_ns // CLOCKS
+    until_ns = NEVER
+    if holder.clock == asker.clock:
+        until_ns = row.t_ns + (0 if holder.clock == SIMULATED_CLOCK else GRACE_NS)
+    return any(
+        other.asker == asker.key
+        and call.begun_ns <= other.begun_ns <= until_ns
+        and other.ended_ns >= sent_ns
+        and other.has_cancelled(holder.key)
+        for other in calls
+    )
+
+
+def _go_together(holder: Member, asker: Member, row: Control) -> bool:
+    """From the view in which it was released."""
+    stay = holder.stay_at(row.index)
     beside = [other for other in asker.stays if other.view and stay.view and other.view.id == stay.view.id]
-    return stay.next is None or not beside or beside[0].next != stay.next
+    return stay.next is not None and bool(beside) and beside[0].next == stay.next
 
 
 def _suspended(member: Member, now: _Suspension | None, row: Control, out: Out) -> _Suspension:
