@@ -670,6 +670,41 @@ def _(lie: bool) -> list[Recording]:
     return story.recordings()
 
 
+@falsified("G14", "one that lives is excluded, when all shared a view, by a maker that leaves later")
+def _(lie: bool) -> list[Recording]:
+    """True: it began before the last of those who stay had come to the view."""
+    story = Story("mabc").view("mab").view("c", 1)
+    story.event("a", Kind.HEAL, value=10 * LIMIT_NS, detail={"what": "all"})
+    story.view("mabc", 2, at="mab")
+    begin = {"step": "start", "purpose": "view", "asked": addresses("mab"), "going": addresses("c"), "id": "m#1|2/0.1"}
+    for name in "cm" if lie else "mc":
+        if name == "m":
+            story.event("m", Kind.ROLL_CALL, detail=begin)
+        else:
+            story.view("mabc", 2, at="c", creator="m")
+    story.view("mab", 3).view("abc", 4)
+    story.recorders["m"].close(story.now_ns)
+    live_on(story, "abc", 20 * LIMIT_NS)
+    return story.recordings()
+
+
+@falsified("G14", "one that lives is excluded by a later attempt, long after all shared a view")
+def _(lie: bool) -> list[Recording]:
+    """The roll call asked it and began before it had come. True: it came in the last moment before the next attempt."""
+    story = Story("abc").view("ab").view("c", 1)
+    story.event("a", Kind.HEAL, value=10 * LIMIT_NS, detail={"what": "all"})
+    story.view("abc", 2, at="ab")
+    call = {"step": "start", "purpose": "view", "asked": addresses("abc"), "going": [], "id": "a#1|2/0.1"}
+    story.event("a", Kind.ROLL_CALL, detail=call).view("abc", 2, at="c", creator="a")
+    if lie:
+        story.now_ns += LIMIT_NS
+    again = {"step": "again", "asked": addresses("ab"), "going": addresses("c"), "id": "a#1|2/0.2"}
+    story.event("a", Kind.ROLL_CALL, value=2, detail=call | again)
+    story.view("ab", 3).view("c", 3).view("abc", 4)
+    live_on(story, "abc", 20 * LIMIT_NS)
+    return story.recordings()
+
+
 @falsified("G14", "views that follow each other for nothing")
 def _(lie: bool) -> list[Recording]:
     def views(story: Story) -> None:

@@ -4,7 +4,10 @@ Judged only where a HEAL was recorded and no FAULT after it, on one clock, from 
 when the first live member ends or begins to leave. Live = its recording reaches beyond heal + bound. A live member is
 in a view then, also if it never was in one before; and that view is without those whose recordings say that they ended
 before the heal. Nobody may be left: a live process in no view is told also if all others are gone. Once all live ones
-shared a view after everything was healed (HEAL `all`), no view whose roll call begins behind that excludes any of them.
+shared a view after everything was healed (HEAL `all`), no view excludes any of them whose maker leaves it out behind
+that moment: with the attempt of the roll call that first names it as going; one that follows another answers what was
+heard in that, so it counts from the begin of that one, but at most `GRACE_NS` before its own. Whoever none names is
+left out when the view is made; in a merge, which has one attempt, when its roll call begins.
 Everywhere: a wait with a limit of its own ends by it (and `GRACE_NS`), and only a send may wait without one. A process
 that was stopped ends nothing meanwhile: it has its grace when it runs again (a HEAL that names it, `other` = since).
 """
@@ -16,7 +19,7 @@ from dataclasses import dataclass, field
 from ringcast.checkers.shape import Closed, Evidence, Finding, Report
 from ringcast.checkers.views import Installed, installed
 from ringcast.model import Address, Event, Kind, ViewId
-from ringcast.trace import detail_of, is_harness
+from ringcast.trace import as_addresses, detail_of, is_harness
 
 GRACE_NS = 1_000_000_000
 UNLIMITED = ("send", "order")  # a send may wait for ever, for room or for its place in the one order
@@ -41,13 +44,37 @@ class _Heal:
 
 
 @dataclass(slots=True)
+class _RollCall:
+    begin_ns: int
+    attempt_ns: int  # when its latest attempt began
+    is_merge: bool
+    without: dict[Address, int] = field(default_factory=dict)  # whom it leaves out, since when
+
+    def leave_out(self, now_ns: int, going: tuple[Address, ...]) -> None:
+        since_ns, self.attempt_ns = max(self.attempt_ns, now_ns - GRACE_NS), now_ns
+        for member in going:
+            self.without.setdefault(member, since_ns)
+
+
+@dataclass(frozen=True, slots=True)
+class _Made:
+    """A view, at its maker."""
+
+    t_ns: int
+    without: dict[Address, int]
+
+    def left_out_ns(self, member: Address) -> int:
+        return self.without.get(member, self.t_ns)
+
+
+@dataclass(slots=True)
 class _Member:
     waits: list[_Wait] = field(default_factory=list)
     open_waits: dict[int, _Wait] = field(default_factory=dict)
     views: list[tuple[int, Installed, Evidence]] = field(default_factory=list)
     first_ns: int = 0
     last_ns: int = 0
-    called_ns: int | None = None  # its latest roll call
+    call: _RollCall | None = None  # its latest
     how: str = ""
     clock: str = ""
 
@@ -62,7 +89,7 @@ class LivenessChecker:
         self._heals: list[_Heal] = []
         self._faults: list[tuple[int, str]] = []  # when, on which clock
         self._stops: dict[str, list[tuple[int, int]]] = {}  # by name: when a process did not run
-        self._begun: dict[ViewId, int] = {}  # when the roll call began that led to a view
+        self._made: dict[ViewId, _Made] = {}
         self._on = {
             Kind.START: self._on_start,
             Kind.WAIT_START: self._on_wait_start,
@@ -100,14 +127,19 @@ class LivenessChecker:
             wait.end_ns = event.t_ns
 
     def _on_roll_call(self, member: Address, index: int, event: Event, state: _Member) -> None:
-        if detail_of(event.detail).get("step") == "start":
-            state.called_ns = event.t_ns
+        detail = detail_of(event.detail)
+        if detail.get("step") == "start":
+            state.call = _RollCall(event.t_ns, event.t_ns, detail.get("purpose") == "merge")
+        if detail.get("step") in ("start", "again") and state.call is not None:
+            state.call.leave_out(event.t_ns, as_addresses(detail.get("going")))
 
     def _on_view(self, member: Address, index: int, event: Event, state: _Member) -> None:
         view = installed(event)
         state.views.append((event.t_ns, view, Evidence.of(member, index, event)))
-        if view.id.creator == member and state.called_ns is not None:
-            self._begun[view.id] = state.called_ns
+        if view.id.creator == member:
+            call, state.call = state.call, None
+            made_ns = call.begin_ns if call is not None and call.is_merge else event.t_ns
+            self._made[view.id] = _Made(made_ns, {} if call is None else call.without)
 
     def _on_fault(self, member: Address, index: int, event: Event, state: _Member) -> None:
         self._faults.append((event.t_ns, state.clock))
@@ -166,7 +198,8 @@ class LivenessChecker:
                 self._judge_wait(member, wait, max(wait.start_ns, heal_ns) + bound_ns, horizon_ns, bound_ns)
         dead = [member for member, state in here.items() if state.how and state.last_ns <= heal_ns]
         self._judge_views(live, dead, settled_ns, horizon_ns)
-        self._judge_exclusions(live, self._healed_ns(heal_ns, clock), horizon_ns)
+        made = {view: it for view, it in self._made.items() if view.creator in here}
+        self._judge_exclusions(live, made, self._healed_ns(heal_ns, clock), horizon_ns)
 
     def _healed_ns(self, heal_ns: int, clock: str) -> int:
         """Since when nothing was wrong: a bound may be stated again later, when everything is settled."""
@@ -174,7 +207,9 @@ class LivenessChecker:
         alike = [heal.t_ns for heal in self._heals if heal.of_all and heal.clock == clock and heal.t_ns >= last_ns]
         return min(alike, default=heal_ns)
 
-    def _judge_exclusions(self, live: dict[Address, _Member], since_ns: int, horizon_ns: int) -> None:
+    def _judge_exclusions(
+        self, live: dict[Address, _Member], made: dict[ViewId, _Made], since_ns: int, horizon_ns: int
+    ) -> None:
         held: dict[Address, Installed] = {}
         shared: Installed | None = None
         shared_ns = since_ns
@@ -182,14 +217,15 @@ class LivenessChecker:
         for when_ns, member, view, here in sorted(steps, key=lambda step: step[0]):
             held[member] = view
             gone = [other for other in live if other not in view.members]
-            begun_ns = self._begun.get(view.id, when_ns) if view.id.creator in live else when_ns
-            if gone and begun_ns < shared_ns:
+            how = made.get(view.id, _Made(when_ns, {}))
+            behind = [other for other in gone if how.left_out_ns(other) >= shared_ns]
+            if gone and not behind:
                 shared = None  # It was under way when the last of them came: whoever made it could not know.
-            if shared is not None and gone and when_ns <= horizon_ns:
+            if shared is not None and behind and when_ns <= horizon_ns:
                 sentence = (
-                    f"{member} installed {view.id} without {gone[0]}, which lives, after all had shared {shared.id}"
+                    f"{member} installed {view.id} without {behind[0]}, which lives, after all had shared {shared.id}"
                 )
-                self._report.violated((member, gone[0]), here.index, sentence, here)
+                self._report.violated((member, behind[0]), here.index, sentence, here)
             is_shared = len(held) == len(live) and len({each.id for each in held.values()}) == 1 and not gone
             if shared is None and is_shared and when_ns >= since_ns:
                 shared, shared_ns = view, when_ns

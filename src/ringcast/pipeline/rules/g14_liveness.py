@@ -7,24 +7,26 @@ live member must be over within the bound, counted from its start or the heal, w
 all live members are in one view, installed before heal + bound, without those whose recordings say that they ended
 before the heal; a member that was there at the heal is in it even if it never was in a view before. The horizon is the
 moment when the first live member ends or begins to leave. A live process in no view is told also if all others are
-gone. Once all live ones shared a view after everything was healed (HEAL `all`), none that its maker begins behind that
-moment (its roll call) excludes any of them.
+gone. Once all live ones shared a view after everything was healed (HEAL `all`), no view leaves any of them out whose
+maker does so behind that moment: with the attempt of its roll call that first names it as going. What is heard in one
+attempt decides the next, which therefore counts from the begin of the one before, but at most `GRACE_NS` before its
+own. Whoever is not named is left out when the maker installs the view; by a merge, when its one attempt begins.
 Judged on the clock of whoever recorded the heal.
 """
 
 from __future__ import annotations
 
-from bisect import bisect_left
 from dataclasses import dataclass
 
 from ringcast.model import Kind
 from ringcast.pipeline.rules.fact import Out, address_of
-from ringcast.pipeline.rules.run import Control, Member, Run, Stay, View
+from ringcast.pipeline.rules.run import Control, Member, Run, Stay, View, keys_of
 
 GUARANTEE = "G14"
 GRACE_NS = 1_000_000_000
 DEFAULT_BOUND_NS = 60_000_000_000
 UNLIMITED = ("send", "order")  # a send may wait for ever, for room or for its place in the one order
+_Made = tuple[int, dict[str, int]]  # when a view was made; since when its maker had left out whom
 
 
 @dataclass(frozen=True, slots=True)
@@ -125,7 +127,7 @@ def _after(run: Run, heal: Control, waits: dict[str, list[_Wait]], out: Out) -> 
                 out.violation(wait.row.index, sentence, member=member.key)
     dead = {member.key: member for member in here if member.how and member.last_ns <= heal.t_ns}
     _views(live, dead, settled_ns, horizon_ns, out)
-    _exclusions(live, _begun(run, live), _healed_ns(run, heal, clock), horizon_ns, out)
+    _exclusions(live, _makers(run, here), _healed_ns(run, heal, clock), horizon_ns, out)
 
 
 def _healed_ns(run: Run, heal: Control, clock: str) -> int:
@@ -140,21 +142,29 @@ def _healed_ns(run: Run, heal: Control, clock: str) -> int:
     return min(alike, default=heal.t_ns)
 
 
-def _begun(run: Run, live: list[Member]) -> dict[View, int]:
-    """When the makers of views began them: their last roll call before."""
-    calls = run.control_by_member(Kind.ROLL_CALL)
-    found = {}
-    for member in live:
-        starts = [row for row in calls.get(member.key, []) if row.detail.get("step") == "start"]
-        places = [row.index for row in starts]
-        own = [stay.view for stay in member.stays if stay.view is not None and stay.view.id[1] == member.key]
-        for view in own:
-            if before := bisect_left(places, view.index):
-                found[view.id] = starts[before - 1].t_ns
+def _makers(run: Run, here: list[Member]) -> dict[View, _Made]:
+    """Of each view that one of these made, by its last roll call before it."""
+    found: dict[View, _Made] = {}
+    rows = run.control_by_member(Kind.ROLL_CALL, Kind.VIEW)
+    for member in here:
+        start: Control | None = None
+        since: dict[str, int] = {}
+        attempt_ns = 0
+        for row in rows.get(member.key, []):
+            if row.kind == Kind.VIEW and row.view is not None and row.view[1] == member.key:
+                begun = start if start is not None and start.detail.get("purpose") == "merge" else row
+                found[row.view] = (begun.t_ns, since)
+                start, since = None, {}
+            elif row.kind == Kind.ROLL_CALL and row.detail.get("step") == "start":
+                start, since, attempt_ns = row, dict.fromkeys(keys_of(row.detail.get("going")), row.t_ns), row.t_ns
+            elif row.kind == Kind.ROLL_CALL and row.detail.get("step") == "again" and start is not None:
+                for key in keys_of(row.detail.get("going")):
+                    since.setdefault(key, max(attempt_ns, row.t_ns - GRACE_NS))
+                attempt_ns = row.t_ns
     return found
 
 
-def _exclusions(live: list[Member], begun: dict[View, int], since_ns: int, horizon_ns: int, out: Out) -> None:
+def _exclusions(live: list[Member], made: dict[View, _Made], since_ns: int, horizon_ns: int, out: Out) -> None:
     """All share a view when the last of them has come to it, and none of them is missing in it."""
     names = {member.key: member for member in live}
     steps = [(stay.view, member) for member in live for stay in member.stays if stay.view is not None]
@@ -165,11 +175,13 @@ def _exclusions(live: list[Member], begun: dict[View, int], since_ns: int, horiz
     for view, member in steps:
         last[member.key] = view.id
         gone = [key for key in names if key not in view.members]
-        if gone and begun.get(view.id, view.t_ns) < shared_ns:
+        made_ns, since = made.get(view.id, (view.t_ns, {}))
+        behind = [key for key in gone if since.get(key, made_ns) >= shared_ns]
+        if gone and not behind:
             shared = None
-        if gone and shared is not None and view.t_ns <= horizon_ns:
-            words = f"{member} installed view {view.id[0]} without {names[gone[0]]}, which lives"
-            out.violation(view.index, f"{words}, after all had shared view {shared[0]}", gone[0], member.key)
+        if behind and shared is not None and view.t_ns <= horizon_ns:
+            words = f"{member} installed view {view.id[0]} without {names[behind[0]]}, which lives"
+            out.violation(view.index, f"{words}, after all had shared view {shared[0]}", behind[0], member.key)
         is_shared = set(last.values()) == {view.id} and len(last) == len(names) and not gone
         if shared is None and is_shared and view.t_ns >= since_ns:
             shared, shared_ns = view.id, view.t_ns
