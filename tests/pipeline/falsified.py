@@ -870,6 +870,23 @@ def _(lie: bool) -> list[Recording]:
     return story.recordings()
 
 
+@falsified("G18", "two merged states behind one MergeView, loaded by members that never parted")
+def _(lie: bool) -> list[Recording]:
+    """True: they parted before either was made, and were together again when both had been loaded."""
+    story = merged("", sent_by_c=0)
+    cut = story.views["a"]
+    story.view("abcd", 3)
+    if not lie:
+        story.view("ab", 4).view("cd", 4)
+    for name in "ac":
+        state(story, name, name, "merged", name, "merge", view=cut)
+    if not lie:
+        story.view("abcd", 5)
+    for name in "ac":
+        state(story, name, name, "loaded", name, "merge", view=cut)
+    return story.recordings()
+
+
 # content
 
 

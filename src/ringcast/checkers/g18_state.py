@@ -6,8 +6,9 @@ of the state, nothing thrown away that is not, and nothing handed over without a
 its first view. After a merge whose states become one, members that go on together loaded the same bytes.
 Messages are counted per sender, those of the one order by their own numbers. A run may end with items that are not for
 the application (they may stand behind the cut), so what lies behind a cut is judged by where a run begins. What a giver
-with a cut recording gave is unknown. Who had parted before it loaded the merged state may have another one: those who
-are left make it anew. Needs STATE, and HANDED, UNREAD and SPOOLED for the messages.
+with a cut recording gave is unknown. Who had parted before it loaded the merged state may have another one, also if it
+is together with the others again: those who are left make it anew. Needs STATE, and HANDED, UNREAD and
+SPOOLED for the messages.
 """
 
 from __future__ import annotations
@@ -40,7 +41,7 @@ class _Bytes:
     digest: str
     nbytes: int
     evidence: Evidence
-    company: tuple[Address, ...] = ()  # with whom the member is when it loads this
+    company: tuple[Address, ...] = ()  # with whom the member was from the view of the cut until now
 
 
 @dataclass(slots=True)
@@ -56,7 +57,7 @@ class _Member:
     ready: Place = field(default_factory=dict)  # delivered or dequeued, or where a window begins
     at_view: dict[ViewId, Place] = field(default_factory=dict)
     views: list[ViewId] = field(default_factory=list)
-    company: tuple[Address, ...] = ()
+    companies: list[tuple[Address, ...]] = field(default_factory=list)  # the members of each
     passed: Place = field(default_factory=dict)  # up to where everything was handed over, or is part of a state
     begun: Place = field(default_factory=dict)  # where the last run that was handed over begins
     unreadable: dict[Line, Runs] = field(default_factory=dict)  # not for the application
@@ -66,6 +67,11 @@ class _Member:
     void: dict[Line, tuple[int, Evidence]] = field(default_factory=dict)  # the last run thrown away for a state
     loaded: _Loaded | None = None
     has_state: bool = False  # one that it joined with, or a merged one
+
+    def company_since(self, cut: ViewId) -> tuple[Address, ...]:
+        """Who was in every view from this one on."""
+        first, *later = self.companies[self.views.index(cut) :] if cut in self.views else [()]
+        return tuple(who for who in first if all(who in members for members in later))
 
 
 class StateChecker:
@@ -113,8 +119,8 @@ class StateChecker:
         if event.view is None:
             raise ValueError("a VIEW event without an id")
         state.at_view[event.view] = dict(state.ready)
+        state.companies.append(as_addresses(detail_of(event.detail).get("members")))
         state.views.append(event.view)
-        state.company = as_addresses(detail_of(event.detail).get("members"))
 
     def _on_offset(self, member: Address, index: int, event: Event, state: _Member) -> None:
         if event.peer is None or event.stream:
@@ -181,7 +187,7 @@ class StateChecker:
             if purpose == "join":
                 self._due.append(_Moved(member, event.peer, event.view, purpose))
             return
-        content = _Bytes(detail["digest"], event.value, here, state.company)
+        content = _Bytes(detail["digest"], event.value, here, state.company_since(event.view))
         if step == "given":
             self._given[_Moved(member, event.peer, event.view, purpose)] = content
             return
@@ -264,7 +270,7 @@ class StateChecker:
         self._report.violated((moved.taker, moved.giver), got.evidence.index, sentence, got.evidence)
 
     def _compare_merged(self, cut: ViewId, loaded: dict[Address, _Bytes]) -> None:
-        """Among those who went on together from the MergeView, and were still together when they loaded it."""
+        """Among those who went on together from the MergeView, and stayed together until they loaded it."""
         for (first, one), (member, other) in combinations(loaded.items(), 2):
             if self._next_view(first, cut) != self._next_view(member, cut):
                 continue

@@ -349,19 +349,22 @@ def _was_given(states: _States, moved: _Moved, out: Out) -> None:
 
 
 def _one_state(run: Run, states: _States, view: View, loaded: dict[str, _Bytes], out: Out) -> None:
-    """Of those who went on together from the MergeView, and had not parted when they loaded, all loaded the same."""
+    """Of those who went on together from the MergeView, and stayed together until they loaded, all loaded the same."""
     for first, member in combinations(loaded, 2):
         if states.next_view(first, view) != states.next_view(member, view):
             continue
         out.examined(1)
         one, other = loaded[first], loaded[member]
-        if one.digest != other.digest and _is_with(run, first, member, one) and _is_with(run, member, first, other):
+        stayed = _stayed(run, first, member, view, one) and _stayed(run, member, first, view, other)
+        if stayed and one.digest != other.digest:
             pair = f"{name_of(member)} loaded {other.digest}, {name_of(first)} {one.digest}"
             sentence = f"behind {_name(view)} there is more than one merged state: {pair}"
             out.violation(other.place, sentence, first, member)
 
 
-def _is_with(run: Run, member: str, other: str, loaded: _Bytes) -> bool:
-    """When it loaded, was the other one in its view?"""
-    stay = run.members_by_key[member].stay_at(loaded.place)
-    return stay.view is not None and other in stay.view.members
+def _stayed(run: Run, member: str, other: str, cut: View, loaded: _Bytes) -> bool:
+    """From the MergeView until it loaded, was the other one in each of its views?"""
+    stays = [stay for stay in run.members_by_key[member].stays if stay.start <= loaded.place]
+    views = [stay.view for stay in stays if stay.view is not None]
+    cuts = [number for number, view in enumerate(views) if view.id == cut]
+    return bool(cuts) and all(other in view.members for view in views[cuts[0] :])
