@@ -82,9 +82,9 @@ class Succession:
             self._got.append((member, cut, digest))
 
     def note_view(self, member: Address, view: View, digest: str) -> None:
-        """Its application read this view. What it reads before the cut of its state is history, no state."""
-        cut = next((cut for who, cut, _ in self._got if who == member), None)
-        if cut is None or view.id >= cut.view or member in self.stands:
+        """Its application read this view. What it reads before the cut of its latest state is history, no state."""
+        cut = next((cut for who, cut, _ in reversed(self._got) if who == member), None)
+        if cut is None or view.id >= cut.view:
             self.stands.setdefault(member, []).append(Stand(view, digest, digest))
 
     def note_merge(self, view: ViewId, by: Address, sides: tuple[tuple[Address, ...], ...]) -> None:

@@ -203,15 +203,18 @@ class SimulatedWorld(ABC):
         self.note(Kind.HEAL, {"what": "all"} if fault is None else _detail(fault), bound_ns)
 
     def _note_who_runs_again(self) -> None:
-        """A process that was stopped could not end its waits; G14 is judged with that in mind (seed 916)."""
+        """A process that was stopped could not end its waits; G14 is judged with that in mind (seed 916).
+
+        Also one that crashed meanwhile, if its successor has not begun: the note names the last one that did.
+        """
         frozen = [fault.members or self.names for fault in self.faults.active if fault.kind == "freeze"]
         for name in [name for name in self._stopped if not any(name in names for names in frozen)]:
-            since_ns, process = self._stopped.pop(name), self.processes[name]
-            if not process.has_begun:
-                continue
-            detail = {"what": "standstill", "members": [name], "amount": 0.0}
-            event = Event(Kind.HEAL, self.clock.now_ns, peer=process.address, other=since_ns, detail=detail)
-            self._harness.append(event)
+            since_ns = self._stopped.pop(name)
+            begun = [one for one in self.everybody() if one.name == name and one.has_begun]
+            if begun:
+                detail = {"what": "standstill", "members": [name], "amount": 0.0}
+                event = Event(Kind.HEAL, self.clock.now_ns, peer=begun[-1].address, other=since_ns, detail=detail)
+                self._harness.append(event)
 
     def recordings(self) -> list[Recording]:
         return [recorder.recording() for recorder in self.recorders]

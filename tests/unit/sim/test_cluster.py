@@ -79,6 +79,22 @@ def test_a_frozen_member_does_nothing_and_catches_up() -> None:
     assert cluster.read("A", "B") == [b"y"]
 
 
+def test_that_a_process_stood_still_is_told_also_if_it_crashed_and_its_successor_has_not_begun() -> None:
+    """G14 accused it of a wait that it could not end."""
+    cluster = Cluster(3, seed=5, config=profile("test"), fixed=False)
+    cluster.run_for(2 * SECOND)
+    first, since_ns = cluster["B"].address, cluster.clock.now_ns
+    cluster.faults.begin(freeze := Fault("freeze", 0, SECOND, ("B",)))
+    cluster.run_for(SECOND)
+    cluster.crash("B")
+    cluster.start("B")
+    cluster.run_for(SECOND)
+    cluster.faults.end(freeze)
+    cluster.run_for(SECOND)
+    told = [event for event in cluster.recordings()[0].events if event.kind is Kind.HEAL and event.other]
+    assert [(event.peer, event.other) for event in told] == [(first, since_ns)]
+
+
 def test_a_frozen_members_socket_keeps_only_so_much() -> None:
     config = profile("test", receive_buffer_bytes=4096, capacity=64)
     cluster = Cluster(2, seed=1, config=config)

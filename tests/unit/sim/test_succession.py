@@ -44,6 +44,18 @@ def test_a_view_before_the_cut_of_a_state_is_history() -> None:
     assert notes.counts == {"founded": 1, "loaded": 2}
 
 
+def test_a_view_before_the_cut_of_a_later_state_is_history_too() -> None:
+    """B has the state; before it has read the third view it gets that of the fourth, and then reads both."""
+    notes, four = joined(), View(ViewId(4, A), (A, B))
+    notes.note_view(A, THREE, "2")
+    notes.note_view(A, four, "3")
+    notes.note_state(B, Cut(A, four.id), "3", SECOND)
+    for view in (THREE, four):
+        notes.note_view(B, view, "3")
+    assert [stand.view for stand in notes.stands[B]] == [TWO, four]
+    assert said(notes) == []
+
+
 def test_who_goes_on_together_from_one_state_comes_to_one_state() -> None:
     notes = joined()
     notes.note_view(A, THREE, "2")
