@@ -305,9 +305,10 @@ class Coordinator:
         return self.change.spreading.on_refusal(sender, refusal)
 
     def on_spread(self, now_ns: int, step: Spread) -> Steps:
-        change, self.change = self.change, None
-        if change is None or change.spreading is None:
+        change = self.change
+        if change is None or change.spreading is None:  # The next change has begun meanwhile.
             return []
+        self.change = None
         if self.me not in change.spreading.view:
             return [Left(clean=True)]
         if change.merge_id is not None:

@@ -8,7 +8,8 @@ is primary: its voters record it before they have filled up (G17).
 
 Invariants: every member of the base view is asked or going; an answer counts for one attempt only; a roll call that
 does not end in a view sends a cancel to all who were asked. Who does not answer twice in a row, or does not fill up
-twice in a row, is suspected; that others are slow costs it no chance. However often
+twice in a row, is suspected; that others are slow costs it no chance. If it fails all the same, whoever was silent in
+two of its attempts is: two members that are late by turns would block every view. However often
 it begins again, it is complete within `view_change_ns` or has failed: the view that follows has its own limit, and both
 end before the Resumer (G6, G7).
 Not the view: what follows from a complete roll call (a view, a merge answer) is decided by whoever began it.
@@ -36,7 +37,7 @@ from ringcast.core.control import (
 from ringcast.core.deadlines import Deadlines, Timer
 from ringcast.core.effects import Drop, SendReliable
 from ringcast.core.membership.cut import agreed_cut
-from ringcast.core.steps import Complete, Digested, Failed, RaiseSuspicion, Steps
+from ringcast.core.steps import Complete, Digested, Failed, RaiseSuspicion, Step, Steps
 from ringcast.model import Address, Config, Electorate, Entry, Event, Kind, Mark, View, ViewId, ViewNumbers, combined
 
 STRIKES = 2  # silent attempts in a row before a member is suspected
@@ -78,7 +79,8 @@ class RollCall:
         self._answers: dict[Address, Answer] = {}
         self._filled: dict[Address, None] = {}
         self._is_filling = False
-        self._strikes: dict[tuple[Address, bool], int] = {}  # by member, and whether it was to fill up
+        self._strikes: dict[tuple[Address, bool], int] = {}  # in a row, by member and whether it was to fill up
+        self._missed: dict[Address, int] = {}  # in how many attempts a member was silent
 
     # ---- who
 
@@ -114,7 +116,8 @@ class RollCall:
             self.timer.at_ns = None
             return [self.digested(self.merge_id, dropped)]
         if now_ns >= self.until_ns:
-            return self._fail_late()
+            often = [m for m, missed in self._missed.items() if missed >= STRIKES and m not in self.going]
+            return [self._silent(member) for member in often] + self._fail_late()
         self.going.update(dict.fromkeys(member for member in dropped if member != self.me))
         self.id = self.id._replace(attempt=self.id.attempt + 1)
         return self._ask(now_ns, "again")
@@ -306,12 +309,15 @@ class RollCall:
     def on_time(self, now_ns: int) -> Steps:
         if not self.timer.is_due(now_ns):
             return []
-        out: Steps = []
-        for member in self.awaited:
+        awaited = [m for m in self.awaited if m != self.me] if now_ns < self.until_ns else []  # Else it was cut short.
+        for member in awaited:
+            self._missed[member] = self._missed.get(member, 0) + 1
             self._strikes[member, self._is_filling] = self._strikes.get((member, self._is_filling), 0) + 1
-        silent = [m for m in self.awaited if self._strikes[m, self._is_filling] >= STRIKES and m != self.me]
-        out += [RaiseSuspicion(member, f"silent in {STRIKES} attempts of roll call {self.id}") for member in silent]
-        return out + self.again(now_ns, *silent)
+        silent = [m for m in awaited if self._strikes[m, self._is_filling] >= STRIKES]
+        return [self._silent(member) for member in silent] + self.again(now_ns, *silent)
+
+    def _silent(self, member: Address) -> Step:
+        return RaiseSuspicion(member, f"silent in {self._missed[member]} attempts of roll call {self.id}")
 
     def _event(self, now_ns: int, step: str, **detail: object) -> Event:
         return Event(

@@ -28,6 +28,7 @@ class Suspicions:
         self.members: dict[Address, str] = {}
         self.final: dict[Address, None] = {}
         self.late: dict[Address, None] = {}  # of these: who has not shown our view yet
+        self._unheard: dict[Address, None] = {}  # whom the failure detector suspects, for whatever else it is suspected
 
     def __contains__(self, member: object) -> bool:
         return member in self.members
@@ -42,11 +43,11 @@ class Suspicions:
             self.late[member] = None
         elif until is Until.VIEW:
             self.late.pop(member, None)
-        if until is not Until.HEARD:
-            self.final[member] = None
+        (self._unheard if until is Until.HEARD else self.final)[member] = None
         return is_new
 
     def withdraw(self, member: Address) -> None:
+        self._unheard.pop(member, None)
         if member not in self.final:
             self.members.pop(member, None)
 
@@ -54,7 +55,7 @@ class Suspicions:
         """It has shown our view after all; False if it is suspected of more than that."""
         if member not in self.late:
             return False
-        for held in (self.late, self.final, self.members):
+        for held in (self.late, self.final) if member in self._unheard else (self.late, self.final, self.members):
             held.pop(member, None)
         return True
 
@@ -63,6 +64,7 @@ class Suspicions:
         self.final.clear()
         self.late.clear()
         self.members = {m: why for m, why in self.members.items() if m in view and m in suspected}
+        self._unheard = dict.fromkeys(self.members)
 
     def may_coordinate(self, view: View, member: Address) -> bool:
         """Is this our coordinator, or do we suspect everybody before it?"""

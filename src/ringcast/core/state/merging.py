@@ -131,9 +131,11 @@ class StateMerging:
 
     def fail(self, now_ns: int, why: str) -> list[Effect]:
         """This member keeps the state of its side: now, or when the view or the cancel has come."""
-        if self.reunion is None or self._end_waits:
+        if self.reunion is None:
             return []
-        self._failure, self._timer.at_ns = why, None
+        self._timer.at_ns = None
+        if not self._end_waits:
+            self._failure = why
         return self.on_free(now_ns)
 
     def _fail_now(self, now_ns: int, why: str) -> list[Effect]:

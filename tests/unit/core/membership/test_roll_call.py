@@ -135,6 +135,40 @@ def test_only_who_is_silent_twice_in_a_row_is_suspected() -> None:
     assert found == [[], [], [], [C]]
 
 
+def test_two_that_are_late_by_turns_are_suspected_when_the_roll_call_fails() -> None:
+    """Neither is silent twice in a row: without it no view would ever be made. The last attempt, cut short by the limit
+    of them all, is held against nobody."""
+    roll_call = RollCall(A, CONFIG, V, 1)
+    asked(roll_call)
+    steps: Steps = []
+    late, missed = B, {B: 0, C: 0}
+    while not any(isinstance(step, Failed) for step in steps):
+        now_ns = roll_call.timer.at_ns or 0
+        for member in (A, B, C):
+            if member != late:
+                roll_call.on_answer(now_ns, member, answer(roll_call.id, 1))
+        assert not any(isinstance(step, RaiseSuspicion) for step in steps)
+        missed[late] += now_ns < CONFIG.view_change_ns
+        steps = orders(roll_call.on_time(now_ns))
+        late = C if late == B else B
+    suspects = [step.member for step in steps if isinstance(step, RaiseSuspicion)]
+    assert suspects == [B, C] and min(missed.values()) >= 2
+
+
+def test_one_silence_and_an_attempt_that_was_cut_short_are_no_two_silences() -> None:
+    roll_call = RollCall(A, CONFIG, V, 1)
+    asked(roll_call)
+    until_ns = CONFIG.view_change_ns
+    roll_call.on_refusal(until_ns - CONFIG.roll_call_ns, B, Refusal(roll_call.id, "already beyond the cut"))
+    for member in (A, B):
+        roll_call.on_answer(0, member, answer(roll_call.id, 1))
+    assert roll_call.again(until_ns - CONFIG.roll_call_ns) and roll_call.timer.at_ns is not None
+    roll_call.on_time(roll_call.timer.at_ns)
+    steps = roll_call.on_time(roll_call.timer.at_ns or 0)
+    assert not any(isinstance(step, RaiseSuspicion) for step in steps)
+    assert any(isinstance(step, Failed) for step in steps)
+
+
 def test_however_often_it_begins_again_it_ends_before_the_view_would_meet_the_resumer() -> None:
     """B cannot fill up to any cut: each attempt is void at once, and the next one begins."""
     roll_call = RollCall(A, CONFIG, V, 1)

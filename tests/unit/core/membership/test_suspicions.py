@@ -60,6 +60,16 @@ def test_who_was_only_late_is_forgiven_and_who_did_worse_is_not() -> None:
     assert not suspicions.forgive(A) and A in suspicions
 
 
+@pytest.mark.parametrize("untils", [(Until.HEARD, Until.SHOWN), (Until.SHOWN, Until.HEARD)])
+def test_who_is_forgiven_for_being_late_is_still_suspected_by_the_failure_detector(untils: tuple[Until, Until]) -> None:
+    suspicions = Suspicions(D)
+    for until in untils:
+        suspicions.add(A, "why", until)
+    assert suspicions.forgive(A) and A in suspicions and A not in suspicions.final
+    suspicions.withdraw(A)
+    assert A not in suspicions
+
+
 @pytest.mark.parametrize("names", ["A", "AB", "ABCDE"])
 def test_a_member_that_shows_a_view_late_stays_and_is_watched_again(names: str) -> None:
     """Seed 281544: the coordinator had given it up, and put it out again just after it had come."""

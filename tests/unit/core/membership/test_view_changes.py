@@ -16,6 +16,7 @@ from ringcast.core.state.providers import PendingStates
 from ringcast.core.steps import HoldRollCall, RaiseSuspicion
 from ringcast.model import MS, SECOND, Address, Entry, View, ViewId, profile
 from ringcast.sim import FrameRule, delay
+from ringcast.sim.network import kind_of
 from simulation.members import Members, excluded
 
 A, B = (Address(name, 1, f"mem:{name}") for name in "AB")
@@ -324,3 +325,35 @@ def test_a_view_that_was_overtaken_is_waited_for_no_longer() -> None:
     coordinator.on_view(1, NewView(by_b, ViewId(3, B), second.members, (), (), *limits, nothing, (0, 0)))
     assert coordinator.change is None
     assert not [step for step in coordinator.on_time(config.view_limit_ns * 2) if isinstance(step, RaiseSuspicion)]
+
+
+def test_the_end_of_one_change_is_not_the_end_of_the_next() -> None:
+    """The limit of a view and the next batch of requests may come in one moment, at a coordinator that woke late: the
+    roll call that had just begun was thrown away, and nobody cancelled what was held."""
+    world = Members(jitter_ns=0, config=profile("test"))
+    world.gather("ABC")
+    world.cut("AB", "C")
+    assert world.is_soon_one("AB") and world.is_soon_one("C")
+    leading = world["A"].node.coordination
+    assert leading is not None and leading.membership.as_coordinator is not None
+    coordinator = leading.membership.as_coordinator
+
+    def merges() -> bool:
+        change = coordinator.change
+        return change is not None and change.merge_id is not None and change.spreading is not None
+
+    world.network.snares.append(lambda sender, to, packet: to == "B" and kind_of(packet) == "control" and merges())
+    world.mend()
+    assert world.run_until(merges, look_every_ns=MS // 10)
+    limit_ns = coordinator._timer.at_ns
+    assert limit_ns is not None
+    world.network.cut([(name, "B") for name in "AC"], ("control",))
+    world.run_to(limit_ns - 16 * MS)
+    world.start("D")
+    assert world.run_until(lambda: len(coordinator.handler.queue) > 0, look_every_ns=MS // 5)
+    world.fault("freeze", "A")
+    world.run_to(limit_ns + 15 * MS)
+    world.mend()
+    world.network.mend_all()
+    assert world.is_soon_one("ABCD")
+    assert world.verdict() == []

@@ -32,7 +32,8 @@ class Member:
 
     def __init__(self, me: Address, reunion: Reunion = REUNION) -> None:
         self.is_held = False
-        self.merging = StateMerging(me, profile("test"), True, lambda: self.is_held, Deadlines())
+        self.deadlines = Deadlines()
+        self.merging = StateMerging(me, profile("test"), True, lambda: self.is_held, self.deadlines)
         self.began = said(self.merging.on_view(0, merge_view(reunion))[0])
 
 
@@ -158,3 +159,15 @@ def test_a_failure_before_a_view_that_names_another_giver_is_forgotten() -> None
     effects, provider = member.merging.on_view(2, again)
     assert said(effects) == [AwaitState(B, W)] and provider == Transfer(D, B, W)
     assert said(member.merging.on_end(3, None)) == [MergedOver(None)]
+
+
+def test_an_end_that_waits_needs_no_patience() -> None:
+    """All of it is here when the patience runs out: the timer that stayed due let the member spin until the view."""
+    member = Member(A)
+    due_ns = member.deadlines.first_ns
+    assert due_ns is not None
+    member.is_held = True
+    assert said(member.merging.on_states_merged(due_ns - 1)) == []
+    assert said(member.merging.on_time(due_ns)) == [] and member.deadlines.first_ns is None
+    member.is_held = False
+    assert said(member.merging.on_free(due_ns + 1)) == [GiveMerged((B, C, D), V)]
