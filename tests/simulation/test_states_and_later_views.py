@@ -285,3 +285,31 @@ def test_a_late_word_about_the_first_merge_does_not_end_the_gift_of_the_second()
         no_state.end()
         one_list(world)
         assert world.apps["E"].loaded == 1
+
+
+def test_what_came_to_a_joiner_alone_in_a_place_that_it_lost_stands_behind_the_merged_state() -> None:
+    """Seed 323205: it was read as soon as a merge came before the state did, and was gone with the state from there."""
+    with World(SlowLedger, ["A", "B"], seed=3) as world:
+        send(world, "A", b"both")
+        world.settle()
+        world.start("X")
+        x = world.apps["X"]
+        x.loads.clear()
+        assert world.run_until(lambda: x.begun == 1, 10 * SECOND)
+        a, first = world["A"].group, world["X"].address
+        assert a is not None
+        world.spawn("A", a.send(b"alone", to=first))
+        world.advance(0.5)
+        world["X"].loop.call_soon(world["X"].driver.on_lost, "a gap")
+        assert world.run_until(lambda: x.begun == 2, 10 * SECOND) and world["X"].address != first
+        world.partition("AX", "B")
+        until_view_of(world, 2, "A", "X")
+        until_view_of(world, 1, "B")
+        world.heal()
+        until_view_of(world, 3, "A", "B", "X")
+        world.advance(0.5)
+        assert x.got == [] and x.loaded == 0
+        world["X"].loop.call_soon(x.loads.set)
+        assert world.run_until(lambda: x.loaded > 0, 10 * SECOND)
+        world.advance(0.5)
+        assert x.got == [("A", b"both"), ("A", b"alone")]

@@ -64,7 +64,7 @@ class Reading:
 
     def __init__(self, driver: Driver, sending: Sending, ordered: Ordered, readers: Readers) -> None:
         self._readers = readers
-        self.state = StateExchange(lambda: self._driver, self._void)
+        self.state = StateExchange(lambda: self._driver, self._void, self._take_back)
         self._hand = make_hand()
         self._hand.messages = _NO_MESSAGES  # of the open run, while they need no question
         self._open: OpenRun | None = None
@@ -131,7 +131,7 @@ class Reading:
         view = self._view
         for item in inbox:
             lacks_state = lacks_state or (isinstance(item, Stop) and item.is_void)
-            if isinstance(item, Undelivered):
+            if isinstance(item, Undelivered | Batch):
                 self._past.append(item)
             elif isinstance(item, Deliver) and not lacks_state:
                 self._past.append(self._batch(item, view))
@@ -141,6 +141,12 @@ class Reading:
         if not is_entering:  # else the application has not come in yet
             self._past.append(ended)
         inbox.clear()
+
+    def _take_back(self) -> list[object]:
+        """What came to this member alone, in a place that it lost on its way in: it is for whoever has a state."""
+        back: list[object] = [item for item in self._past if type(item) is Batch]
+        self._past = deque(item for item in self._past if type(item) is not Batch)
+        return back
 
     # ---- handing over
 
@@ -231,6 +237,9 @@ class Reading:
             if type(delivered) is Install:
                 self._view = delivered.view
                 return ViewChange(delivered.view)
+            if type(delivered) is Batch:  # of a place that was lost
+                self._open = OpenRun(delivered, None) if by_message else None
+                return delivered
             if type(delivered) is Undelivered:
                 return delivered
             if type(delivered) is Stop:

@@ -33,14 +33,18 @@ from ringcast.runtime.state_loading import SetState, StateLoading
 class StateExchange:
     """One member's state, given to others and got from them, through all its incarnations.
 
-    `void` counts a delivery as read that the application will never see.
+    `void` counts a delivery as read that the application will never see. `take_back`: what was to be read before the
+    state, of a place that was lost before the application had come in.
     """
 
-    def __init__(self, driver: Callable[[], Driver], void: Callable[[Deliver], None]) -> None:
+    def __init__(
+        self, driver: Callable[[], Driver], void: Callable[[Deliver], None], take_back: Callable[[], list[object]]
+    ) -> None:
         self.is_busy = False  # the reader waits at `until_free`
         self.is_refilling = False  # for the next part of the spool, also after the end
         self._driver = driver
         self._void = void
+        self._take_back = take_back
         self._giving = StateGiving(driver, None)
         self._set_state: SetState | None = None
         self.loading: StateLoading | None = None
@@ -129,6 +133,8 @@ class StateExchange:
             case MergeStates() | AwaitMerged():
                 behind = None if self.loading is None else self.loading.supersede()
                 reunion.lacks_state = reunion.lacks_state or behind is not None
+                if behind is not None and self.is_entering:
+                    behind = [*self._take_back(), *behind]
                 reunion.on_effect(effect)
                 self._driver().inbox.extend(behind or [])
             case SideOver() | GiveMerged() | MergedOver():

@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from typing import NamedTuple
 
 from ringcast.core import Deliver, Install, Node
-from ringcast.model import Address, View
+from ringcast.model import Address, Batch, View
 from ringcast.runtime.driver import Driver
 
 _ADDRESS = re.compile(r"([^\s#|,;(){}\[\]']+)#([0-9a-z]+)")
@@ -71,6 +71,8 @@ def what_is_unread(driver: Driver) -> str:
     first = driver.inbox[0]
     if isinstance(first, Deliver):
         what = f"messages of {first.origin}"
+    elif isinstance(first, Batch):
+        what = f"messages of {first.sender}"
     else:
         what = f"view {first.view.id}" if isinstance(first, Install) else type(first).__name__
     return f"; {len(driver.inbox)} not read by its application, first {what}"
