@@ -9,6 +9,7 @@ from ringcast.checkers.shape import Checker, Closed, Evidence, Finding, Report, 
 from ringcast.checkers.together import nothing_read, together
 from ringcast.checkers.troubles import Troubles
 from ringcast.checkers.truth import Recorded, Truth, truth_of, truths
+from ringcast.checkers.views import installed
 
 __all__ = [
     "CHECKERS",
@@ -27,6 +28,7 @@ __all__ = [
     "Violation",
     "decide",
     "describe",
+    "installed",
     "judge",
     "noted",
     "nothing_read",

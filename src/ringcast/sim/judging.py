@@ -9,8 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
 
-from ringcast.checkers import Troubles
-from ringcast.checkers.views import installed
+from ringcast.checkers import Troubles, installed
 from ringcast.model import Address, Event, Kind, View
 from ringcast.sim.cluster import Cluster
 from ringcast.sim.faults import Fault
