@@ -854,6 +854,24 @@ def _(lie: bool) -> list[Recording]:
     return joined("never" if lie else "")
 
 
+@falsified("G18", "one that founded no group is given a message before its state")
+def _(lie: bool) -> list[Recording]:
+    """True: j had a state of its own when it was given another one, as after a merge whose merger is gone (331476)."""
+    story, first = Story("jb"), "jb" if lie else "j"
+    story.view(first).send("j", 1)
+    for name in first:
+        story.deliver(name, "j", 1, 1)
+    story.event("j", Kind.HANDED, "j", first=1, count=1)
+    for peer, number in (("j", 1), ("b", 0)) if not lie else ():
+        story.offset("b", peer, number, "join", view=story.views["j"]._replace(number=2))
+    if lie:
+        story.event("b", Kind.HANDED, "j", first=1, count=1)
+    story.view("jb", 2, creator="j")
+    state(story, "b", "j", "cut", "1")
+    state(story, "b", "j", "given", "1")
+    return state(story, "j", "b", "loaded", "1").recordings()
+
+
 @falsified("G18", "a merged state made twice, and not the same")
 def _(lie: bool) -> list[Recording]:
     story = merged("", sent_by_c=0)

@@ -62,11 +62,11 @@ class _Member:
     begun: Place = field(default_factory=dict)  # where the last run that was handed over begins
     unreadable: dict[Line, Runs] = field(default_factory=dict)  # not for the application
     spooled: dict[Line, tuple[int, int]] = field(default_factory=dict)  # where the last run begins and ends
-    first_handed: dict[Line, Evidence] = field(default_factory=dict)  # before any state was loaded
+    first_handed: dict[Line, Evidence] = field(default_factory=dict)  # before it had any state
     stateless: dict[Address, Evidence] = field(default_factory=dict)  # by sender, before anything was loaded
     void: dict[Line, tuple[int, Evidence]] = field(default_factory=dict)  # the last run thrown away for a state
     loaded: _Loaded | None = None
-    has_state: bool = False  # one that it joined with, or a merged one
+    has_state: bool = False  # one that it joined with, a merged one, or its own: it founded a group
 
     def company_since(self, cut: ViewId) -> tuple[Address, ...]:
         """Who was in every view from this one on."""
@@ -120,6 +120,7 @@ class StateChecker:
             raise ValueError("a VIEW event without an id")
         state.at_view[event.view] = dict(state.ready)
         state.companies.append(as_addresses(detail_of(event.detail).get("members")))
+        state.has_state = state.has_state or state.companies == [(member,)]
         state.views.append(event.view)
 
     def _on_offset(self, member: Address, index: int, event: Event, state: _Member) -> None:
@@ -151,9 +152,8 @@ class StateChecker:
         here = Evidence.of(member, index, event)
         if not state.has_state:
             state.stateless.setdefault(line[0], here)
-        if state.loaded is None:
             state.first_handed.setdefault(line, here)
-        elif event.first <= self._cut_of(state, state.loaded.view).get(line, 0):
+        elif state.loaded is not None and event.first <= self._cut_of(state, state.loaded.view).get(line, 0):
             sentence = f"{member} was handed {event.first} of {line[0]}, which is in the state it had loaded"
             self._report.violated((member, line[0]), index, sentence, state.loaded.evidence, here)
 

@@ -40,13 +40,14 @@ class Link:
     damage: float = 0.0  # this share has bytes changed
     bytes_per_second: int = 0
     queue_bytes: int = 1 * MIB  # what does not fit the queue of a slow link is lost
+    queue_ns: int = 2 * SECOND  # and what would wait for longer: else the dead are heard long after a link is mended
 
     def __post_init__(self) -> None:
         for name in ("loss", "duplicate", "reorder", "damage"):
             share = getattr(self, name)
             if not 0 <= share <= 1:
                 raise ValueError(f"{name} must be between 0 and 1, got {share!r}")
-        for name in ("delay_ns", "jitter_ns", "reorder_ns", "bytes_per_second", "queue_bytes"):
+        for name in ("delay_ns", "jitter_ns", "reorder_ns", "bytes_per_second", "queue_bytes", "queue_ns"):
             if getattr(self, name) < 0:
                 raise ValueError(f"{name} must not be negative, got {getattr(self, name)!r}")
 
@@ -98,7 +99,8 @@ class Path:
         """How long until the last byte is on the wire, or -1 if the queue is full."""
         link = self.link
         free_ns = max(self._free_ns, now_ns)
-        if (free_ns - now_ns) * link.bytes_per_second > link.queue_bytes * SECOND:
+        wait_ns = free_ns - now_ns
+        if wait_ns > link.queue_ns or wait_ns * link.bytes_per_second > link.queue_bytes * SECOND:
             return -1
         self._free_ns = free_ns + nbytes * SECOND // link.bytes_per_second
         return self._free_ns - now_ns

@@ -66,6 +66,13 @@ def test_a_slow_link_takes_its_time_and_its_queue_is_bounded() -> None:
     assert [when for when, _, _ in world.heard] == [1 * SECOND, 2 * SECOND, 3 * SECOND]
 
 
+def test_nothing_waits_longer_in_the_queue_of_a_slow_link_than_is_allowed() -> None:
+    """Seed 330910: half a minute after the link was mended, and its sender was dead, heartbeats still came out."""
+    world = Listening(Link(delay_ns=0, bytes_per_second=1000, queue_ns=2 * SECOND))
+    world.send(100, frame=b"x" * 100)
+    assert world.heard[-1][0] == 2_100_000_000 and len(world.heard) == 21
+
+
 def test_damage_changes_the_bytes_and_says_so() -> None:
     world = Listening(Link(damage=1.0))
     world.send(200)

@@ -27,7 +27,7 @@ from ringcast.pipeline.rules.fact import Fact, Out, name_of
 from ringcast.pipeline.rules.g05_agreed_cut import Runs, merged
 from ringcast.pipeline.rules.packed import pack, unpack
 from ringcast.pipeline.rules.piece import Array, Piece, grouped
-from ringcast.pipeline.rules.run import NEVER, Control, Run, View
+from ringcast.pipeline.rules.run import NEVER, Control, Run, View, keys_of
 
 GUARANTEE = "G18"
 LINE, THROWN = "line", "thrown"
@@ -165,11 +165,11 @@ class _Member:
     at_view: dict[View, Place] = field(default_factory=dict)
     unreadable: defaultdict[Line, Runs] = field(default_factory=lambda: defaultdict(list))
     spooled: dict[Line, tuple[int, int]] = field(default_factory=dict)
-    first_handed: Place = field(default_factory=dict)  # where, before any state was loaded
+    first_handed: Place = field(default_factory=dict)  # where, before it had any state
     thrown: dict[Line, tuple[int, int]] = field(default_factory=dict)  # where the last run begins, and its index
     loaded: View | None = None
     stateless: dict[str, int] = field(default_factory=dict)  # by sender: where, before anything was loaded
-    has_state: bool = False  # one that it joined with, or a merged one
+    has_state: bool = False  # one that it joined with, a merged one, or its own: it founded a group
 
     # ---- marks
 
@@ -177,6 +177,8 @@ class _Member:
         if row.view is None:
             raise ValueError("a VIEW event without an id")
         self.at_view[row.view] = dict(self.ready)
+        is_first = not self.states.views[self.key]
+        self.has_state = self.has_state or (is_first and keys_of(row.detail.get("members")) == (self.key,))
         self.states.views[self.key].append(row.view)
 
     def on_offset(self, row: Control) -> None:
@@ -237,9 +239,8 @@ class _Member:
         self.begun[line] = fact.first
         if not self.has_state:
             self.stateless[line[0]] = min(first_handed, self.stateless.get(line[0], first_handed))
-        if self.loaded is None:
             self.first_handed.setdefault(line, first_handed)
-        elif lowest <= self.at_view.get(self.loaded, {}).get(line, 0):
+        elif self.loaded is not None and lowest <= self.at_view.get(self.loaded, {}).get(line, 0):
             sentence = f"was handed {lowest} of {name_of(line[0])}, which is in the state it had loaded"
             self._violated(lowest_at, sentence, line)
 
