@@ -205,7 +205,7 @@ def _(lie: bool) -> list[Recording]:
 
 def change(story: Story, coordinator: str, asked: str, number: int, outcome: str | None = "installed") -> Story:
     """A roll call of `coordinator`, up to its end unless that is None."""
-    call = {"id": f"{coordinator}/{number}", "purpose": "view"}
+    call = {"id": f"{coordinator}#1|{number}/0.1", "purpose": "view"}
     story.event(
         coordinator, Kind.ROLL_CALL, value=1, detail={"step": "start", "asked": addresses(asked), "going": [], **call}
     )
@@ -331,6 +331,17 @@ def _(lie: bool) -> list[Recording]:
     changed(story, 1, "")
     story.now_ns += LIMIT_NS // 2
     return let_go(story).recordings()
+
+
+@falsified("G7", "a holder goes on by the view that it let go, and nothing held that up")
+def _(lie: bool) -> list[Recording]:
+    """True: a fault held meanwhile. The view came past the holder's limit, by somebody else (seed 340221)."""
+    story = Story("ab", resumer_ns=LIMIT_NS).view("ab")
+    if not lie:
+        story.event("a", Kind.FAULT, view=None, detail={"what": "no-requests", "members": None})
+    story.event("b", Kind.ROLL_CALL, value=1, detail={"step": "promise", "id": "a#1|1/0.1"})
+    change(story, "a", "ab", 1).view("ab", 2, at="a").now_ns += LIMIT_NS
+    return let_go(story).view("ab", 2, at="b").recordings()
 
 
 @falsified("G7", "a cancel that is said to be sent and never comes")

@@ -12,7 +12,8 @@ asker's roll call or a later one of its own that had asked the holder, too, and 
 holder; on one clock it began before the release (real processes stamp an event when their turn began, so they have
 `GRACE_NS`). That a cancel was sent is the asker's word; a holder that went on with it and waited until its own limit
 got none, unless an injected fault held meanwhile, or the cancel was sent about as late as that limit: clocks of two
-hosts do not run alike. A limit is one of the holder's own clock: one that runs fast, by a fault, makes it shorter.
+hosts do not run alike. None is owed to one whom a fault kept from the view of that roll call. A limit is one of the
+holder's own clock: one that runs fast, by a fault, makes it shorter.
 Unknown if the asker's recording does not reach that far.
 """
 
@@ -58,6 +59,9 @@ class _RollCall:
     outcomes: list[str] = field(default_factory=list)
     asked: dict[Address, None] = field(default_factory=dict)
     going: dict[Address, None] = field(default_factory=dict)
+
+    def has_view_for(self, member: Address) -> bool:
+        return "installed" in self.outcomes and member in self.asked and member not in self.going
 
     def has_cancelled(self, member: Address) -> bool:
         """It ended with a cancel to this member: to all who were asked, or, with a view, to those who go."""
@@ -249,8 +253,11 @@ class SuspensionChecker:
         is_by_limit = bool(state.resumer_ns) and held_ns >= state.resumer_ns
         if is_by_limit and not self._go_together(member, call.asker, release.view):
             return
+        is_quiet = self._troubles.is_quiet(release.promised_ns, release.t_ns)
+        if is_by_limit and not is_quiet and call.has_view_for(member):
+            return
         cancels = [one for one in self._calls.values() if self._may_release(one, call, member, release)]
-        if is_by_limit and self._troubles.is_quiet(release.promised_ns, release.t_ns):
+        if is_by_limit and is_quiet:
             soon_ns = call.begin_ns + state.resumer_ns - state.resumer_ns // CLOCKS
             cancels = [one for one in cancels if one.end_ns >= soon_ns]  # An earlier one would have come in time.
         if cancels:

@@ -12,7 +12,8 @@ to whoever sends it), by the holder's suspicion of the asker, or by the holder's
 the two did not go on together, so that the view may not have reached it; an asker of whom the end is not known accuses
 nobody. A holder that went on with its asker and held until its limit while no injected fault held got no cancel,
 whatever the asker says; unless the roll calls up to it, by the asker's clock, took about as long (one part in 64 less,
-or more): the holder's clock may run faster. By a fault it may run much faster, and its limit comes so much sooner.
+or more): the holder's clock may run faster, by a fault much faster, and its limit comes so much sooner. Nor does one
+get a cancel whom a fault kept from the view of that roll call.
 Lengths of time are compared, each by its own clock; moments only on one clock: a roll call that begins behind the
 release did not end it (real processes stamp an event when their turn began, so they have `GRACE_NS`).
 """
@@ -58,6 +59,9 @@ class _RollCall:
     outcomes: set[object] = field(default_factory=set)
     asked: set[str] = field(default_factory=set)
     going: set[str] = field(default_factory=set)
+
+    def has_view_for(self, holder: str) -> bool:
+        return "installed" in self.outcomes and holder in self.asked and holder not in self.going
 
     def has_cancelled(self, holder: str) -> bool:
         """Without a view it sends a cancel to all whom it asked, with a view to those of them who go."""
@@ -147,8 +151,11 @@ def _has_cause(
     is_by_limit = 0 < limit_ns <= troubles.passed_ns(holder.address.name, promised_ns, row.t_ns)
     if is_by_limit and not _go_together(holder, asker, row):
         return True
+    is_quiet = troubles.is_quiet(promised_ns, row.t_ns)
+    if is_by_limit and not is_quiet and call.has_view_for(holder.key):
+        return True
     sent_ns = call.begun_ns  # the cancel that came was sent then or later
-    if is_by_limit and troubles.is_quiet(promised_ns, row.t_ns):
+    if is_by_limit and is_quiet:
         sent_ns += limit_ns - limit_ns // CLOCKS
     until_ns = NEVER
     if holder.clock == asker.clock:
