@@ -17,7 +17,8 @@ demo: setup ## Show what ringcast does, in words
 	@.venv/bin/ringcast demo
 
 # Tests with real processes mostly wait, one after the other. Beside them, at a lower priority, the pure tiers compute on
-# all cores, also the pipeline's that need no Spark, then what holds a Spark session (docs/decisions/0190). All run even
+# all cores, also the pipeline's that need no Spark; so does, in one process, what holds a Spark session, of which a third
+# is waiting for Spark's driver (docs/decisions/0190). All run even
 # if one fails; the last lines speak for all.
 PURE := tests/unit tests/property tests/architecture tests/scenario tests/simulation tests/pipeline
 REAL := tests/conformance tests/integration $(wildcard tests/browser)
@@ -25,9 +26,11 @@ REAL := tests/conformance tests/integration $(wildcard tests/browser)
 test: lint ## Lint, then every tier of tests; ends with what did not run and why
 	@$(PYTHON_IN_VENV) tools/debian.py ip=iproute2 nft=nftables $(if $(wildcard tests/browser/test_*.py),chromium=chromium)
 	@rm -f build/not-run && mkdir -p build && export RINGCAST_NOT_RUN=$(CURDIR)/build/not-run && failed=0; \
-	$(PYTHON_IN_VENV) -m pytest $(REAL) > build/real-tests.log 2>&1 & real=$$!; trap 'kill $$real 2> /dev/null' EXIT INT TERM; \
+	$(PYTHON_IN_VENV) -m pytest $(REAL) > build/real-tests.log 2>&1 & real=$$!; \
+	nice -n 10 $(PYTHON_IN_VENV) -m pytest -m spark tests/pipeline > build/spark-tests.log 2>&1 & spark=$$!; \
+	trap 'kill $$real $$spark 2> /dev/null' EXIT INT TERM; \
 	nice -n 10 $(PYTHON_IN_VENV) -m pytest -n auto --dist worksteal -m "not spark" $(PURE) || failed=1; \
-	nice -n 10 $(PYTHON_IN_VENV) -m pytest -m spark tests/pipeline || failed=1; \
+	wait $$spark || failed=1; cat build/spark-tests.log; \
 	wait $$real || failed=1; trap - EXIT INT TERM; cat build/real-tests.log; \
 	PYTHONPATH=tests $(PYTHON_IN_VENV) -m needs.plugin build/not-run; \
 	exit $$failed

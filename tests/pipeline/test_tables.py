@@ -7,7 +7,7 @@ import re
 from collections.abc import Iterator
 from functools import reduce
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import pytest
 from pyspark.sql import DataFrame
@@ -84,6 +84,25 @@ def test_tables_answer_are_written_once_and_what_is_new_is_added(spark: SparkSes
     assert len(QUESTIONS) == 10
     answers = [spark.sql(question).collect() for question in QUESTIONS]
     assert answers[0] == [] and len(answers[3]) > 0 and len(answers[6]) > 0
+
+
+class Failing(TableStore):
+    """The disk is full for one table."""
+
+    def write(self, table: str, *rows: Any, **more: Any) -> None:
+        if table == "violations":
+            raise OSError("no space left")
+        super().write(table, *rows, **more)
+
+
+def test_what_was_not_written_to_its_end_is_judged_again(spark: SparkSession, tmp_path: Path) -> None:
+    as_segments(tmp_path / "runs", Story("ab").view("ab").passed("ab", "a", 3).recordings())
+    with pytest.raises(OSError, match="no space left"):
+        judge_into(Failing(spark, str(tmp_path / "tables")), tmp_path / "runs")
+    store = TableStore(spark, str(tmp_path / "tables"))
+    assert store.read("coverage") is not None and store.read("violations") is None
+    assert judge_into(store, tmp_path / "runs", incremental=True) == [(tmp_path / "runs").as_uri()]
+    assert judge_into(store, tmp_path / "runs", incremental=True) == []
 
 
 @pytest.fixture(params=["path", "catalog"])

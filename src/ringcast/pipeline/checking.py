@@ -159,9 +159,9 @@ def _by_spark(spark: object, request: Request) -> Checked:
     try:
         judged = application.judge()
         if store is not None and judged:
-            write_tables(store, application, list(judged))
             if request.with_events:
                 write_events(store, uris, list(judged))
+            write_tables(store, application, list(judged))
         bad, places = application.bad_files(), application.places()
     finally:
         application.close()

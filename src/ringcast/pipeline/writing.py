@@ -9,6 +9,7 @@ a time. Works with any format that Spark can write (`spark.sql.sources.default`,
 from __future__ import annotations
 
 from collections.abc import Collection, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
@@ -21,6 +22,9 @@ if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
 
     from ringcast.pipeline.judging import Application
+
+_LAST = ("verdicts", "segments")
+_AT_ONCE = 4
 
 
 @dataclass(frozen=True, slots=True)
@@ -110,10 +114,23 @@ class TableStore:
 
 
 def write_tables(store: TableStore, application: Application, runs: Sequence[str]) -> None:
-    """Write every table of these runs."""
+    """Write every table of these runs.
+
+    `verdicts` behind the rest: who sees it sees the rest. `segments` last of all: of what it names `unseen` says that
+    it was written, whatever interrupted the others.
+    """
     others = store.has_others(runs)
-    for table in sorted(TABLES, key=lambda name: name == "verdicts"):  # last: who sees it sees the rest
+
+    def write(table: str) -> None:
         store.write(table, application.table(table), runs, application.filled(table), others)
+
+    pool = ThreadPoolExecutor(_AT_ONCE)  # of a small table most is waiting for the one before
+    try:
+        list(pool.map(write, [table for table in TABLES if table not in _LAST]))
+    finally:
+        pool.shutdown(cancel_futures=True)
+    for table in _LAST:
+        write(table)
 
 
 def write_events(store: TableStore, uris: Sequence[str], runs: Sequence[str]) -> None:
