@@ -13,23 +13,28 @@ from ringcast.errors import ConfigError, GroupClosed, NotMember, PlaceLost, Wait
 from ringcast.model import Batch, Message, Rejoin, Undelivered, ViewChange, ViewId, profile
 from ringcast.runtime import Group, join
 from ringcast.runtime.discovery import NoAnswerYet
+from ringcast.runtime.host import Host
 from ringcast.transport import Endpoint, MemoryHub, MemoryTransport
 
 
 class World:
     """Members of one group in this process, on one in-memory hub; the first one is everybody's seed."""
 
-    def __init__(self, stack: AsyncExitStack) -> None:
+    def __init__(self, stack: AsyncExitStack, host: Host | None = None) -> None:
         self.hub = MemoryHub()
         self.stack = stack
+        self.host = host
         self.transports: dict[str, MemoryTransport] = {}
 
     def joining(self, name: str, *, seeds: tuple[str, ...] = ("mem:A",), **options: Any) -> ringcast.Joining:
         self.transports[name] = MemoryTransport(self.hub, name)
         config = options.pop("config", profile("test"))
-        return join(
+        joining = join(
             "g", name=name, transport=self.transports[name], seeds=seeds, config=config, inspect=False, **options
         )
+        if self.host is not None:
+            joining._place.host = self.host
+        return joining
 
     async def enter(self, *names: str, **options: Any) -> list[Group]:
         return [await self.stack.enter_async_context(self.joining(name, **options)) for name in names]

@@ -12,7 +12,8 @@ from ringcast.model import Message, StatesApart, ViewChange, profile
 from ringcast.order import Order
 from ringcast.runtime import Group, join
 from ringcast.runtime.reunion import Sides
-from unit.runtime.test_join import World, in_world, until
+from unit.runtime.test_join import World, until
+from unit.runtime.virtual import in_virtual_world
 
 
 class Counter:
@@ -91,7 +92,7 @@ class Split:
         await until(lambda: all(len(self.groups[name].members) == len(names) for name in names))
 
 
-@in_world
+@in_virtual_world
 async def test_every_member_loads_the_merged_state_directly_behind_the_merge_view(world: World) -> None:
     split = Split(world)
     await split.begin()
@@ -109,7 +110,7 @@ async def test_every_member_loads_the_merged_state_directly_behind_the_merge_vie
         assert counter.stream[at + 1] == "state" and counter.stream.count("merge") == 1
 
 
-@in_world
+@in_virtual_world
 async def test_a_hook_that_raises_is_told_to_all_and_everybody_keeps_its_own(world: World) -> None:
     def fail(states: Sides) -> bytes:
         raise ValueError("these cannot be one")
@@ -125,7 +126,7 @@ async def test_a_hook_that_raises_is_told_to_all_and_everybody_keeps_its_own(wor
     await until(lambda: all(counter.words[-1] == b"on" for counter in split.counters.values()))
 
 
-@in_world
+@in_virtual_world
 async def test_the_hook_may_be_a_coroutine_and_states_have_a_limit(world: World) -> None:
     async def merge(states: Sides) -> bytes:
         await asyncio.sleep(0)
@@ -137,7 +138,7 @@ async def test_the_hook_may_be_a_coroutine_and_states_have_a_limit(world: World)
     await until(lambda: all(counter.words == [b"one"] for counter in split.counters.values()))
 
 
-@in_world
+@in_virtual_world
 async def test_states_above_the_limit_stay_apart_and_it_is_said(world: World) -> None:
     split = Split(world, config={name: profile("test", merge_state_bytes=100) for name in "ABCD"})
     await split.begin()
@@ -146,7 +147,7 @@ async def test_states_above_the_limit_stay_apart_and_it_is_said(world: World) ->
     assert "above merge_state_bytes" in split.counters["D"].apart[0]
 
 
-@in_world
+@in_virtual_world
 async def test_a_merger_that_dies_in_its_hook_is_followed_by_another(world: World) -> None:
     called = asyncio.Event()
 
@@ -168,7 +169,7 @@ async def test_a_merger_that_dies_in_its_hook_is_followed_by_another(world: Worl
     assert [split.counters[name].hooked for name in names] == [[[2, 2]], [], []]
 
 
-@in_world
+@in_virtual_world
 async def test_a_member_that_cannot_load_the_merged_state_is_out_and_the_others_go_on(world: World) -> None:
     async def refuse(chunks: AsyncIterator[bytes]) -> None:
         raise OSError("no room")
@@ -189,7 +190,7 @@ async def test_a_member_that_cannot_load_the_merged_state_is_out_and_the_others_
     await until(lambda: all(len(split.counters[name].words) == 42 for name in "ABC"))
 
 
-@in_world
+@in_virtual_world
 async def test_a_merged_state_that_counts_is_loaded_to_its_end_whatever_merge_comes_meanwhile(world: World) -> None:
     """Simulated seed 1 (state): the second merge cancelled `set_state` of the first, and the reader stood for ever."""
     split = Split(world)
@@ -227,7 +228,7 @@ async def test_a_merged_state_that_counts_is_loaded_to_its_end_whatever_merge_co
     assert all(sorted(each.words) == sorted(counter.words) for each in split.counters.values())
 
 
-@in_world
+@in_virtual_world
 async def test_a_reader_that_is_cancelled_at_the_stop_loses_nothing(world: World) -> None:
     go_on, called = asyncio.Event(), asyncio.Event()
 
@@ -307,7 +308,7 @@ class LateJoiner:
 def test_what_came_to_a_joiner_alone_is_read_behind_the_state_of_a_merge_that_came_first(spool_bytes: int) -> None:
     """Simulated seed 1 (rejoin, state): it was read before there was any state (G18); before that it was lost (G15)."""
 
-    @in_world
+    @in_virtual_world
     async def story(world: World) -> None:
         late = LateJoiner(world, spool_bytes)
         await late.begin()
@@ -334,7 +335,7 @@ def test_what_came_to_a_member_alone_stays_when_another_one_gives_the_merged_sta
 ) -> None:
     """The merger dies, and who has the merged state gives its own: what is private is not in that (G15, G16)."""
 
-    @in_world
+    @in_virtual_world
     async def story(world: World) -> None:
         split = Split(world)
         counters, groups, may_load = split.counters, split.groups, asyncio.Event()
@@ -391,7 +392,7 @@ def test_what_came_to_a_member_alone_stays_when_another_one_gives_the_merged_sta
 def test_what_lies_behind_a_merged_state_that_never_came_is_handed_to_nobody(is_reached: bool, end: str) -> None:
     """A member lost its place while it waited, and read the messages of the merged view on top of its old state."""
 
-    @in_world
+    @in_virtual_world
     async def story(world: World) -> None:
         go_on, called = asyncio.Event(), asyncio.Event()
 

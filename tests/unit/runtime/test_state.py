@@ -10,7 +10,8 @@ from ringcast.errors import StateError
 from ringcast.model import Message, Rejoin, profile
 from ringcast.runtime import Group
 from ringcast.runtime.status import explain, status_of
-from unit.runtime.test_join import World, events_until, exclude, in_world, is_message, until
+from unit.runtime.test_join import World, events_until, exclude, is_message, until
+from unit.runtime.virtual import in_virtual_world
 
 
 class Ledger:
@@ -47,7 +48,7 @@ class Ledger:
                 self.entries.clear()
 
 
-@in_world
+@in_virtual_world
 async def test_four_that_join_with_state_while_all_send_hold_the_identical_history(world: World) -> None:
     """T01: each sends as soon as it is in; all hold the same 4 x 1000 in the end, senders' orders kept."""
     ledgers = [Ledger() for _ in range(4)]
@@ -66,7 +67,7 @@ async def test_four_that_join_with_state_while_all_send_hold_the_identical_histo
             assert own == [f"{name} {number}".encode() for number in range(1000)]
 
 
-@in_world
+@in_virtual_world
 async def test_the_first_member_has_nothing_to_load(world: World) -> None:
     """T04: alone, the state is what it is."""
     ledger = Ledger()
@@ -74,7 +75,7 @@ async def test_the_first_member_has_nothing_to_load(world: World) -> None:
     assert ledger.loads == 0
 
 
-@in_world
+@in_virtual_world
 async def test_the_state_is_cut_at_the_view_and_no_message_is_seen_before_it(world: World) -> None:
     a, b = Ledger(), Ledger()
     group = await a.enter(world, "A")
@@ -90,7 +91,7 @@ async def test_the_state_is_cut_at_the_view_and_no_message_is_seen_before_it(wor
 
 @pytest.mark.parametrize("state", [b"plain", [b"pl", b"ain"], iter([b"plain"])], ids=["bytes", "list", "iterator"])
 def test_a_state_may_be_bytes_or_any_iterator_of_them(state: Any) -> None:
-    @in_world
+    @in_virtual_world
     async def story(world: World) -> None:
         a, b = Ledger(), Ledger()
         await a.enter(world, "A", get_state=lambda: state)
@@ -100,7 +101,7 @@ def test_a_state_may_be_bytes_or_any_iterator_of_them(state: Any) -> None:
     story()
 
 
-@in_world
+@in_virtual_world
 async def test_a_state_of_many_frames_flows_within_the_bounds_of_a_window(world: World) -> None:
     config = profile("test", window_bytes=16_384)
     drawn, read = 0, 0
@@ -122,7 +123,7 @@ async def test_a_state_of_many_frames_flows_within_the_bounds_of_a_window(world:
     assert read == 500_000
 
 
-@in_world
+@in_virtual_world
 async def test_a_provider_whose_callback_fails_is_named_to_the_joiner_and_the_group_goes_on(world: World) -> None:
     def fail() -> bytes:
         raise RuntimeError("the disk is on fire")
@@ -136,7 +137,7 @@ async def test_a_provider_whose_callback_fails_is_named_to_the_joiner_and_the_gr
     await until(lambda: a.entries == [b"still here"])
 
 
-@in_world
+@in_virtual_world
 async def test_a_provider_that_fails_half_way_is_an_error_too(world: World) -> None:
     async def half() -> AsyncIterator[bytes]:
         yield b"first"
@@ -147,7 +148,7 @@ async def test_a_provider_that_fails_half_way_is_an_error_too(world: World) -> N
         await Ledger().enter(world, "B")
 
 
-@in_world
+@in_virtual_world
 async def test_a_joiner_whose_callback_fails_gets_its_own_error_and_the_group_goes_on(world: World) -> None:
     """T03: the requester throws."""
 
@@ -167,7 +168,7 @@ async def test_a_joiner_whose_callback_fails_gets_its_own_error_and_the_group_go
     await until(lambda: c.entries == a.entries == [b"x"])
 
 
-@in_world
+@in_virtual_world
 async def test_a_join_that_is_given_up_ends_its_set_state(world: World) -> None:
     """Simulated seed 30611: it loaded on, and a later process of that name was taken for one that has a state."""
     await Ledger().enter(world, "A")
@@ -187,14 +188,14 @@ async def test_a_join_that_is_given_up_ends_its_set_state(world: World) -> None:
     await until(ended.is_set)
 
 
-@in_world
+@in_virtual_world
 async def test_nobody_with_a_state_to_give_is_said_so(world: World) -> None:
     await world.enter("A")
     with pytest.raises(StateError, match=r"A#\w+ was not given a get_state"):
         await Ledger().enter(world, "B")
 
 
-@in_world
+@in_virtual_world
 async def test_when_the_provider_dies_another_one_begins_anew(world: World) -> None:
     a, b, c = Ledger(), Ledger(), Ledger()
     first = await a.enter(world, "A")
@@ -218,7 +219,7 @@ async def test_when_the_provider_dies_another_one_begins_anew(world: World) -> N
     assert c.entries == [b"1", b"2", b"3", b"4"] and c.loads == 2
 
 
-@in_world
+@in_virtual_world
 async def test_who_rejoins_gets_the_state_again_behind_what_it_had_not_read(world: World) -> None:
     a, b = Ledger(), Ledger()
     first = await a.enter(world, "A", on_exclusion="rejoin")
@@ -232,7 +233,7 @@ async def test_who_rejoins_gets_the_state_again_behind_what_it_had_not_read(worl
     assert b.entries == [b"1", b"2"] and b.loads == 2
 
 
-@in_world
+@in_virtual_world
 async def test_a_reader_that_is_cancelled_while_the_state_is_cut_loses_nothing(world: World) -> None:
     cutting, go_on = asyncio.Event(), asyncio.Event()
 
@@ -256,7 +257,7 @@ async def test_a_reader_that_is_cancelled_while_the_state_is_cut_loses_nothing(w
     await until(lambda: b.entries == [b"state", b"after"])
 
 
-@in_world
+@in_virtual_world
 async def test_a_joiner_that_is_gone_while_the_state_is_cut_leaves_nothing_running(world: World) -> None:
     cutting, go_on = asyncio.Event(), asyncio.Event()
 
@@ -301,7 +302,7 @@ NUMBERS = [b"%d" % number for number in range(2_000)]  # many times the capacity
 def test_senders_do_not_wait_for_a_joiner_that_loads_its_state(spool_bytes: int) -> None:
     """Y16: `set_state` ends only when everything was sent, so a sender that waited for it would wait for ever."""
 
-    @in_world
+    @in_virtual_world
     async def story(world: World) -> None:
         config = profile("test", spool_bytes=spool_bytes)
         a, b = Ledger(), SlowLoading()
@@ -320,7 +321,7 @@ def test_senders_do_not_wait_for_a_joiner_that_loads_its_state(spool_bytes: int)
     story()
 
 
-@in_world
+@in_virtual_world
 async def test_ordered_and_private_messages_go_through_the_spool_too(world: World) -> None:
     a, b = Ledger(), SlowLoading()
     group = await a.enter(world, "A")
@@ -343,7 +344,7 @@ async def test_ordered_and_private_messages_go_through_the_spool_too(world: Worl
     assert [entry.split()[2] for entry in b.entries if b" " in entry] == NUMBERS[:500]
 
 
-@in_world
+@in_virtual_world
 async def test_what_a_member_that_loads_again_orders_to_itself_and_others_it_reads_once(world: World) -> None:
     """Not as a private message to itself, which counts as read when it is spooled: then it would never have room."""
     a, b = Ledger(), SlowLoading()
@@ -367,7 +368,7 @@ async def test_what_a_member_that_loads_again_orders_to_itself_and_others_it_rea
     assert a.entries == b.entries == [b"while it loads", *NUMBERS[:10]]
 
 
-@in_world
+@in_virtual_world
 async def test_a_full_spool_holds_senders_back_and_says_so(world: World) -> None:
     a, b = Ledger(), SlowLoading()
     config = profile("test", spool_bytes=20_000, spool_disk_bytes=0)
@@ -389,7 +390,7 @@ async def test_a_full_spool_holds_senders_back_and_says_so(world: World) -> None
     assert b.entries == NUMBERS
 
 
-@in_world
+@in_virtual_world
 async def test_what_was_spooled_before_another_provider_cut_its_state_is_in_that_state(world: World) -> None:
     a, b, c = Ledger(), Ledger(), Ledger()
     config = profile("test", spool_bytes=10_000)
@@ -414,7 +415,7 @@ async def test_what_was_spooled_before_another_provider_cut_its_state_is_in_that
     assert c.entries == NUMBERS and c.loads == 2
 
 
-@in_world
+@in_virtual_world
 async def test_a_private_message_that_was_spooled_is_in_no_state_and_is_read_behind_the_next(world: World) -> None:
     """The provider dies: what the joiner has taken goes with its state, except what came to the joiner alone (G16)."""
     a, b, c = Ledger(), Ledger(), Ledger()
@@ -439,7 +440,7 @@ async def test_a_private_message_that_was_spooled_is_in_no_state_and_is_read_beh
     assert c.entries == [b"to all", b"to C alone"] and c.loads == 2
 
 
-@in_world
+@in_virtual_world
 async def test_a_joiner_that_cannot_load_its_state_holds_nobody_back_on_its_way_out(world: World) -> None:
     a = Ledger()
     group = await a.enter(world, "A")
@@ -461,7 +462,7 @@ async def test_a_joiner_that_cannot_load_its_state_holds_nobody_back_on_its_way_
     await until(lambda: len(a.entries) == len(NUMBERS))
 
 
-@in_world
+@in_virtual_world
 async def test_a_join_whose_place_is_lost_while_it_loads_goes_on_with_the_next_incarnation(world: World) -> None:
     """Simulated seed 241697: `join` ended with CancelledError, although nobody had cancelled it."""
     a, b, is_asked = Ledger(), Ledger(), asyncio.Event()
@@ -489,7 +490,7 @@ async def test_a_join_whose_place_is_lost_while_it_loads_goes_on_with_the_next_i
     await until(lambda: b.entries == [b"before", b"after"])
 
 
-@in_world
+@in_virtual_world
 async def test_place_lost_as_the_state_is_loaded(world: World) -> None:
     """Messages of the lost place were read on top of the next state, which has them: twice."""
     a, b = Ledger(), Ledger()
@@ -514,7 +515,7 @@ async def test_place_lost_as_the_state_is_loaded(world: World) -> None:
     assert b.entries == [b"before", b"during", b"after"] and b.loads == 2
 
 
-@in_world
+@in_virtual_world
 async def test_private_message_of_a_lost_place(world: World) -> None:
     """One that a joiner had acked vanished without a word when it lost its place."""
     a, b, is_asked = Ledger(), Ledger(), asyncio.Event()
