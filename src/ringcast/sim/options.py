@@ -43,6 +43,7 @@ _SHARES_OF_ANY = {"mixed": 5, "total": 2, "state": 2, "rejoin": 1}
 _DELIVERIES = 900  # about so many where nothing disturbs: enough to judge, and few enough for thousands of seeds
 _BEGINNING_AGAIN = tuple(kind for kind in LIFE_FAULTS if kind != DEATH)  # deaths are drawn for themselves
 _LONGEST_ORDINARY_NS = 11 * SECOND
+_FAR_NS = 5 * MS
 _MANY = 7  # members; where there are more, each sends less
 
 
@@ -78,8 +79,11 @@ class Options:
         """How applications hold their state, if they have one."""
         if not self._has_state or self.fixed:
             return None
-        narrow = min(config.stream_capacity for config in (self.config, *self.configs.values())) < 4
-        return draw_state(self.seed, self.safety_ns, is_narrow=narrow)
+        configs = (self.config, *self.configs.values())
+        narrow = min(config.stream_capacity for config in configs) < 4
+        # One or two parts for each way there and back: as many states follow each other, so many times some seconds.
+        slow = self.link.delay_ns >= _FAR_NS and any(config.window_bytes < 4 * config.frame_bytes for config in configs)
+        return draw_state(self.seed, self.safety_ns, is_narrow=narrow or slow)
 
     @property
     def names(self) -> list[str]:

@@ -2,7 +2,7 @@
 
 from dataclasses import replace
 
-from ringcast.model import SECOND, Kind
+from ringcast.model import MS, SECOND, Kind
 from ringcast.sim import Fault, Options, Outcome, Policy, Summary, draw, run_world, shrink
 from ringcast.sim.drawn import POLICIES, drawn_by
 from ringcast.sim.fault_draws import DEATH, LONG_NS, survivable
@@ -40,6 +40,16 @@ def test_at_most_one_seed_in_twenty_is_large() -> None:
     assert all(seed % 20 == 19 for seed in large)
     asked = [draw(seed, (2, 5)) for seed in range(200)]
     assert max(options.members for options in asked) <= 5, "members that were asked for are what there is"
+
+
+def test_a_large_state_does_not_go_through_a_narrow_window_on_a_slow_link() -> None:
+    """Seed 350419 (any): a join, two sides and a merged state of 400 kB, 1,400 bytes for each way there and back."""
+    options = draw(350_419, workload="any")
+    assert options.state is not None and options.state.padding <= 60_000
+    wide = replace(options, config=replace(options.config, window_bytes=64_000))
+    assert wide.state is not None and wide.state.padding == 400_000
+    near = replace(options, link=replace(options.link, delay_ns=MS))
+    assert near.state is not None and near.state.padding == 400_000
 
 
 def test_a_policy_leaves_those_who_can_go_on() -> None:
