@@ -344,6 +344,16 @@ def _(lie: bool) -> list[Recording]:
     return let_go(story).view("ab", 2, at="b").recordings()
 
 
+@falsified("G7", "a holder holds on in the view that it was asked for, up to its limit")
+def _(lie: bool) -> list[Recording]:
+    """A fault held, but not the view. True: it came when the holder had let go."""
+    story = Story("ab", resumer_ns=LIMIT_NS).view("ab")
+    story.event("a", Kind.FAULT, view=None, detail={"what": "no-requests", "members": None})
+    story.event("b", Kind.ROLL_CALL, value=1, detail={"step": "promise", "id": "a#1|1/0.1"})
+    change(story, "a", "ab", 1).view("ab", 2, at="ab" if lie else "a").now_ns += LIMIT_NS
+    return let_go(story).view("ab", 3 if lie else 2, at="ab" if lie else "b").recordings()
+
+
 @falsified("G7", "a cancel that is said to be sent and never comes")
 def _(lie: bool) -> list[Recording]:
     """a's roll call ends without a view; b holds until its own limit, suspects nobody, and goes on with a."""

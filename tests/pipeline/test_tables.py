@@ -96,13 +96,15 @@ class Failing(TableStore):
 
 
 def test_what_was_not_written_to_its_end_is_judged_again(spark: SparkSession, tmp_path: Path) -> None:
-    as_segments(tmp_path / "runs", Story("ab").view("ab").passed("ab", "a", 3).recordings())
-    with pytest.raises(OSError, match="no space left"):
-        judge_into(Failing(spark, str(tmp_path / "tables")), tmp_path / "runs")
-    store = TableStore(spark, str(tmp_path / "tables"))
-    assert store.read("coverage") is not None and store.read("violations") is None
-    assert judge_into(store, tmp_path / "runs", incremental=True) == [(tmp_path / "runs").as_uri()]
-    assert judge_into(store, tmp_path / "runs", incremental=True) == []
+    """Also if it had been written before."""
+    runs, place = tmp_path / "runs", str(tmp_path / "tables")
+    as_segments(runs, Story("ab").view("ab").passed("ab", "a", 3).recordings())
+    store = TableStore(spark, place)
+    for _ in range(2):
+        with pytest.raises(OSError, match="no space left"):
+            judge_into(Failing(spark, place), runs)
+        assert judge_into(store, runs, incremental=True) == [runs.as_uri()]
+        assert judge_into(store, runs, incremental=True) == []
 
 
 @pytest.fixture(params=["path", "catalog"])
@@ -144,3 +146,7 @@ def test_of_a_run_judged_again_nothing_old_is_left_and_the_others_stay(store: Ta
     assert written() == {"a": one, "b": other, "c": same}
     write({"d": one}, [one, other])  # the other one has none any more, and its bucket goes
     assert written() == {"c": same, "d": one}
+    write({}, [same])  # nor has this one, and in its bucket another stays
+    assert written() == {"d": one}
+    write({}, [one])
+    assert written() == {}

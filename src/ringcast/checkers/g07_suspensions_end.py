@@ -12,7 +12,8 @@ asker's roll call or a later one of its own that had asked the holder, too, and 
 holder; on one clock it began before the release (real processes stamp an event when their turn began, so they have
 `GRACE_NS`). That a cancel was sent is the asker's word; a holder that went on with it and waited until its own limit
 got none, unless an injected fault held meanwhile, or the cancel was sent about as late as that limit: clocks of two
-hosts do not run alike. None is owed to one whom a fault kept from the view of that roll call. A limit is one of the
+hosts do not run alike. None is owed to one that is still in the view in which it promised, if a fault
+held meanwhile and the roll call ended with a view for it. A limit is one of the
 holder's own clock: one that runs fast, by a fault, makes it shorter.
 Unknown if the asker's recording does not reach that far.
 """
@@ -75,6 +76,7 @@ class _Release:
     call: str
     t_ns: int
     promised_ns: int
+    is_in_view_of_promise: bool
     suspected: tuple[Address, ...]
     view: ViewId | None
 
@@ -84,6 +86,7 @@ class _Member:
     clock: str = ""
     resumer_ns: int = 0
     promised_ns: int = 0
+    promised_in: ViewId | None = None
     releases: list[_Release] = field(default_factory=list)
     views: list[ViewId] = field(default_factory=list)
     crashed: bool = False
@@ -189,11 +192,11 @@ class SuspensionChecker:
             self._calls[call].outcomes.append(str(detail.get("outcome")))
             self._calls[call].end_ns = event.t_ns
         elif step == "promise":
-            state.promised_ns = event.t_ns
+            state.promised_ns, state.promised_in = event.t_ns, event.view
         elif step == "release":
             here = Evidence.of(member, index, event)
-            since_ns, suspected = state.promised_ns, tuple(state.suspected)
-            state.releases.append(_Release(here, call, event.t_ns, since_ns, suspected, event.view))
+            since_ns, is_same, suspected = state.promised_ns, event.view == state.promised_in, tuple(state.suspected)
+            state.releases.append(_Release(here, call, event.t_ns, since_ns, is_same, suspected, event.view))
 
     def _on_view(self, member: Address, index: int, event: Event, state: _Member) -> None:
         if event.view is not None:
@@ -254,7 +257,7 @@ class SuspensionChecker:
         if is_by_limit and not self._go_together(member, call.asker, release.view):
             return
         is_quiet = self._troubles.is_quiet(release.promised_ns, release.t_ns)
-        if is_by_limit and not is_quiet and call.has_view_for(member):
+        if is_by_limit and not is_quiet and release.is_in_view_of_promise and call.has_view_for(member):
             return
         cancels = [one for one in self._calls.values() if self._may_release(one, call, member, release)]
         if is_by_limit and is_quiet:

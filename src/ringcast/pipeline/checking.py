@@ -21,7 +21,7 @@ from ringcast.pipeline.reading import segment_files
 from ringcast.pipeline.results import Outcome
 from ringcast.pipeline.segment import run_of
 from ringcast.pipeline.session import spark_session
-from ringcast.pipeline.writing import TableStore, unseen, write_events, write_tables
+from ringcast.pipeline.writing import TableStore, unseen, write_tables
 from ringcast.trace import SUFFIX, TraceError, is_segment, local_paths
 
 if TYPE_CHECKING:
@@ -159,9 +159,7 @@ def _by_spark(spark: object, request: Request) -> Checked:
     try:
         judged = application.judge()
         if store is not None and judged:
-            if request.with_events:
-                write_events(store, uris, list(judged))
-            write_tables(store, application, list(judged))
+            write_tables(store, application, list(judged), uris if request.with_events else ())
         bad, places = application.bad_files(), application.places()
     finally:
         application.close()

@@ -9,7 +9,6 @@ a time. Works with any format that Spark can write (`spark.sql.sources.default`,
 from __future__ import annotations
 
 from collections.abc import Collection, Sequence
-from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
@@ -24,7 +23,6 @@ if TYPE_CHECKING:
     from ringcast.pipeline.judging import Application
 
 _LAST = ("verdicts", "segments")
-_AT_ONCE = 4
 
 
 @dataclass(frozen=True, slots=True)
@@ -72,38 +70,56 @@ class TableStore:
     def write(self, table: str, frame: DataFrame, runs: Sequence[str], filled: Collection[str], others: bool) -> None:
         """Replace what the table has of these runs by the rows of this frame, in which no other run is.
 
-        `filled`: of which runs it has rows. `others`: in their buckets other runs may be, which stay.
+        `filled`: of which runs it has rows. `others`: in their buckets other runs may be, which stay. Of a bucket that
+        none of these runs has, nothing is touched: it may hold what nobody would make again.
         """
-        old, rows, mode = self.read(table), frame, "dynamic"
-        if old is not None and others:
+        old, rows = self.read(table), frame
+        if old is None:
+            self._save(table, rows, is_new=True)
+            return
+        if others:
             kept = only(_of_buckets(old, runs), "run", runs, "left_anti").select(*frame.columns)
             rows = kept.localCheckpoint().unionByName(frame)  # read before its files are replaced
         left = set(map(bucket_of, runs)) - set(map(bucket_of, filled))
-        if old is not None and left and self._emptied(old, rows, left):
-            # Replacing partitions would leave those that have no rows any more.
-            elsewhere = _of_buckets(old, runs, is_in=False).select(*frame.columns).localCheckpoint()
-            rows, mode = elsewhere.unionByName(rows), "static"
-        if old is None or filled or mode == "static":
-            self._save(table, rows, mode, is_new=old is None)
+        emptied = _buckets(old, left) - (_buckets(rows, left) if others else set()) if left else set()
+        if filled or others:
+            self._save(table, rows, is_new=False)
+        for bucket in sorted(emptied):  # Replacing buckets leaves those that have no rows any more.
+            self._empty(table, bucket)
 
-    def _emptied(self, old: DataFrame, rows: DataFrame, buckets: Collection[int]) -> bool:
-        had, has = (
-            {row["bucket"] for row in part.where(part["bucket"].isin(*buckets)).select("bucket").distinct().collect()}
-            for part in (old, rows)
-        )
-        return bool(had - has)
+    def begin(self, runs: Sequence[str], others: bool) -> None:
+        """From here on until `segments` is written again, `unseen` takes these runs for new: no size is NULL."""
+        from pyspark.sql import functions as F
 
-    def _save(self, table: str, rows: DataFrame, mode: str, is_new: bool) -> None:
+        segments = self.read("segments")
+        if segments is None:
+            return
+        mine = only(_of_buckets(segments, runs), "run", runs).withColumn("bytes", F.lit(None).cast("bigint"))
+        begun = mine.localCheckpoint()
+        if begun.first() is not None:
+            self.write("segments", begun, runs, runs, others)
+
+    def _save(self, table: str, rows: DataFrame, is_new: bool) -> None:
         name = self.name(table)
         if table in TABLES:  # what is small: one file for each bucket, runs together
             rows = rows.repartition("bucket").sortWithinPartitions("bucket", "run")
-        writer = rows.write.mode("overwrite").option("partitionOverwriteMode", mode)
+        writer = rows.write.mode("overwrite").option("partitionOverwriteMode", "dynamic")
         if self.is_path:
             writer.partitionBy("bucket").save(name)
-        elif is_new or mode == "static":  # Made anew: inserting goes by the mode that the table was made with.
-            writer.option("partitionOverwriteMode", "dynamic").partitionBy("bucket").saveAsTable(name)
+        elif is_new:
+            writer.partitionBy("bucket").saveAsTable(name)
         else:
             writer.insertInto(name, overwrite=True)
+
+    def _empty(self, table: str, bucket: int) -> None:
+        name = self.name(table)
+        if self.is_path:
+            self._load(table).limit(0).drop("bucket").write.mode("overwrite").save(f"{name}/bucket={bucket}")
+            return
+        try:
+            self.spark.sql(f"alter table {name} drop if exists partition (bucket = {bucket})")
+        except Exception:  # a catalog that knows no partitions, but rows
+            self.spark.sql(f"delete from {name} where bucket = {bucket}")
 
     def check_version(self) -> None:
         verdicts = self.read("verdicts")
@@ -113,27 +129,23 @@ class TableStore:
             raise UsageError(f"the tables in {self.place} have schema {version}, this version writes {SCHEMA}")
 
 
-def write_tables(store: TableStore, application: Application, runs: Sequence[str]) -> None:
-    """Write every table of these runs.
+def write_tables(
+    store: TableStore, application: Application, runs: Sequence[str], events_of: Sequence[str] = ()
+) -> None:
+    """Write every table of these runs; from the URIs `events_of` every single event, too.
 
-    `verdicts` behind the rest: who sees it sees the rest. `segments` last of all: of what it names `unseen` says that
-    it was written, whatever interrupted the others.
+    `verdicts` behind the rest: who sees it sees the rest. `segments` last of all: what it names, with its size, was
+    written to its end, whatever interrupted the others.
     """
     others = store.has_others(runs)
-
-    def write(table: str) -> None:
+    store.begin(runs, others)
+    if events_of:
+        _write_events(store, events_of, runs)
+    for table in (*(table for table in TABLES if table not in _LAST), *_LAST):
         store.write(table, application.table(table), runs, application.filled(table), others)
 
-    pool = ThreadPoolExecutor(_AT_ONCE)  # of a small table most is waiting for the one before
-    try:
-        list(pool.map(write, [table for table in TABLES if table not in _LAST]))
-    finally:
-        pool.shutdown(cancel_futures=True)
-    for table in _LAST:
-        write(table)
 
-
-def write_events(store: TableStore, uris: Sequence[str], runs: Sequence[str]) -> None:
+def _write_events(store: TableStore, uris: Sequence[str], runs: Sequence[str]) -> None:
     """Every single event of these runs as a row: large, only on demand."""
     from pyspark.sql import functions as F
 
@@ -144,10 +156,13 @@ def write_events(store: TableStore, uris: Sequence[str], runs: Sequence[str]) ->
     store.write("events", events.select(*columns, "run", "bucket"), runs, runs, others=True)
 
 
-def _of_buckets(frame: DataFrame, runs: Sequence[str], is_in: bool = True) -> DataFrame:
-    """The rows in the buckets of these runs, or in the others."""
-    found = frame["bucket"].isin(*sorted(set(map(bucket_of, runs))))
-    return frame.where(found if is_in else ~found)
+def _buckets(frame: DataFrame, among: Collection[int]) -> set[int]:
+    """Those of these buckets in which the frame has rows."""
+    return {row["bucket"] for row in frame.where(frame["bucket"].isin(*among)).select("bucket").distinct().collect()}
+
+
+def _of_buckets(frame: DataFrame, runs: Sequence[str]) -> DataFrame:
+    return frame.where(frame["bucket"].isin(*sorted(set(map(bucket_of, runs)))))
 
 
 def unseen(store: TableStore, files: DataFrame) -> DataFrame:

@@ -13,7 +13,8 @@ the two did not go on together, so that the view may not have reached it; an ask
 nobody. A holder that went on with its asker and held until its limit while no injected fault held got no cancel,
 whatever the asker says; unless the roll calls up to it, by the asker's clock, took about as long (one part in 64 less,
 or more): the holder's clock may run faster, by a fault much faster, and its limit comes so much sooner. Nor does one
-get a cancel whom a fault kept from the view of that roll call.
+get a cancel for whom the roll call ended with a view; it is not accused if it is still in the view in which it promised
+and a fault held meanwhile.
 Lengths of time are compared, each by its own clock; moments only on one clock: a roll call that begins behind the
 release did not end it (real processes stamp an event when their turn began, so they have `GRACE_NS`).
 """
@@ -105,19 +106,19 @@ def _releases(run: Run, out: Out) -> None:
     calls = _roll_calls(run)
     for key, rows in run.control_by_member(Kind.ROLL_CALL, Kind.SUSPECT).items():
         suspected: set[str] = set()
-        promised_ns = 0
+        promised: Control | None = None
         for row in rows:
             if row.kind == Kind.SUSPECT:
                 suspected.add(row.peer)
             elif row.detail["step"] == "promise":
-                promised_ns = row.t_ns
+                promised = row
             elif row.detail["step"] == "release":
                 call = calls.get(_call_of(row))
                 asker = None if call is None else run.members_by_key.get(call.asker)
                 if call is None or asker is None or asker.key == key or asker.key in suspected:
                     continue
                 is_over = asker.is_whole and asker.how != "crashed" and bool(call.outcomes)
-                if is_over and not _has_cause(run, call, calls.values(), row, promised_ns, troubles):
+                if is_over and not _has_cause(run, call, calls.values(), row, promised, troubles):
                     sentence = f"{name_of(key)} let go of what {asker} had asked it to hold"
                     sentence = f"{sentence}: no cancel was sent, and it did not suspect it"
                     out.violation(row.index, sentence, asker.key, key)
@@ -143,16 +144,18 @@ def _call_of(row: Control) -> str:
 
 
 def _has_cause(
-    run: Run, call: _RollCall, calls: Iterable[_RollCall], row: Control, promised_ns: int, troubles: Troubles
+    run: Run, call: _RollCall, calls: Iterable[_RollCall], row: Control, promised: Control | None, troubles: Troubles
 ) -> bool:
     """The holder's limit, or a cancel; who went on with its asker and held until its limit, undisturbed, got none."""
     holder, asker = run.members_by_key[row.member], run.members_by_key[call.asker]
+    promised_ns = 0 if promised is None else promised.t_ns
     limit_ns = int(holder.config.get("resumer_ns") or 0)
     is_by_limit = 0 < limit_ns <= troubles.passed_ns(holder.address.name, promised_ns, row.t_ns)
     if is_by_limit and not _go_together(holder, asker, row):
         return True
     is_quiet = troubles.is_quiet(promised_ns, row.t_ns)
-    if is_by_limit and not is_quiet and call.has_view_for(holder.key):
+    is_same = promised is not None and promised.view == row.view
+    if is_by_limit and not is_quiet and is_same and call.has_view_for(holder.key):
         return True
     sent_ns = call.begun_ns  # the cancel that came was sent then or later
     if is_by_limit and is_quiet:
