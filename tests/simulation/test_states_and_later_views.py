@@ -5,8 +5,11 @@ from __future__ import annotations
 import asyncio
 from collections.abc import AsyncIterator, Mapping, Sequence
 
+import pytest
+
 from ringcast.core.steps import Until
 from ringcast.model import SECOND, Address
+from ringcast.sim import Broke
 from ringcast.testing import World
 from simulation.ledgers import Ledger, apart, entries_of, is_waiting, numbered, one_list, send
 
@@ -26,6 +29,15 @@ class SlowLedger(Ledger):
         await self.loads.wait()
         self.got = entries_of(state)
         self.loaded += 1
+
+
+class FullLedger(SlowLedger):
+    """Has no room for a state."""
+
+    async def set_state(self, chunks: AsyncIterator[bytes]) -> None:
+        self.begun += 1
+        await self.loads.wait()
+        raise OSError("no room")
 
 
 class LargeLedger(Ledger):
@@ -313,3 +325,26 @@ def test_what_came_to_a_joiner_alone_in_a_place_that_it_lost_stands_behind_the_m
         assert world.run_until(lambda: x.loaded > 0, 10 * SECOND)
         world.advance(0.5)
         assert x.got == [("A", b"both"), ("A", b"alone")]
+
+
+def test_who_was_told_that_it_will_have_no_state_is_given_none_by_the_next_view() -> None:
+    """Seed 352595: `set_state` was called once more in a group that was leaving, for what its error said was gone."""
+    founders = iter((SlowLedger(), SlowLedger()))
+    with World(lambda: next(founders, None) or FullLedger(), ["A", "B"], seed=3) as world:
+        send(world, "A", b"both")
+        world.settle()
+        no_state = world.drop("state", sender="B")
+        world.start("X")
+        x = world.apps["X"]
+        x.loads.clear()
+        assert world.run_until(lambda: x.begun == 1, 10 * SECOND)
+        held = world.hold("newview", sender="A", to="X")
+        world.crash("B")
+        until_view_of(world, 2, "A")
+        no_state.end()
+        world["X"].loop.call_soon(x.loads.set)
+        world.advance(0.01)
+        held.end()
+        with pytest.raises(Broke, match="the state of B#1 could not be loaded: set_state failed: OSError: no room"):
+            world.advance(10)
+        assert x.begun == 1

@@ -53,7 +53,10 @@ class StateLoading:
     # ---- what the core says
 
     def on_await(self, order: AwaitState) -> None:
-        """A provider begins; what was delivered before its cut is void."""
+        """A provider begins; what was delivered before its cut is void. Who will have no state says so again."""
+        if self._is_refused:
+            asyncio.get_running_loop().call_soon(self._tell, self.done.exception())
+            return
         self._stop()
         void_before_state(self._driver, self._void)
         record = StateRecord(self._driver, order.provider, order.view, "join")
@@ -168,8 +171,11 @@ class StateLoading:
     def _refuse(self, error: StateError) -> None:
         """The provider and the others learn of it, too."""
         if not self.is_over:
-            self._driver.execute(self._driver.node.on_state_loaded(self._driver.now_ns(), str(error)))
+            self._tell(error)
             self._fail(error)
+
+    def _tell(self, error: object) -> None:
+        self._driver.execute(self._driver.node.on_state_loaded(self._driver.now_ns(), str(error)))
 
     def _stop(self) -> None:
         if self._task is not None:
