@@ -139,9 +139,10 @@ def most_views(faults: Iterable[Fault], members: int, starts: int, period_ns: in
 
 
 def where_refused(events: Iterable[Event]) -> tuple[View, int] | None:
-    """The view in which a process that got no state began to leave again, and when; None if it was in no view.
+    """The view in which a process learned that it gets no state, and when; None if it was in no view.
 
-    It leaves as soon as it is told; a merge may come before it has left.
+    It leaves as soon as it is told; a merge may come before it has left. One that had begun to leave before is told at
+    the moment in which what had come for it is thrown away.
     """
     view: View | None = None
     told: tuple[View, int] | None = None
@@ -151,4 +152,6 @@ def where_refused(events: Iterable[Event]) -> tuple[View, int] | None:
             view = View(it.id, it.members, it.observers, subgroups=it.subgroups)
         elif event.kind is Kind.WAIT_START and (event.detail or {}).get("what") == "leave" and view is not None:
             told = view, event.t_ns
+        elif event.kind is Kind.UNREAD and (event.detail or {}).get("told") == "StateError" and view is not None:
+            return view, event.t_ns
     return told

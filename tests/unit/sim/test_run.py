@@ -93,6 +93,14 @@ def test_a_state_is_refused_where_its_process_begins_to_leave() -> None:
     assert where_refused(next(each.events for each in story.recordings() if each.member.name == "a")) is None
 
 
+def test_who_was_leaving_when_it_was_told_is_asked_for_the_view_in_which_it_was_told() -> None:
+    """Simulated seed 361023 (any): it had begun to leave while the last who had the state was alive."""
+    story = Story("ab").view("ab").event("b", Kind.WAIT_START, value=1, detail={"what": "leave"}).view("b", 2)
+    story.event("b", Kind.UNREAD, detail={"why": "it stands behind a state that was not loaded", "told": "StateError"})
+    told = where_refused(next(each.events for each in story.recordings() if each.member.name == "b"))
+    assert told is not None and told[0].id.number == 2
+
+
 def test_repairs_of_different_senders_are_no_storm() -> None:
     """Simulated seed 9: while a roll call fills up, a member asks one for its own message 14 and another's 14."""
     cluster = Cluster(2)
