@@ -18,8 +18,7 @@ demo: setup ## Show what ringcast does, in words
 
 # Tests with real processes mostly wait, one after the other. Beside them, at a lower priority, the pure tiers compute on
 # all cores, also the pipeline's that need no Spark; so does, in one process, what holds a Spark session, of which a third
-# is waiting for Spark's driver (docs/decisions/0190). All run even
-# if one fails; the last lines speak for all.
+# is waiting for Spark's driver (docs/decisions/0190). All run even if one fails; the last lines speak for all.
 PURE := tests/unit tests/property tests/architecture tests/scenario tests/simulation tests/pipeline
 REAL := tests/conformance tests/integration $(wildcard tests/browser)
 
