@@ -79,7 +79,7 @@ class TableStore:
             return
         if others:
             kept = only(_of_buckets(old, runs), "run", runs, "left_anti").select(*frame.columns)
-            rows = kept.localCheckpoint().unionByName(frame)  # read before its files are replaced
+            rows = kept.unionByName(frame)  # what is read is replaced when all of it is written
         left = set(map(bucket_of, runs)) - set(map(bucket_of, filled))
         emptied = _buckets(old, left) - (_buckets(rows, left) if others else set()) if left else set()
         if filled or others:
@@ -94,9 +94,8 @@ class TableStore:
         segments = self.read("segments")
         if segments is None:
             return
-        mine = only(_of_buckets(segments, runs), "run", runs).withColumn("bytes", F.lit(None).cast("bigint"))
-        begun = mine.localCheckpoint()
-        if begun.first() is not None:
+        begun = only(_of_buckets(segments, runs), "run", runs).withColumn("bytes", F.lit(None).cast("bigint"))
+        if not begun.isEmpty():
             self.write("segments", begun, runs, runs, others)
 
     def _save(self, table: str, rows: DataFrame, is_new: bool) -> None:
