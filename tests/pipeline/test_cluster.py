@@ -163,9 +163,9 @@ def test_workers_killed_while_judging_and_while_writing_change_nothing(
             break
     assert child.poll() is None and not tables.exists()
     running.kill("worker-0")
-    while child.poll() is None and not any(tables.glob("segments/bucket=*")):  # the first table of eight
+    while child.poll() is None and not any(tables.glob("members/bucket=*")):  # the first table of eight
         time.sleep(0.05)
-    assert child.poll() is None and not any(tables.glob("verdicts/bucket=*"))  # the last one
+    assert child.poll() is None and not any(tables.glob("segments/bucket=*"))  # the last one
     running.kill("worker-1")
     agrees(verdict(child), expected)
     assert rows(spark, tables) == expected_rows(expected)
