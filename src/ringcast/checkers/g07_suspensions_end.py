@@ -12,9 +12,9 @@ asker's roll call or a later one of its own that had asked the holder, too, and 
 holder; on one clock it began before the release (real processes stamp an event when their turn began, so they have
 `GRACE_NS`). That a cancel was sent is the asker's word; a holder that went on with it and waited until its own limit
 got none, unless an injected fault held meanwhile, or the cancel was sent about as late as that limit: clocks of two
-hosts do not run alike. None is owed to one that is still in the view in which it promised, if a fault
-held meanwhile and the roll call ended with a view for it. A limit is one of the
-holder's own clock: one that runs fast, by a fault, makes it shorter.
+hosts do not run alike. None is owed to one that is still in the view in which it promised, if a fault held meanwhile
+and the roll call ended with a view for it. A limit is one of the holder's own clock: one that runs fast, by a fault,
+makes it shorter.
 Unknown if the asker's recording does not reach that far.
 """
 
