@@ -84,11 +84,11 @@ merge-costs: setup ## What merging costs in simulation, and the policies over ma
 seeds: setup ## 10,000 simulated runs, judged; stopped at any time, the same command goes on (out/seeds.jsonl)
 	@.venv/bin/ringcast simulate --first-seed 1 --seeds $(or $(SEEDS),10000) --resume out/seeds.jsonl
 
-trace-hashes: setup ## Events and frames of simulated runs beside those recorded: a change that only moves code keeps them
-	@.venv/bin/python tools/trace_hashes.py --against tests/simulation/testdata/trace_hashes.json
+same-protocol: setup ## Compare every event and frame of 80 seeds with those of another commit, and try each planted bug (BASE=REF, SEEDS=n)
+	@$(PYTHON_IN_VENV) tools/same_protocol.py $(or $(BASE),HEAD) --seeds $(or $(SEEDS),80)
 
-trace-hashes-record: setup ## Record them again (300 seeds), before such a change; the difference to before is reviewed
-	@.venv/bin/python tools/trace_hashes.py --seeds $(or $(SEEDS),300) --out tests/simulation/testdata/trace_hashes.json
+trace-hashes-record: setup ## Record the hashes that `make test` compares; when that is right: CONTRIBUTING.md
+	@$(PYTHON_IN_VENV) tools/trace_hashes.py --seeds 80 --out tests/simulation/testdata/trace_hashes.json
 
 many-members: setup ## 150 simulated runs of 10 to 15 members, of any workload (out/many-members.jsonl; SEEDS=n)
 	@.venv/bin/ringcast simulate --first-seed 1 --seeds $(or $(SEEDS),150) --members 10..15 --resume out/many-members.jsonl
@@ -133,7 +133,7 @@ judged-by-spark: setup ## The stories with real processes and all falsified reco
 cluster: setup ## The pipeline on a real Spark cluster: another host, viewfs, Connect, a worker killed (needs root)
 	@RINGCAST_CLUSTER=1 $(PYTHON_IN_VENV) -m pytest -q -s --timeout 1800 tests/pipeline/test_cluster.py tests/pipeline/test_session.py
 
-.PHONY: many-runs trace-hashes trace-hashes-record
+.PHONY: many-runs same-protocol trace-hashes-record
 many-runs: setup ## 10,000 small runs (500 seeds, each under twenty run ids) judged by Spark in one application (SEEDS=n)
 	@RINGCAST_MANY_RUNS=$(or $(SEEDS),500) $(PYTHON_IN_VENV) -m pytest -q -s -n 0 --timeout 7200 tests/pipeline/test_many_runs.py
 
