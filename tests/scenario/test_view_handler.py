@@ -1,6 +1,7 @@
 """The view handler of seed 004, told as stories (tests/scenario/testdata/view_handler)."""
 
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -8,19 +9,16 @@ from ringcast.core.control import Busy, MergeId
 from ringcast.core.effects import SendReliable
 from ringcast.core.membership import Request, RequestKind, ViewHandler
 from ringcast.core.steps import (
-    AcceptMerge,
     CancelHeld,
     GiveView,
-    RejectMerge,
-    StartMerge,
     StartViewChange,
-    Step,
     TellRollCall,
     UnwatchLeader,
     WatchLeader,
 )
 from ringcast.model import MS, Address, Config, Event, Kind, View, ViewId
 from scenario.stories import play, stories
+from unit.core.calls import ask_to_merge, raise_merge
 
 
 def member(name: str) -> Address:
@@ -43,66 +41,66 @@ class Stage:
 
     def __call__(self, words: list[str]) -> list[str]:
         command, *args = words
-        out: list[Step] = getattr(self, command.replace("-", "_"))(*args) or []
+        out: list[Any] = getattr(self, command.replace("-", "_"))(*args) or []
         self.ticket = next((d.ticket for d in out if isinstance(d, StartViewChange)), self.ticket)
         return [line for decision in out for line in told(decision)]
 
-    def view(self, *names: str, merges: bool = False) -> list[Step]:
+    def view(self, *names: str, merges: bool = False) -> list[Any]:
         self.number += 1
         members = tuple(map(member, names))
         view = View(ViewId(self.number, members[0]), members, subgroups=((members[0],),) if merges else ())
         return self.handler.on_view(self.now_ns, view)
 
-    def merge_view(self, *names: str) -> list[Step]:
+    def merge_view(self, *names: str) -> list[Any]:
         return self.view(*names, merges=True)
 
-    def _ask(self, kind: RequestKind, names: tuple[str, ...]) -> list[Step]:
+    def _ask(self, kind: RequestKind, names: tuple[str, ...]) -> list[Any]:
         return [d for name in names for d in self.handler.on_request(self.now_ns, Request(kind, member(name)))]
 
-    def join(self, *names: str) -> list[Step]:
+    def join(self, *names: str) -> list[Any]:
         return self._ask(RequestKind.JOIN, names)
 
-    def join_with_state(self, *names: str) -> list[Step]:
+    def join_with_state(self, *names: str) -> list[Any]:
         return self._ask(RequestKind.JOIN_WITH_STATE, names)
 
-    def leave(self, *names: str) -> list[Step]:
+    def leave(self, *names: str) -> list[Any]:
         return self._ask(RequestKind.LEAVE, names)
 
-    def coord_leave(self, *names: str) -> list[Step]:
+    def coord_leave(self, *names: str) -> list[Any]:
         return self._ask(RequestKind.COORD_LEAVE, names)
 
-    def suspect(self, *names: str) -> list[Step]:
+    def suspect(self, *names: str) -> list[Any]:
         return self._ask(RequestKind.SUSPECT, names)
 
-    def installed(self, ticket: str = "") -> list[Step]:
+    def installed(self, ticket: str = "") -> list[Any]:
         return self.handler.on_change_ended(self.now_ns, int(ticket or self.ticket), True)
 
-    def failed(self, ticket: str = "") -> list[Step]:
+    def failed(self, ticket: str = "") -> list[Any]:
         return self.handler.on_change_ended(self.now_ns, int(ticket or self.ticket), False)
 
-    def merge(self, text: str) -> list[Step]:
-        return self.handler.on_merge(self.now_ns, merge_id(text))
+    def merge(self, text: str) -> list[Any]:
+        return raise_merge(self.handler, self.now_ns, merge_id(text))
 
-    def merge_req(self, text: str) -> list[Step]:
+    def merge_req(self, text: str) -> list[Any]:
         wanted = merge_id(text)
-        return self.handler.on_merge_req(self.now_ns, wanted.leader, wanted)
+        return ask_to_merge(self.handler, self.now_ns, wanted.leader, wanted)
 
-    def merge_done(self, text: str) -> list[Step]:
+    def merge_done(self, text: str) -> list[Any]:
         return self.handler.on_merge_ended(self.now_ns, merge_id(text), True)
 
-    def merge_failed(self, text: str) -> list[Step]:
+    def merge_failed(self, text: str) -> list[Any]:
         return self.handler.on_merge_ended(self.now_ns, merge_id(text), False)
 
     def state_progress(self, name: str) -> None:
         self.handler.on_state_progress(self.now_ns, member(name))
 
-    def state_confirmed(self, name: str) -> list[Step]:
+    def state_confirmed(self, name: str) -> list[Any]:
         return self.handler.on_state_confirmed(self.now_ns, member(name))
 
-    def after(self, ms: str) -> list[Step]:
+    def after(self, ms: str) -> list[Any]:
         """Time passes; the handler is called exactly at its deadlines, as a driver does."""
         until = self.now_ns + int(ms) * MS
-        out: list[Step] = []
+        out: list[Any] = []
         while (deadline := self.handler.deadlines.first_ns) is not None and deadline <= until:
             self.now_ns = deadline
             out += self.handler.on_time(self.now_ns)
@@ -114,15 +112,15 @@ def names_of(requests: tuple[Request, ...]) -> str:
     return ", ".join(f"{request.kind} {request.member.name}" for request in requests)
 
 
-def told(decision: Step) -> list[str]:
+def told(decision: Any) -> list[str]:
     match decision:
         case StartViewChange(_, requests):
             return [f"start {names_of(requests)}"]
-        case StartMerge(wanted):
+        case "start merge", wanted:
             return [f"start merge {wanted.leader.name}~{wanted.number}"]
-        case AcceptMerge(_, wanted, again):
-            return [f"accept {wanted.leader.name}~{wanted.number}{' again' if again else ''}"]
-        case RejectMerge(_, wanted, why):
+        case "accept", _, wanted:
+            return [f"accept {wanted.leader.name}~{wanted.number}"]
+        case "reject", _, wanted, why:
             return [f"reject {wanted.leader.name}~{wanted.number}: {why}"]
         case SendReliable(to, Busy()):
             return [f"busy {to.name}"]
@@ -149,7 +147,7 @@ def told(decision: Step) -> list[str]:
 
 
 # Answers that order nothing, so that only the trace tells of them.
-QUIET = ("duplicate", "discarded", "confirmed", "excluded", "stalled")
+QUIET = ("duplicate", "discarded", "confirmed", "excluded", "stalled", "accepted again")
 
 
 @pytest.mark.parametrize("path", stories("view_handler"), ids=lambda path: path.stem)

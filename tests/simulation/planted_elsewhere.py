@@ -383,8 +383,8 @@ ELSEWHERE = (
         _bug(
             "a leader yields to a merge that it will refuse",
             "ringcast.core.merging:Merging._on_merge_req",
-            "yields = leading.handler.would_follow_after_own",
-            "yields = True",
+            "handler.would_follow_after_own",
+            "True",
         ),
         "tests/unit/core/merge/test_merging.py",
         _alone(test_merging.test_a_leader_does_not_yield_while_work_waits_behind_its_merge),

@@ -34,21 +34,17 @@ from ringcast.core.deadlines import Deadlines
 from ringcast.core.effects import Drop, SendReliable, Warn, probe
 from ringcast.core.entrance import RandomSource
 from ringcast.core.failure import Readmission
-from ringcast.core.membership import Membership
+from ringcast.core.membership import Membership, ViewHandler
 from ringcast.core.merge.aggregates import Told
 from ringcast.core.merge.detection import MergeDetector
 from ringcast.core.merge.leader import MergeLeader
 from ringcast.core.merge.participant import MergeParticipant
 from ringcast.core.steps import (
-    AcceptMerge,
     AnnounceTo,
     CancelHeld,
-    Consider,
     Digested,
     GoToPrimary,
     RaiseMerge,
-    RejectMerge,
-    StartMerge,
     Steps,
     Suspect,
 )
@@ -79,14 +75,13 @@ class Merging:
             is_suspected=membership.suspicions.__contains__,
             is_held=readmission.is_held,
         )
-        self.leader = MergeLeader(me, config, random, membership.terms, membership.numbers, deadlines)
-        self.participant = MergeParticipant(me, config, deadlines)
+        self.leader = MergeLeader(me, config, random, self, membership.terms, membership.numbers, deadlines)
+        self.participant = MergeParticipant(me, config, self, deadlines)
         self._membership = membership
         self._readmission = readmission
         # Who relays: between us and a coordinator that we ask and do not hear; of another's merge as its request came.
         self._asked_via: dict[Address, Address] = {}
         self._asking_via: dict[MergeId, Address] = {}
-        self._request: MergeReq | None = None  # that the handler is being asked about
         self._routes: dict[type, Callable[[int, Address, Any], Steps]] = {
             AskView: self._on_ask_view,
             ViewAnswer: self._on_view_answer,
@@ -189,10 +184,14 @@ class Merging:
             refused = self.participant.on_refused(now_ns, sender, request.merge_id, why, coordinator=named)
             return refused
         # Yield only to a merge that will be accepted; else both would fail.
-        yields = leading.handler.would_follow_after_own
-        out = self.leader.on_other_merge(now_ns, request.merge_id) if yields else []
-        self._request = request
-        return [*out, Consider(sender, request.merge_id)]
+        handler, merge_id = leading.handler, request.merge_id
+        yielded = self.leader.on_other_merge(now_ns, merge_id) if handler.would_follow_after_own else []
+        why = handler.refusal(now_ns, merge_id)
+        if why is not None:
+            refused = self.participant.on_refused(now_ns, sender, merge_id, why)
+            return [*yielded, *handler.refuse(now_ns, merge_id, refused)]
+        taken = handler.take_part(now_ns, sender, merge_id)
+        return [*yielded, *taken, *self.participant.on_accepted(now_ns, request)]
 
     def _refuse_terms(self, now_ns: int, sender: Address, merge_id: MergeId, differs: str) -> Steps:
         """Sides that have not in common what a group must have stay apart, and both say so."""
@@ -206,16 +205,6 @@ class Merging:
             Event(Kind.REQUESTED, now_ns, peer=other, detail=detail),
             Warn(f"this side and that of {other} do not merge: here {differs} as there"),
         ]
-
-    def on_accept(self, now_ns: int, decision: AcceptMerge) -> Steps:
-        request, self._request = self._request, None
-        if request is None or request.merge_id != decision.merge_id:
-            return []
-        return self.participant.on_accepted(now_ns, request)
-
-    def on_reject(self, now_ns: int, decision: RejectMerge) -> Steps:
-        refused = self.participant.on_refused(now_ns, decision.leader, decision.merge_id, decision.why)
-        return refused
 
     def on_digested(self, now_ns: int, outcome: Digested) -> Steps:
         """Our subgroup's roll call is over: each entry was said by the member itself (G8)."""
@@ -247,10 +236,26 @@ class Merging:
         merge = self.participant.merge
         return [] if merge is None else self.participant.on_released(now_ns, merge.merge_id)
 
-    # ---- the leader
+    # ---- the view handler, for the leader and the participant (`Gate`); without a view there is none
 
-    def on_start(self, now_ns: int, decision: StartMerge) -> Steps:
-        return self.leader.begin(now_ns, decision.merge_id)
+    @property
+    def _handler(self) -> ViewHandler | None:
+        leading = self._membership.as_coordinator
+        return None if leading is None else leading.handler
+
+    def may_lead_merge(self, now_ns: int) -> bool:
+        return self._handler is not None and self._handler.may_lead_merge(now_ns)
+
+    def lead_merge(self, now_ns: int, merge_id: MergeId) -> Steps:
+        return [] if self._handler is None else self._handler.lead_merge(now_ns, merge_id)
+
+    def discard_merge(self, now_ns: int, merge_id: MergeId) -> Steps:
+        return [] if self._handler is None else self._handler.discard_merge(now_ns, merge_id)
+
+    def on_merge_ended(self, now_ns: int, merge_id: MergeId, installed: bool) -> Steps:
+        return [] if self._handler is None else self._handler.on_merge_ended(now_ns, merge_id, installed)
+
+    # ---- the leader
 
     def _on_merge_rsp(self, now_ns: int, sender: Address, answer: MergeRsp) -> Steps:
         differs = self._membership.terms.difference(answer.terms)

@@ -96,12 +96,6 @@ class StartViewChange(NamedTuple):
     requests: tuple[Request, ...]
 
 
-class TellBusy(NamedTuple):
-    """The request was not taken, or its view failed: its asker shall ask again after a random pause."""
-
-    request: Request
-
-
 class GiveView(NamedTuple):
     """This process needs our view: it asked for what the view has already, or is behind and who sent it may be dead."""
 
@@ -198,53 +192,7 @@ class GoToPrimary(NamedTuple):
     primary: Electorate
 
 
-# ---- merge: the leader and the view handler
-
-
-class Propose(NamedTuple):
-    """Ask the view handler whether this merge of ours may start; `StartMerge` if so."""
-
-    merge_id: MergeId
-
-
-class StartMerge(NamedTuple):
-    """Lead this merge; it ends with `MergeEnded`."""
-
-    merge_id: MergeId
-
-
-class MergeEnded(NamedTuple):
-    """The merge that we lead or take part in is over; tell the view handler (case #2), release what is held."""
-
-    merge_id: MergeId
-    installed: bool
-    why: str
-
-
 # ---- merge: taking part
-
-
-class Consider(NamedTuple):
-    """Ask the view handler whether we take part in this leader's merge: `AcceptMerge` or `RejectMerge`."""
-
-    leader: Address
-    merge_id: MergeId
-
-
-class AcceptMerge(NamedTuple):
-    """Take part in this merge. `again` = it was accepted before (a duplicate, or our own): only answer."""
-
-    leader: Address
-    merge_id: MergeId
-    again: bool = False
-
-
-class RejectMerge(NamedTuple):
-    """Answer MERGE-RSP with merge_rejected, at once."""
-
-    leader: Address
-    merge_id: MergeId
-    why: str
 
 
 class HoldRollCall(NamedTuple):
@@ -275,7 +223,6 @@ Step = (
     | RaiseSuspicion
     | Shown
     | StartViewChange
-    | TellBusy
     | GiveView
     | TellRollCall
     | WatchLeader
@@ -289,12 +236,6 @@ Step = (
     | RaiseMerge
     | LeftBehind
     | GoToPrimary
-    | Propose
-    | StartMerge
-    | MergeEnded
-    | Consider
-    | AcceptMerge
-    | RejectMerge
     | HoldRollCall
     | SpreadView
 )

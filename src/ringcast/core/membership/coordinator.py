@@ -35,12 +35,9 @@ from ringcast.core.state.providers import PendingStates
 from ringcast.core.steps import (
     CancelHeld,
     Complete,
-    Consider,
     Failed,
     GiveView,
     HoldRollCall,
-    MergeEnded,
-    Propose,
     Shown,
     Spread,
     SpreadView,
@@ -211,17 +208,6 @@ class Coordinator:
         if change.merge_id is not None:
             return self.handler.on_merge_ended(now_ns, change.merge_id, installed=False)
         return self.handler.on_change_ended(now_ns, change.ticket, installed=False)
-
-    # ---- what the merge asks of the handler
-
-    def on_proposed(self, now_ns: int, step: Propose) -> Steps:
-        return self.handler.on_merge(now_ns, step.merge_id)
-
-    def on_considered(self, now_ns: int, step: Consider) -> Steps:
-        return self.handler.on_merge_req(now_ns, step.leader, step.merge_id)
-
-    def on_merge_ended(self, now_ns: int, step: MergeEnded) -> Steps:
-        return self.handler.on_merge_ended(now_ns, step.merge_id, step.installed)
 
     # ---- the roll call
 

@@ -23,11 +23,8 @@ from ringcast.core.membership.requests import Request, RequestKind, RequestQueue
 from ringcast.core.membership.suspension import ResumeCause, Resumer
 from ringcast.core.state.providers import Transfers
 from ringcast.core.steps import (
-    AcceptMerge,
     CancelHeld,
     GiveView,
-    RejectMerge,
-    StartMerge,
     StartViewChange,
     Steps,
     TellRollCall,
@@ -192,33 +189,47 @@ class ViewHandler:
 
     # ---- MERGE and MERGE-REQ
 
-    def on_merge(self, now_ns: int, merge_id: MergeId) -> Steps:
-        """Our own detection found other partitions, and we are to lead."""
-        rule = RULES[MergeEvent.MERGE][self._phase_for_merge(now_ns)]
-        if rule is not Rule.START:
-            self._turn_away(now_ns)
-        match rule:
-            case Rule.START:
-                started = self._suspend(now_ns, Phase.LEADING, merge_id=merge_id)
-                return [_merge_event(now_ns, MergeEvent.MERGE, merge_id, "started"), *started, StartMerge(merge_id)]
-            case Rule.DISCARD_AND_PROCESS:
-                return [_merge_event(now_ns, MergeEvent.MERGE, merge_id, "discarded"), *self._process(now_ns)]
-            case _:
-                return [_merge_event(now_ns, MergeEvent.MERGE, merge_id, "discarded")]
+    def may_lead_merge(self, now_ns: int) -> bool:
+        return RULES[MergeEvent.MERGE][self._phase_for_merge(now_ns)] is Rule.START
 
-    def on_merge_req(self, now_ns: int, leader: Address, merge_id: MergeId) -> Steps:
-        """A merge leader (another coordinator, or ourselves) asks us to take part."""
+    def lead_merge(self, now_ns: int, merge_id: MergeId) -> Steps:
+        """Suspend for a merge of our own. Ask `may_lead_merge` first."""
+        assert self.may_lead_merge(now_ns)
+        started = _merge_event(now_ns, MergeEvent.MERGE, merge_id, "started")
+        return [started, *self._suspend(now_ns, Phase.LEADING, merge_id=merge_id)]
+
+    def discard_merge(self, now_ns: int, merge_id: MergeId) -> Steps:
+        """Do not lead this merge now: detection raises it again. What is queued is processed at once."""
+        rule = RULES[MergeEvent.MERGE][self._phase_for_merge(now_ns)]
+        self._turn_away(now_ns)
+        discarded = _merge_event(now_ns, MergeEvent.MERGE, merge_id, "discarded")
+        return [discarded, *(self._process(now_ns) if rule is Rule.DISCARD_AND_PROCESS else [])]
+
+    def refusal(self, now_ns: int, merge_id: MergeId) -> str | None:
+        """Why this member does not take part in this merge now; None if it does."""
         phase = self._phase_for_merge(now_ns)
-        rule = RULES[MergeEvent.MERGE_REQ][phase]
-        if rule is Rule.ACCEPT:
-            return self._follow(now_ns, leader, merge_id)
-        if rule is Rule.REJECT_OTHERS and self.suspension is not None and merge_id == self.suspension.merge_id:
-            accepted = _merge_event(now_ns, MergeEvent.MERGE_REQ, merge_id, "accepted again")
-            return [accepted, AcceptMerge(leader, merge_id, again=True)]
+        is_accepted = RULES[MergeEvent.MERGE_REQ][phase] is Rule.ACCEPT or self._is_suspended_for(merge_id)
+        return None if is_accepted else f"{self.me} is {phase}"
+
+    def take_part(self, now_ns: int, leader: Address, merge_id: MergeId) -> Steps:
+        """Suspend for the merge of this leader (another coordinator, or ourselves). Ask `refusal` first."""
+        assert self.refusal(now_ns, merge_id) is None
+        if self._is_suspended_for(merge_id):
+            return [_merge_event(now_ns, MergeEvent.MERGE_REQ, merge_id, "accepted again")]
+        accepted = _merge_event(now_ns, MergeEvent.MERGE_REQ, merge_id, "accepted")
+        suspended = self._suspend(now_ns, Phase.FOLLOWING, merge_id=merge_id, leader=leader)
+        return [accepted, *suspended, WatchLeader(leader)]
+
+    def refuse(self, now_ns: int, merge_id: MergeId, answer: Steps) -> Steps:
+        """Send the leader this answer, then process what is queued."""
+        rule = RULES[MergeEvent.MERGE_REQ][self._phase_for_merge(now_ns)]
         self._turn_away(now_ns)
         rejected = _merge_event(now_ns, MergeEvent.MERGE_REQ, merge_id, "rejected")
-        out: Steps = [rejected, RejectMerge(leader, merge_id, f"{self.me} is {phase}")]
-        return out + self._process(now_ns) if rule is Rule.REJECT_AND_PROCESS else out
+        return [rejected, *answer, *(self._process(now_ns) if rule is Rule.REJECT_AND_PROCESS else [])]
+
+    def _is_suspended_for(self, merge_id: MergeId) -> bool:
+        """True for the merge that we lead or follow: the request is the leader's own, or a duplicate."""
+        return self.suspension is not None and self.suspension.merge_id == merge_id
 
     def _phase_for_merge(self, now_ns: int) -> Phase:
         """A merge that was turned away for long no longer waits for joiners that load their state."""
@@ -228,11 +239,6 @@ class ViewHandler:
     def _turn_away(self, now_ns: int) -> None:
         if self.phase not in (Phase.LEADING, Phase.FOLLOWING):
             self.merge_turn.turn_away(now_ns)
-
-    def _follow(self, now_ns: int, leader: Address, merge_id: MergeId) -> Steps:
-        accepted = _merge_event(now_ns, MergeEvent.MERGE_REQ, merge_id, "accepted")
-        suspended = self._suspend(now_ns, Phase.FOLLOWING, merge_id=merge_id, leader=leader)
-        return [accepted, *suspended, WatchLeader(leader), AcceptMerge(leader, merge_id)]
 
     def on_merge_ended(self, now_ns: int, merge_id: MergeId, installed: bool) -> Steps:
         """The merge is complete or has failed; for a follower: its leader cancelled it (case #2)."""

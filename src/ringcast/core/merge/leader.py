@@ -12,6 +12,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 from enum import StrEnum
+from typing import Protocol
 
 from ringcast.core.control import CancelMerge, MergeCall, MergeDigest, MergeId, MergeReq, MergeRsp, MergeView
 from ringcast.core.deadlines import Deadlines
@@ -20,7 +21,7 @@ from ringcast.core.entrance import RandomSource
 from ringcast.core.merge.aggregates import Aggregate, Told, digest_event, merge_view
 from ringcast.core.merge.election import Party
 from ringcast.core.merge.patience import Patience, Pause
-from ringcast.core.steps import MergeEnded, Propose, Steps
+from ringcast.core.steps import Steps
 from ringcast.model import Address, Config, Digest, Event, Kind, Terms, View, ViewId, ViewNumbers, consolidate
 
 
@@ -42,12 +43,31 @@ class Attempt:
     outcome: ViewId | None = None
 
 
+class Gate(Protocol):
+    """The view handler of this member, as merges see it: no merge runs while a view changes (G6)."""
+
+    def may_lead_merge(self, now_ns: int) -> bool: ...
+
+    def lead_merge(self, now_ns: int, merge_id: MergeId) -> Steps:
+        """Suspend the handler for a merge of our own, if it may lead one."""
+        ...
+
+    def discard_merge(self, now_ns: int, merge_id: MergeId) -> Steps:
+        """Lead no merge now; process what is queued."""
+        ...
+
+    def on_merge_ended(self, now_ns: int, merge_id: MergeId, installed: bool) -> Steps:
+        """Resume the handler if it is suspended for this merge (case #2)."""
+        ...
+
+
 class MergeLeader:
     def __init__(
         self,
         me: Address,
         config: Config,
         random: RandomSource,
+        gate: Gate,
         terms: Terms | None = None,
         numbers: ViewNumbers | None = None,
         deadlines: Deadlines | None = None,
@@ -59,7 +79,7 @@ class MergeLeader:
         self._timer = self.deadlines.timer()  # of the attempt's step
         self.pause = Pause(config.merge_pause_ns, config.merge_pause_max_ns, random)
         self.patience = Patience(config.merge_patience, config.known_peers)
-        self._proposed: tuple[MergeId, list[Party]] | None = None
+        self._gate = gate
         self._terms = terms
         self._merges = 0
         self._numbers = numbers or ViewNumbers()  # a view that nobody kept here may be kept elsewhere (G4)
@@ -75,15 +95,12 @@ class MergeLeader:
             return []
         self._merges += 1
         merge_id = MergeId(self.me, self._merges)
-        self._proposed = (merge_id, admitted)
-        return [Propose(merge_id)]
+        if not self._gate.may_lead_merge(now_ns):
+            return self._gate.discard_merge(now_ns, merge_id)
+        return [*self._gate.lead_merge(now_ns, merge_id), *self._begin(now_ns, merge_id, admitted)]
 
-    def begin(self, now_ns: int, merge_id: MergeId) -> Steps:
-        """The view handler has started this merge."""
-        if self._proposed is None or self._proposed[0] != merge_id:
-            return [MergeEnded(merge_id, False, "it was not proposed")]
-        parties = sorted(self._proposed[1], key=lambda party: (party.coordinator != self.me, party.coordinator))
-        self._proposed = None
+    def _begin(self, now_ns: int, merge_id: MergeId, admitted: list[Party]) -> Steps:
+        parties = sorted(admitted, key=lambda party: (party.coordinator != self.me, party.coordinator))
         by_coordinator = {party.coordinator: party for party in parties}
         self._timer.at_ns = now_ns + self.config.merge_ask_ns
         self.attempt = Attempt(merge_id, by_coordinator, Stage.ASKING, dict.fromkeys(by_coordinator))
@@ -155,7 +172,7 @@ class MergeLeader:
         self.pause.on_success()
         self.patience.on_attempt(())
         done = self._event(now_ns, attempt.merge_id, "end", {"outcome": "installed", "view": view.id})
-        return [done, MergeEnded(attempt.merge_id, True, "complete")]
+        return [done, *self._gate.on_merge_ended(now_ns, attempt.merge_id, installed=True)]
 
     # ---- failing
 
@@ -192,7 +209,7 @@ class MergeLeader:
         ]
         ended = self._traced(now_ns, "end", {"outcome": "cancelled", "why": why})
         self.attempt, self._timer.at_ns = None, None
-        return [ended, *cancels, MergeEnded(attempt.merge_id, False, why)]
+        return [ended, *cancels, *self._gate.on_merge_ended(now_ns, attempt.merge_id, installed=False)]
 
     # ---- time
 

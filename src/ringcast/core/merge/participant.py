@@ -15,7 +15,8 @@ from ringcast.core.control import MergeCall, MergeDigest, MergeId, MergeReq, Mer
 from ringcast.core.deadlines import Deadlines
 from ringcast.core.effects import SendReliable
 from ringcast.core.merge.aggregates import Told, digest_event
-from ringcast.core.steps import HoldRollCall, MergeEnded, SpreadView, Steps
+from ringcast.core.merge.leader import Gate
+from ringcast.core.steps import HoldRollCall, SpreadView, Steps
 from ringcast.model import Address, Config, Digest, Event, Kind, Mark, Terms, View
 
 MAX_LEADERS = 1024
@@ -54,8 +55,9 @@ class ArmedOnce:
 
 
 class MergeParticipant:
-    def __init__(self, me: Address, config: Config, deadlines: Deadlines | None = None) -> None:
+    def __init__(self, me: Address, config: Config, gate: Gate, deadlines: Deadlines | None = None) -> None:
         self.me = me
+        self._gate = gate
         self.deadlines = deadlines or Deadlines()
         self._timer = self.deadlines.timer()
         self.limit_ns = config.resumer_ns
@@ -159,7 +161,7 @@ class MergeParticipant:
         if merge_id.leader != sender:
             return []
         self._armed.use(merge_id)
-        return self._over(now_ns, merge_id, why) or [MergeEnded(merge_id, False, why)]
+        return self._over(now_ns, merge_id, why) or self._gate.on_merge_ended(now_ns, merge_id, installed=False)
 
     # ---- a member and its coordinator
 
@@ -205,7 +207,8 @@ class MergeParticipant:
     def _over(self, now_ns: int, merge_id: MergeId, why: str) -> Steps:
         if self.merge is None or self.merge.merge_id != merge_id:
             return []
-        return [*self._end(now_ns, "cancelled", why), MergeEnded(merge_id, False, why)]
+        ended = self._end(now_ns, "cancelled", why)
+        return [*ended, *self._gate.on_merge_ended(now_ns, merge_id, installed=False)]
 
     def _end(self, now_ns: int, outcome: str, why: str) -> Steps:
         """The trace tells of merges at coordinators."""

@@ -45,7 +45,7 @@ MERGE = (
     Planted(
         "a merge starts during a view change",
         "G6",
-        f"{_MEMBERSHIP}.handler:ViewHandler.on_merge_req",
+        f"{_MEMBERSHIP}.handler:ViewHandler.refusal",
         "phase = self._phase_for_merge(now_ns)",
         """
         if self.phase is Phase.CHANGING:

@@ -6,8 +6,9 @@ from ringcast.core.control import Join, MergeId
 from ringcast.core.effects import SendReliable
 from ringcast.core.membership.handler import ViewHandler
 from ringcast.core.membership.requests import Request, RequestKind
-from ringcast.core.steps import AcceptMerge, RejectMerge, StartMerge, Steps
+from ringcast.core.steps import Steps
 from ringcast.model import MS, Address, View, ViewId, profile
+from unit.core.calls import ask_to_merge, raise_merge
 
 CONFIG = profile("test")
 A, L = (Address(name, 1, f"mem:{name}") for name in "AL")
@@ -56,10 +57,10 @@ def test_a_merge_request_is_accepted_after_a_bounded_time() -> None:
     stream = Stream()
     for attempt in range(200):
         stream.step()
-        answers = stream.handler.on_merge_req(stream.now, L, MergeId(L, attempt))
-        if any(isinstance(answer, AcceptMerge) for answer in answers):
+        answers = ask_to_merge(stream.handler, stream.now, L, MergeId(L, attempt))
+        if ("accept", L, MergeId(L, attempt)) in answers:
             break
-        assert any(isinstance(answer, RejectMerge) for answer in answers)
+        assert any(answer[0] == "reject" for answer in answers if isinstance(answer, tuple))
     assert CONFIG.resumer_ns <= stream.now <= CONFIG.resumer_ns + 200 * MS
 
 
@@ -69,7 +70,7 @@ def test_our_own_merge_starts_after_a_bounded_time_and_then_joins_are_taken_agai
     for attempt in range(200):
         stream.step()
         merge_id = MergeId(A, attempt)
-        if any(isinstance(answer, StartMerge) for answer in stream.handler.on_merge(stream.now, merge_id)):
+        if ("start merge", merge_id) in raise_merge(stream.handler, stream.now, merge_id):
             break
     assert CONFIG.resumer_ns <= stream.now <= CONFIG.resumer_ns + 200 * MS
     stream.handler.on_merge_ended(stream.now, merge_id, installed=False)
@@ -83,7 +84,7 @@ def test_joins_are_held_only_as_long_as_somebody_asks_for_a_merge() -> None:
     while not stream.busy:
         stream.step()
         if stream.now < CONFIG.resumer_ns:
-            stream.handler.on_merge_req(stream.now, L, MergeId(L, stream.now))
+            ask_to_merge(stream.handler, stream.now, L, MergeId(L, stream.now))
         assert stream.now < 2 * CONFIG.resumer_ns
     for _ in range(200):
         stream.step()
@@ -100,7 +101,7 @@ def test_a_single_long_transfer_turns_a_merge_away_for_a_bounded_time_only() -> 
     for number in range(100):
         now = stream.now + number * 100 * MS
         stream.handler.on_state_progress(now, loading)
-        if any(isinstance(d, AcceptMerge) for d in stream.handler.on_merge_req(now, L, MergeId(L, number))):
+        if ("accept", L, MergeId(L, number)) in ask_to_merge(stream.handler, now, L, MergeId(L, number)):
             accepted_ns = now - stream.now
             break
     assert CONFIG.resumer_ns <= accepted_ns <= CONFIG.resumer_ns + 100 * MS

@@ -7,6 +7,7 @@ from ringcast.core.membership.roll_call import RollCall
 from ringcast.core.merge import MergeLeader, Party
 from ringcast.model import MS, Address, Entry, View, ViewId, ViewNumbers, profile
 from simulation.members import Members
+from unit.core.calls import neighbour
 
 A, B, C = (Address(name, 1, f"mem:{name}") for name in "ABC")
 CONFIG = profile("test")
@@ -73,10 +74,9 @@ def test_a_view_after_a_merge_that_was_kept_elsewhere_only_has_another_id() -> N
     """The leader's own part of the merge was ended by the Resumer: C has the view, the leader has not."""
     numbers = ViewNumbers()
     numbers.note(8)
-    leader = MergeLeader(A, CONFIG, Fixed(), numbers=numbers)
+    leader = MergeLeader(A, CONFIG, Fixed(), neighbour(may_lead_merge=True), numbers=numbers)
     merge_id = MergeId(A, 1)
     leader.on_raised(0, [Party(A, OURS, (A, B)), Party(C, THEIRS, (C,))])
-    leader.begin(0, merge_id)
     for coordinator in (C, A):
         leader.on_merge_rsp(0, coordinator, MergeRsp(merge_id, True))
     for coordinator, members in ((C, (C,)), (A, (A, B))):

@@ -3,14 +3,17 @@
 The stories (tests/scenario/testdata/view_handler) tell the same rules in sequence; here none can be missing.
 """
 
+from typing import Any
+
 import pytest
 
 from ringcast.core.control import Busy, MergeId
 from ringcast.core.effects import SendReliable
 from ringcast.core.membership import Phase, Request, RequestKind, ViewHandler
 from ringcast.core.membership.handler_table import RULES, MergeEvent
-from ringcast.core.steps import AcceptMerge, RejectMerge, StartMerge, StartViewChange, Step, TellRollCall
+from ringcast.core.steps import StartViewChange, TellRollCall
 from ringcast.model import MS, Address, Config, Event, Kind, View, ViewId, first_mark
+from unit.core.calls import ask_to_merge, raise_merge
 
 
 def member(name: str) -> Address:
@@ -36,14 +39,14 @@ def handler_in(phase: Phase) -> ViewHandler:
             handler.on_request(0, Request(RequestKind.JOIN, L))
             handler.on_time(20 * MS)
         case Phase.LEADING:
-            handler.on_merge(0, OURS)
+            raise_merge(handler, 0, OURS)
         case Phase.FOLLOWING:
-            handler.on_merge_req(0, L, THEIRS)
+            ask_to_merge(handler, 0, L, THEIRS)
     assert handler.phase is phase
     return handler
 
 
-def orders(decisions: list[Step]) -> list[Step]:
+def orders(decisions: list[Any]) -> list[Any]:
     return [d for d in decisions if not isinstance(d, Event)]
 
 
@@ -102,52 +105,55 @@ def test_a_suspicion_discarded_as_a_request_is_told_to_the_running_roll_call(pha
 
 def test_merge_starts_when_idle_and_suspends() -> None:
     handler = handler_in(Phase.IDLE)
-    assert orders(handler.on_merge(0, OURS)) == [StartMerge(OURS)]
+    assert orders(raise_merge(handler, 0, OURS)) == [("start merge", OURS)]
     assert handler.phase is Phase.LEADING
 
 
 @pytest.mark.parametrize("phase", [Phase.TRANSFERRING, *SUSPENDED])
 def test_merge_is_discarded_while_suspended_or_while_a_joiner_gets_its_state(phase: Phase) -> None:
     handler = handler_in(phase)
-    assert orders(handler.on_merge(0, MergeId(A, 9))) == []
+    assert orders(raise_merge(handler, 0, MergeId(A, 9))) == []
     assert handler.phase is phase
 
 
 def test_merge_is_discarded_for_queued_events_and_these_are_processed() -> None:
     handler = handler_in(Phase.GATHERING)
-    assert orders(handler.on_merge(0, OURS)) == [StartViewChange(1, (Request(RequestKind.JOIN, L),))]
+    assert orders(raise_merge(handler, 0, OURS)) == [StartViewChange(1, (Request(RequestKind.JOIN, L),))]
     assert handler.phase is Phase.CHANGING
 
 
 def test_a_merge_req_is_accepted_when_idle_and_suspends() -> None:
     handler = handler_in(Phase.IDLE)
-    assert AcceptMerge(L, THEIRS) in handler.on_merge_req(0, L, THEIRS)
+    assert ("accept", L, THEIRS) in ask_to_merge(handler, 0, L, THEIRS)
     assert (handler.phase, handler.merge_leader) == (Phase.FOLLOWING, L)
 
 
 @pytest.mark.parametrize("phase", [Phase.TRANSFERRING, *SUSPENDED])
 def test_a_merge_req_is_rejected_at_once_while_suspended_x5(phase: Phase) -> None:
     handler = handler_in(phase)
-    assert orders(handler.on_merge_req(0, L, OTHER)) == [RejectMerge(L, OTHER, f"A#0 is {phase}")]
+    assert orders(ask_to_merge(handler, 0, L, OTHER)) == [("reject", L, OTHER, f"A#0 is {phase}")]
     assert handler.phase is phase
 
 
 @pytest.mark.parametrize(("phase", "merge_id"), [(Phase.LEADING, OURS), (Phase.FOLLOWING, THEIRS)])
 def test_a_merge_req_with_the_id_of_the_suspension_is_accepted_again(phase: Phase, merge_id: MergeId) -> None:
     handler = handler_in(phase)
-    assert orders(handler.on_merge_req(0, merge_id.leader, merge_id)) == [AcceptMerge(merge_id.leader, merge_id, True)]
+    event, accepted = ask_to_merge(handler, 0, merge_id.leader, merge_id)
+    assert accepted == ("accept", merge_id.leader, merge_id)
+    assert event.detail["answer"] == "accepted again"
+    assert handler.phase is phase
 
 
 def test_a_merge_req_is_rejected_for_queued_events_and_these_are_processed() -> None:
     handler = handler_in(Phase.GATHERING)
-    rejected, started = orders(handler.on_merge_req(0, L, THEIRS))
-    assert rejected == RejectMerge(L, THEIRS, "A#0 is gathering")
+    rejected, started = orders(ask_to_merge(handler, 0, L, THEIRS))
+    assert rejected == ("reject", L, THEIRS, "A#0 is gathering")
     assert started == StartViewChange(1, (Request(RequestKind.JOIN, L),))
 
 
 def test_the_trace_names_suspension_cause_and_case() -> None:
     handler = handler_in(Phase.IDLE)
-    handler.on_merge_req(5, L, THEIRS)
+    ask_to_merge(handler, 5, L, THEIRS)
     resume = next(d for d in handler.on_suspect(7, L) if isinstance(d, Event))
     assert (resume.kind, resume.t_ns, resume.peer, resume.value, resume.other) == (Kind.RESUME, 7, L, 1, 3)
     assert resume.detail == {"cause": "leader-gone", "has_view": False}

@@ -2,6 +2,7 @@
 
 from dataclasses import replace
 from random import Random
+from typing import Any
 
 import pytest
 
@@ -10,8 +11,8 @@ from ringcast.core.effects import SendReliable, Warn
 from ringcast.core.merge import MergeLeader, Party
 from ringcast.core.merge.leader import Stage
 from ringcast.core.merge.patience import Patience
-from ringcast.core.steps import MergeEnded, Propose, Step
 from ringcast.model import SECOND, Address, Config, Entry, Event, Kind, View, ViewId
+from unit.core.calls import neighbour
 
 
 def member(name: str) -> Address:
@@ -32,16 +33,37 @@ def digest(merge_id: MergeId, text: str, number: int = 7, missing: tuple[Address
     return MergeDigest(merge_id, members, members, entries, missing, number, 64, 1000)
 
 
-def orders(decisions: list[Step]) -> list[Step]:
+def orders(decisions: list[Any]) -> list[Any]:
     return [d for d in decisions if not isinstance(d, Event)]
 
 
+def leader_of(me: Address, may_lead: bool = True) -> MergeLeader:
+    """Its view handler lets it begin, or does not."""
+    return MergeLeader(me, CONFIG, Random(1), neighbour(may_lead_merge=may_lead))
+
+
+def raised(leader: MergeLeader, now_ns: int, parties: tuple[Party, ...] = PARTIES) -> MergeId:
+    """The merge that it begins."""
+    leader.on_raised(now_ns, parties)
+    assert leader.attempt is not None and leader.attempt.step is Stage.ASKING
+    return leader.attempt.merge_id
+
+
 def asking(parties: tuple[Party, ...] = PARTIES, now_ns: int = 0) -> tuple[MergeLeader, MergeId]:
-    leader = MergeLeader(A, CONFIG, Random(1))
-    (proposed,) = leader.on_raised(now_ns, parties)
-    assert isinstance(proposed, Propose)
-    leader.begin(now_ns, proposed.merge_id)
-    return leader, proposed.merge_id
+    leader = leader_of(A)
+    return leader, raised(leader, now_ns, parties)
+
+
+def over(merge_id: MergeId = FIRST, installed: bool = False) -> tuple[object, ...]:
+    """The view handler is told that the merge is over."""
+    return ("on_merge_ended", merge_id, installed)
+
+
+def reason(decisions: list[Any]) -> object:
+    """Why the attempt ended, as the trace has it."""
+    (event,) = (d for d in decisions if isinstance(d, Event) and d.detail and d.detail.get("step") == "end")
+    assert event.detail is not None
+    return event.detail["why"]
 
 
 def calling() -> MergeLeader:
@@ -51,14 +73,13 @@ def calling() -> MergeLeader:
     return leader
 
 
-def cancelled(why: str, *to: Address) -> list[Step]:
-    return [*(SendReliable(each, CancelMerge(FIRST, why)) for each in to), MergeEnded(FIRST, False, why)]
+def cancelled(why: str, *to: Address) -> list[Any]:
+    return [*(SendReliable(each, CancelMerge(FIRST, why)) for each in to), over()]
 
 
 def test_asking_goes_to_every_coordinator_ourselves_last() -> None:
-    leader = MergeLeader(A, CONFIG, Random(1))
-    assert leader.on_raised(0, PARTIES) == [Propose(FIRST)]
-    event, *asked = leader.begin(0, FIRST)
+    leading, event, *asked = leader_of(A).on_raised(0, PARTIES)
+    assert leading == ("lead_merge", FIRST)
     assert asked == [SendReliable(C, MergeReq(FIRST, CD.id, (C, D))), SendReliable(A, MergeReq(FIRST, AB.id, (A, B)))]
     assert isinstance(event, Event) and event.kind is Kind.MERGE
     assert event.detail == {"step": "start", "merge_id": "A#0~1", "parties": [[A, B], [C, D]]}
@@ -96,7 +117,7 @@ def test_it_is_complete_when_our_own_view_is_installed() -> None:
     *_, sent = leader.on_merge_digest(3, A, digest(FIRST, "A15 B7"))
     assert isinstance(sent, SendReliable) and isinstance(sent.message, MergeView)
     assert orders(leader.on_view(4, View(ViewId(8, C), (A, C)))) == []
-    assert orders(leader.on_view(4, sent.message.view)) == [MergeEnded(FIRST, True, "complete")]
+    assert orders(leader.on_view(4, sent.message.view)) == [over(installed=True)]
     assert leader.deadlines.first_ns is None
 
 
@@ -143,9 +164,8 @@ def test_a_malformed_digest_cancels_and_raises_nothing(wrong: str) -> None:
     whole = digest(FIRST, "C10 D9") if wrong == "too few entries" else digest(FIRST, "D9")
     entries = whole.entries[:1] if wrong == "too few entries" else whole.entries
     broken = MergeDigest(FIRST, whole.members, whole.origins, entries, (), 7, 64, 1000)
-    assert orders(calling().on_merge_digest(2, C, broken))[-1] == MergeEnded(
-        FIRST, False, "C#0 sent what its members did not say themselves"
-    )
+    out = calling().on_merge_digest(2, C, broken)
+    assert (out[-1], reason(out)) == (over(), "C#0 sent what its members did not say themselves")
 
 
 def test_no_answer_within_the_limit_cancels() -> None:
@@ -197,33 +217,28 @@ def test_answers_that_are_not_awaited_change_nothing(step: str) -> None:
 
 
 def test_while_asking_it_yields_to_a_lower_leader() -> None:
-    leader = MergeLeader(C, CONFIG, Random(1))
-    leader.on_raised(0, PARTIES)
-    leader.begin(0, MergeId(C, 1))
+    leader = leader_of(C)
+    raised(leader, 0)
     assert leader.on_other_merge(1, MergeId(D, 1)) == []
-    out = orders(leader.on_other_merge(1, MergeId(A, 5)))
-    assert out[-1] == MergeEnded(MergeId(C, 1), False, "yielded to A#0~5")
-    assert leader.on_raised(1, PARTIES) == [Propose(MergeId(C, 2))]  # Yielding costs no pause.
+    out = leader.on_other_merge(1, MergeId(A, 5))
+    assert (out[-1], reason(out)) == (over(MergeId(C, 1)), "yielded to A#0~5")
+    assert raised(leader, 1) == MergeId(C, 2)  # Yielding costs no pause.
 
 
 def test_once_roll_calls_run_it_does_not_yield() -> None:
-    leader = MergeLeader(C, CONFIG, Random(1))
-    leader.on_raised(0, PARTIES)
-    leader.begin(0, MergeId(C, 1))
+    leader = leader_of(C)
+    raised(leader, 0)
     for coordinator in (A, C):
         leader.on_merge_rsp(1, coordinator, MergeRsp(MergeId(C, 1), True))
     assert leader.on_other_merge(1, MergeId(A, 5)) == []
 
 
 def test_a_failed_attempt_is_followed_by_a_random_doubling_pause() -> None:
-    leader = MergeLeader(A, CONFIG, Random(1))
+    leader = leader_of(A)
     pauses = []
     now = 0
     for _ in range(8):
-        (proposed,) = leader.on_raised(now, PARTIES)
-        assert isinstance(proposed, Propose)
-        leader.begin(now, proposed.merge_id)
-        leader.on_merge_rsp(now, C, MergeRsp(proposed.merge_id, False))
+        leader.on_merge_rsp(now, C, MergeRsp(raised(leader, now), False))
         pauses.append(leader.pause.until_ns - now)
         assert leader.on_raised(leader.pause.until_ns - 1, PARTIES) == []
         now = leader.pause.until_ns
@@ -234,30 +249,32 @@ def test_a_failed_attempt_is_followed_by_a_random_doubling_pause() -> None:
 
 
 def test_a_merge_id_is_never_given_twice() -> None:
-    leader = MergeLeader(A, CONFIG, Random(1))
-    assert leader.on_raised(0, PARTIES) == [Propose(MergeId(A, 1))]
-    assert leader.on_raised(0, PARTIES) == [Propose(MergeId(A, 2))]  # The handler discarded the first.
-    assert leader.begin(0, MergeId(A, 1)) == [MergeEnded(MergeId(A, 1), False, "it was not proposed")]
+    leader = leader_of(A, may_lead=False)
+    assert leader.on_raised(0, PARTIES) == [("discard_merge", MergeId(A, 1))]
+    assert leader.on_raised(0, PARTIES) == [("discard_merge", MergeId(A, 2))]
+    assert leader.attempt is None
+
+
+def test_a_merge_that_the_view_handler_does_not_let_begin_asks_nobody() -> None:
+    leader = leader_of(A, may_lead=False)
+    leader.on_raised(0, PARTIES)
+    assert (leader.attempt, leader.deadlines.first_ns, leader.pause.until_ns) == (None, None, 0)
 
 
 def fail(leader: MergeLeader, who: Address, parties: tuple[Party, ...]) -> None:
-    (proposed,) = leader.on_raised(leader.pause.until_ns, parties)
-    assert isinstance(proposed, Propose)
-    leader.begin(leader.pause.until_ns, proposed.merge_id)
-    leader.on_merge_rsp(leader.pause.until_ns, who, MergeRsp(proposed.merge_id, False))
+    now_ns = leader.pause.until_ns
+    leader.on_merge_rsp(now_ns, who, MergeRsp(raised(leader, now_ns, parties), False))
 
 
 def asked_next(leader: MergeLeader, parties: tuple[Party, ...]) -> list[Address]:
-    (proposed,) = leader.on_raised(leader.pause.until_ns, parties)
-    assert isinstance(proposed, Propose)
-    leader.begin(leader.pause.until_ns, proposed.merge_id)
-    assert leader.attempt is not None and leader.attempt.step is Stage.ASKING
+    raised(leader, leader.pause.until_ns, parties)
+    assert leader.attempt is not None
     return list(leader.attempt.parties)
 
 
 def test_a_party_that_failed_twice_is_left_out_of_the_next() -> None:
     three = (*PARTIES, Party(E, View(ViewId(1, E), (E,)), (E,)))
-    leader = MergeLeader(A, CONFIG, Random(1))
+    leader = leader_of(A)
     fail(leader, E, three)
     fail(leader, E, three)
     assert asked_next(leader, three) == [A, C]
@@ -279,13 +296,13 @@ def first_refuses(leader: MergeLeader, parties: tuple[Party, ...], refusing: tup
 def test_three_that_always_refuse_do_not_keep_the_others_apart() -> None:
     sick = tuple(map(member, "XYZ"))
     parties = (*PARTIES, *(Party(x, View(ViewId(1, x), (x,)), (x,)) for x in sick))
-    assert first_refuses(MergeLeader(A, CONFIG, Random(1)), parties, sick) == [A, C]
+    assert first_refuses(leader_of(A), parties, sick) == [A, C]
 
 
 def test_who_is_well_again_is_asked_although_another_never_is() -> None:
     """Both ran out, and nobody else is left: both are asked again, and only one of them fails."""
     parties = (*PARTIES, Party(E, View(ViewId(1, E), (E,)), (E,)))
-    leader = MergeLeader(A, CONFIG, Random(1))
+    leader = leader_of(A)
     for peer in (C, C, E, E):
         fail(leader, peer, parties)
     assert first_refuses(leader, parties, (E,)) == [A, C]
@@ -310,28 +327,26 @@ def test_failures_of_a_bounded_number_of_members_are_remembered() -> None:
 
 
 def test_the_only_other_party_is_asked_again_however_often_it_failed() -> None:
-    leader = MergeLeader(A, CONFIG, Random(1))
+    leader = leader_of(A)
     for _ in range(5):
         fail(leader, C, PARTIES)
     assert asked_next(leader, PARTIES) == [A, C]
 
 
 def test_a_member_without_digest_twice_is_left_out_but_not_its_party() -> None:
-    leader = MergeLeader(A, CONFIG, Random(1))
+    leader = leader_of(A)
     for number in (1, 2):
         merge_id = MergeId(A, number)
-        leader.on_raised(leader.pause.until_ns, PARTIES)
-        leader.begin(leader.pause.until_ns, merge_id)
+        assert raised(leader, leader.pause.until_ns) == merge_id
         for coordinator in (A, C):
             leader.on_merge_rsp(leader.pause.until_ns, coordinator, MergeRsp(merge_id, True))
         leader.on_merge_digest(leader.pause.until_ns, C, digest(merge_id, "C10", missing=(D,)))
-    leader.on_raised(leader.pause.until_ns, PARTIES)
-    _, *asked = leader.begin(leader.pause.until_ns, MergeId(A, 3))
+    _, _, *asked = leader.on_raised(leader.pause.until_ns, PARTIES)
     assert asked[0] == SendReliable(C, MergeReq(MergeId(A, 3), CD.id, (C,)))
 
 
 def test_nothing_starts_without_another_party_or_without_us() -> None:
-    leader = MergeLeader(A, CONFIG, Random(1))
+    leader = leader_of(A)
     assert leader.on_raised(0, PARTIES[1:]) == []
     assert leader.on_raised(0, (PARTIES[0], Party(E, CD, (E,)))) == []
 
@@ -342,8 +357,7 @@ def test_the_id_of_a_view_nobody_kept_is_not_used_again_g4() -> None:
     leader.on_merge_digest(3, A, digest(FIRST, "A15 B7"))
     leader.on_time(10 * SECOND)
     now = leader.pause.until_ns
-    leader.on_raised(now, PARTIES)
-    leader.begin(now, MergeId(A, 2))
+    assert raised(leader, now) == MergeId(A, 2)
     for coordinator in (A, C):
         leader.on_merge_rsp(now, coordinator, MergeRsp(MergeId(A, 2), True))
     leader.on_merge_digest(now, C, digest(MergeId(A, 2), "C10 D9"))

@@ -12,7 +12,7 @@ from ringcast.core.failure import Readmission
 from ringcast.core.membership import Membership
 from ringcast.core.merge import Party
 from ringcast.core.merging import Merging
-from ringcast.core.steps import Propose, RaiseMerge, StartMerge, Steps
+from ringcast.core.steps import RaiseMerge, Steps
 from ringcast.model import Address, Config, Entry, Event, View, ViewId
 from ringcast.wire import decode_control, encode_control
 
@@ -38,10 +38,7 @@ def leading(mine: View = MINE, via: Address | None = None) -> Merging:
     merging = Merging(B, config, Random(1), membership, readmission, Deadlines())
     merging.on_view(0, mine)
     raised = RaiseMerge((Party(B, mine, mine.members), Party(C, OTHER, (C,), via=via)))
-    (proposed,) = merging.on_raised(0, raised)
-    assert isinstance(proposed, Propose) and membership.as_coordinator is not None
-    (start,) = (step for step in membership.as_coordinator.on_proposed(0, proposed) if isinstance(step, StartMerge))
-    merging.on_start(0, start)
+    merging.on_raised(0, raised)
     assert merging.leader.attempt is not None
     return merging
 

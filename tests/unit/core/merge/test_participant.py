@@ -1,14 +1,16 @@
 """Step part in a merge: one at a time, each id once, every end."""
 
 from dataclasses import replace
+from typing import Any
 
 import pytest
 
 from ringcast.core.control import MergeCall, MergeDigest, MergeId, MergeReq, MergeRsp, MergeView
 from ringcast.core.effects import SendReliable
 from ringcast.core.merge import MergeParticipant, Told
-from ringcast.core.steps import HoldRollCall, MergeEnded, SpreadView, Step
+from ringcast.core.steps import HoldRollCall, SpreadView
 from ringcast.model import Address, Config, Digest, Entry, Event, View, ViewId
+from unit.core.calls import neighbour
 
 
 def member(name: str) -> Address:
@@ -26,12 +28,26 @@ OUTCOME = MergeView(
 )
 
 
-def orders(decisions: list[Step]) -> list[Step]:
+def orders(decisions: list[Any]) -> list[Any]:
     return [d for d in decisions if not isinstance(d, Event)]
 
 
+def reason(decisions: list[Any]) -> object:
+    """Why the merge ended, as the trace has it."""
+    (event,) = (d for d in decisions if isinstance(d, Event) and d.detail and d.detail.get("step") == "end")
+    assert event.detail is not None
+    return event.detail["why"]
+
+
+OVER = ("on_merge_ended", FIRST, False)  # the view handler is told
+
+
+def participant_of(me: Address) -> MergeParticipant:
+    return MergeParticipant(me, CONFIG, neighbour())
+
+
 def accepted() -> MergeParticipant:
-    participant = MergeParticipant(C, CONFIG)
+    participant = participant_of(C)
     assert participant.objection(L, REQUEST, VIEW) is None
     participant.on_accepted(0, REQUEST)
     return participant
@@ -45,14 +61,14 @@ def answered() -> MergeParticipant:
 
 
 def test_accepting_answers_the_leader_and_again_for_a_duplicate() -> None:
-    participant = MergeParticipant(C, CONFIG)
+    participant = participant_of(C)
     answer = SendReliable(L, MergeRsp(FIRST, True))
     assert orders(participant.on_accepted(0, REQUEST)) == [answer]
     assert participant.on_accepted(1, REQUEST) == [answer]
 
 
 def test_refusing_answers_at_once_x5() -> None:
-    participant = MergeParticipant(C, CONFIG)
+    participant = participant_of(C)
     assert orders(participant.on_refused(0, L, FIRST, "C#0 is gathering")) == [
         SendReliable(L, MergeRsp(FIRST, False, "C#0 is gathering"))
     ]
@@ -108,13 +124,15 @@ def test_the_merge_view_is_spread_and_the_installed_view_ends_the_merge() -> Non
 
 def test_a_view_that_is_no_merge_view_ends_it_without_one() -> None:
     participant = answered()
-    assert orders(participant.on_view(4, View(ViewId(8, C), (C,)))) == [MergeEnded(FIRST, False, "view C#0|8 came")]
+    out = participant.on_view(4, View(ViewId(8, C), (C,)))
+    assert (orders(out), reason(out)) == ([OVER], "view C#0|8 came")
 
 
 @pytest.mark.parametrize("part", ["accepted", "answered"])
 def test_a_cancel_ends_it(part: str) -> None:
     participant = accepted() if part == "accepted" else answered()
-    assert orders(participant.on_cancel(3, L, FIRST, "D is missing")) == [MergeEnded(FIRST, False, "D is missing")]
+    out = participant.on_cancel(3, L, FIRST, "D is missing")
+    assert (orders(out), reason(out)) == ([OVER], "D is missing")
     assert participant.merge is None
 
 
@@ -122,7 +140,8 @@ def test_it_ends_by_itself_after_the_limit() -> None:
     participant = accepted()
     assert participant.deadlines.first_ns == CONFIG.resumer_ns
     assert participant.on_time(CONFIG.resumer_ns - 1) == []
-    assert orders(participant.on_time(CONFIG.resumer_ns)) == [MergeEnded(FIRST, False, "it took too long")]
+    out = participant.on_time(CONFIG.resumer_ns)
+    assert (orders(out), reason(out)) == ([OVER], "it took too long")
     assert participant.deadlines.first_ns is None
 
 
@@ -139,12 +158,12 @@ def test_it_ends_by_itself_after_the_limit() -> None:
     ],
 )
 def test_requests_that_do_not_fit_are_objected_to(request_: MergeReq, why: str) -> None:
-    assert MergeParticipant(C, CONFIG).objection(L, request_, VIEW) == why
+    assert participant_of(C).objection(L, request_, VIEW) == why
 
 
 def test_a_second_merge_is_refused_at_a_coordinator_and_at_a_member() -> None:
     assert accepted().objection(L, MergeReq(SECOND_ONE, VIEW.id, (C, D)), VIEW) == "C#0 is in merge L#0~1"
-    simple = MergeParticipant(D, CONFIG)
+    simple = participant_of(D)
     assert simple.on_asked(0, FIRST) is None
     assert simple.on_asked(1, FIRST) is None  # The roll call began again.
     assert simple.on_asked(2, SECOND_ONE) == "D#0 is in merge L#0~1"
@@ -153,7 +172,7 @@ def test_a_second_merge_is_refused_at_a_coordinator_and_at_a_member() -> None:
 def test_our_own_merge_yields_to_a_lower_leader_while_nothing_is_held() -> None:
     """Whether it has yielded the view handler knows; in which order the two ends are carried out does not matter."""
     ours, lower = MergeReq(MergeId(C, 4), VIEW.id, (C, D)), MergeReq(MergeId(B, 1), VIEW.id, (C, D))
-    participant = MergeParticipant(C, CONFIG)
+    participant = participant_of(C)
     participant.on_accepted(0, ours)
     assert participant.objection(B, lower, VIEW) is None
     assert participant.objection(L, REQUEST, VIEW) == "C#0 is in merge C#0~4"  # A higher one has to wait.
@@ -163,7 +182,7 @@ def test_our_own_merge_yields_to_a_lower_leader_while_nothing_is_held() -> None:
 
 
 def test_our_own_merge_does_not_yield_once_its_roll_call_runs() -> None:
-    participant = MergeParticipant(C, CONFIG)
+    participant = participant_of(C)
     participant.on_accepted(0, MergeReq(MergeId(C, 4), VIEW.id, (C, D)))
     participant.on_merge_call(1, C, MergeCall(MergeId(C, 4)))
     lower = MergeReq(MergeId(B, 1), VIEW.id, (C, D))
@@ -188,7 +207,7 @@ def test_a_merge_id_is_armed_once_in_its_life(end: str) -> None:
 
 
 def test_a_cancel_that_overtakes_its_request_uses_the_id_up() -> None:
-    participant = MergeParticipant(C, CONFIG)
+    participant = participant_of(C)
     participant.on_cancel(0, L, FIRST, "")
     assert participant.objection(L, REQUEST, VIEW) == "merge L#0~1 is over"
 

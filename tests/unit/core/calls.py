@@ -1,0 +1,52 @@
+"""Stand-ins for a component's neighbours: a test compares one whole list, what was sent and what was called."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+from ringcast.core.control import MergeId
+from ringcast.core.membership import ViewHandler
+from ringcast.model import Address
+
+
+class Calls:
+    """A neighbour behind a port. A call answers with itself, `("name", *arguments)` without the time, as the only step.
+
+    `answers` gives other answers by the method's name. `made` has all calls, also those whose answer nobody looks at.
+    """
+
+    def __init__(self, **answers: object) -> None:
+        self.answers = answers
+        self.made: list[tuple[object, ...]] = []
+
+    def __getattr__(self, name: str) -> Callable[..., Any]:
+        def call(*arguments: object, **named: object) -> object:
+            given = arguments[1:] if arguments and type(arguments[0]) is int else arguments
+            made = (name, *given, *named.values())
+            self.made.append(made)
+            return self.answers.get(name, [made])
+
+        return call
+
+
+def neighbour(**answers: object) -> Any:
+    """The same, for a parameter that a port types."""
+    return Calls(**answers)
+
+
+# ---- the two questions that a merge asks of the view handler, as core/merging.py and the merge leader ask them
+
+
+def raise_merge(handler: ViewHandler, now_ns: int, merge_id: MergeId) -> list[Any]:
+    if not handler.may_lead_merge(now_ns):
+        return handler.discard_merge(now_ns, merge_id)
+    return [*handler.lead_merge(now_ns, merge_id), ("start merge", merge_id)]
+
+
+def ask_to_merge(handler: ViewHandler, now_ns: int, leader: Address, merge_id: MergeId) -> list[Any]:
+    why = handler.refusal(now_ns, merge_id)
+    if why is not None:
+        refused: Any = ("reject", leader, merge_id, why)
+        return handler.refuse(now_ns, merge_id, [refused])
+    return [*handler.take_part(now_ns, leader, merge_id), ("accept", leader, merge_id)]
