@@ -24,6 +24,9 @@ from ringcast.core.control import (
     Join,
     NewView,
     ReunionFailed,
+    Settlement,
+    Source,
+    Standing,
     StateConfirmed,
     StateProgress,
     Stranger,
@@ -60,7 +63,8 @@ class Coordination:
         self.config = node.config
         self.control = control
         self.deadlines = Deadlines()
-        self.membership = Membership(self.me, self.config, random, entrance, self.deadlines.part())
+        parts = (node.order, self, entrance, self.deadlines.part())
+        self.membership = Membership(self.me, self.config, random, *parts)
         self._early_ask: tuple[Address, Ask] | None = None  # of a roll call on a later view than ours
         self.detector = FailureDetector(self.me, self.config, self.deadlines.part(), beats=entrance.beats)
         self.detector.given_up = self.membership.suspicions.final
@@ -76,7 +80,6 @@ class Coordination:
             self.deadlines.part(),
         )
         self.state = self.exchange.state
-        self.membership.standing = lambda: self.exchange.standing if self._is_exchanging else NO_STATE
         self._outside = OutsideBudget(lambda peer: self.view is None or peer not in self.view)
         self.control.streams.budget = self.state.streams.budget = self._outside
         self._node = node
@@ -84,11 +87,6 @@ class Coordination:
         self._do: dict[type, Do] = {  # what is not here is for the driver
             SendReliable: self._send,
             Left: self._left,
-            # the streams
-            steps.Hold: self._hold,
-            steps.FillTo: self._fill,
-            steps.Release: self._release,
-            steps.Adopt: self._adopt,
             # suspicion
             steps.Suspect: self._suspect,
             steps.Unsuspect: self._unsuspect,
@@ -298,21 +296,24 @@ class Coordination:
         cancelled = [] if leading is None else leading.give_up(now_ns, step)
         return self.carry_out(now_ns, cancelled) + self.carry_out(now_ns, self.merging.on_cancel_held(now_ns, step))
 
-    def _hold(self, now_ns: int, step: steps.Hold) -> list[Effect]:
+    # ---- a roll call and its view, at this member (`ThisMember`)
+
+    def standing(self) -> Standing:
+        return self.exchange.standing if self._is_exchanging else NO_STATE
+
+    def hold(self, now_ns: int, going: tuple[Address, ...]) -> None:
         self._node.wake(now_ns)
-        self._node.order.hold(step.going)
-        return []
+        self._node.order.hold(going)
 
-    def _fill(self, now_ns: int, step: steps.FillTo) -> list[Effect]:
-        out = self._node.order.fill(now_ns, step.cuts, step.sources, step.settlement)
-        return out + self._progress(now_ns) if self._node.group.is_filled else out
+    def fill(self, now_ns: int, cuts: dict[Address, int], sources: tuple[Source, ...], settlement: Settlement) -> Steps:
+        out: Steps = [*self._node.order.fill(now_ns, cuts, sources, settlement)]
+        return [*out, *self._progress(now_ns)] if self._node.group.is_filled else out
 
-    def _release(self, now_ns: int, step: object) -> list[Effect]:
-        out = self._node.order.release(now_ns) + self.carry_out(now_ns, self.merging.on_released(now_ns))
-        return out + self.carry_out(now_ns, self.exchange.on_free(now_ns)) if self._is_exchanging else out
+    def release(self, now_ns: int) -> Steps:
+        out: Steps = [*self._node.order.release(now_ns), *self.merging.on_released(now_ns)]
+        return [*out, *self.exchange.on_free(now_ns)] if self._is_exchanging else out
 
-    def _adopt(self, now_ns: int, step: steps.Adopt) -> list[Effect]:
-        message: NewView = step.message
+    def install(self, now_ns: int, message: NewView) -> Steps:
         previous, view = self.view, message.view
         offsets = {member: entry.delivered for member, entry in message.digest.items()}
         out = self._node.on_view(now_ns, view, offsets, message.notes, message.settlement)
@@ -333,11 +334,11 @@ class Coordination:
         self.membership.suspicions.final.clear()  # The view settles them, before it is decided whom to watch.
         out += self.carry_out(now_ns, self.detector.on_view(now_ns, view))
         suspects = self.detector.suspects
-        out += self.carry_out(now_ns, self.membership.on_adopted(now_ns, message, self._node.order, suspects))
+        out += self.carry_out(now_ns, self.membership.on_installed(now_ns, message, suspects))
         out += self.carry_out(now_ns, self.merging.on_view(now_ns, view, message.left))
         out += self._tell_shown(now_ns)  # Runs of this view may have come before it.
         out += self.carry_out(now_ns, said)
-        return out + self._answer_early(now_ns, view)
+        return [*out, *self._answer_early(now_ns, view)]
 
     def _answer_early(self, now_ns: int, view: View) -> list[Effect]:
         """The roll call on this view that came before the view; its asker was told that we were behind."""

@@ -11,7 +11,7 @@ from dataclasses import dataclass, field
 from enum import Enum
 from typing import TYPE_CHECKING, NamedTuple
 
-from ringcast.core.control import NOTHING_TO_SETTLE, MergeId, NewView, Settlement, Source, Standing
+from ringcast.core.control import NOTHING_TO_SETTLE, MergeId, Settlement, Standing
 from ringcast.core.effects import Effect, SendReliable
 from ringcast.model import Address, Digest, Electorate, Entry, Mark, View
 
@@ -21,32 +21,6 @@ if TYPE_CHECKING:  # values of the rooms that return these steps
     from ringcast.core.membership.requests import Request
     from ringcast.core.membership.suspension import ResumeCause
     from ringcast.core.merge.election import Party
-
-# ---- the streams, during a roll call
-
-
-class Hold(NamedTuple):
-    """Send nothing new, hand out nothing more, take from these only repairs."""
-
-    going: tuple[Address, ...]
-
-
-class FillTo(NamedTuple):
-    """Get, and hand out, everything up to the cut of each origin, and nothing above it."""
-
-    cuts: dict[Address, int]
-    sources: tuple[Source, ...]
-    settlement: Settlement
-
-
-class Release(NamedTuple):
-    """The promise is over without a view: send and hand out again."""
-
-
-class Adopt(NamedTuple):
-    """Install this view: digest first, then view, then release."""
-
-    message: NewView
 
 
 # ---- failure detection
@@ -214,10 +188,6 @@ class SpreadView(NamedTuple):
 Step = (
     Effect
     | SendReliable
-    | Hold
-    | FillTo
-    | Release
-    | Adopt
     | Suspect
     | Unsuspect
     | RaiseSuspicion

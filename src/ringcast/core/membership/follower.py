@@ -24,13 +24,17 @@ from ringcast.core.control import (
     NewView,
     Refusal,
     RollCallId,
+    Settlement,
+    Source,
+    Standing,
     ViewAck,
     ViewRefusal,
 )
 from ringcast.core.deadlines import Deadlines
 from ringcast.core.effects import SendReliable
+from ringcast.core.membership.primary_record import PrimaryRecord
 from ringcast.core.membership.promise import Promise, Promises
-from ringcast.core.steps import Adopt, FillTo, Hold, Release, Steps
+from ringcast.core.steps import Steps
 from ringcast.model import Address, Config, Entry, Event, Kind, View, ViewNumbers
 
 
@@ -53,6 +57,30 @@ class Streams(Protocol):
     def is_filled(self) -> bool: ...
 
 
+class ThisMember(Protocol):
+    """The other components of this member, as a roll call and its view order them."""
+
+    def standing(self) -> Standing:
+        """How this member stands with the application's state."""
+        ...
+
+    def hold(self, now_ns: int, going: tuple[Address, ...]) -> None:
+        """Send and deliver nothing new; take only repairs from the members that are going away."""
+        ...
+
+    def fill(self, now_ns: int, cuts: dict[Address, int], sources: tuple[Source, ...], settlement: Settlement) -> Steps:
+        """Get and deliver everything up to the cut of each origin, and nothing above it."""
+        ...
+
+    def release(self, now_ns: int) -> Steps:
+        """End the hold without a view: send and deliver again."""
+        ...
+
+    def install(self, now_ns: int, message: NewView) -> Steps:
+        """Install the next view: digest first, then view, then release."""
+        ...
+
+
 class Follower:
     """This member's promise, and the view it holds it in."""
 
@@ -62,6 +90,8 @@ class Follower:
         config: Config,
         view: View,
         streams: Streams,
+        this_member: ThisMember,
+        primacy: PrimaryRecord,
         may_coordinate: Callable[[Address], bool],
         numbers: ViewNumbers | None = None,
         deadlines: Deadlines | None = None,
@@ -75,6 +105,8 @@ class Follower:
         self.numbers = numbers or ViewNumbers()
         self.numbers.note(view.id.number)
         self._streams = streams
+        self._this_member = this_member
+        self._primacy = primacy
         self._may_lead = may_coordinate  # "X is my coordinator, or I suspect everybody before X"
 
     @property
@@ -128,12 +160,11 @@ class Follower:
             self.config.capacity,
             self.config.window_bytes,
             self._streams.carried(ask.going),
+            self._this_member.standing(),
+            self._primacy.mark,
         )
-        return [
-            self._event(now_ns, "promise", ask.id, leaving=ask.leaving),
-            Hold(ask.going),
-            SendReliable(asker, answer),
-        ]
+        self._this_member.hold(now_ns, ask.going)
+        return [self._event(now_ns, "promise", ask.id, leaving=ask.leaving), SendReliable(asker, answer)]
 
     def refuse(self, now_ns: int, asker: Address, roll_call: RollCallId, why: str, gone: bool = False) -> Steps:
         return [self._event(now_ns, "refuse", roll_call, why), SendReliable(asker, Refusal(roll_call, why, gone))]
@@ -153,12 +184,15 @@ class Follower:
         if any(self._streams.delivered(member) > cut for member, cut in cuts.items()):
             return self.refuse(now_ns, asker, fill.id, "already beyond the cut")
         promise.is_filling = True
-        return [FillTo(cuts, fill.sources, fill.settlement)]
+        recorded = self._primacy.on_fill(fill)
+        return [*recorded, *self._this_member.fill(now_ns, cuts, fill.sources, fill.settlement)]
 
     def on_progress(self) -> Steps:
         """Something was received; call it after every fact while filling."""
         promise = self.promise
-        if promise is None or not promise.is_filling or promise.has_filled or not self._streams.is_filled:
+        if promise is None or not promise.is_filling or promise.has_filled:
+            return []
+        if not self._streams.is_filled or not self._primacy.has_recorded:
             return []
         promise.has_filled = True
         return [SendReliable(promise.asker, Filled(promise.id))]
@@ -173,7 +207,9 @@ class Follower:
 
     def release(self, now_ns: int) -> Steps:
         promise = self._promises.end()
-        return [] if promise is None else [self._event(now_ns, "release", promise.id), Release()]
+        if promise is None:
+            return []
+        return [self._event(now_ns, "release", promise.id), *self._this_member.release(now_ns)]
 
     def on_view(self, now_ns: int, sender: Address, message: NewView) -> Steps:
         if sender in self.view:
@@ -189,7 +225,7 @@ class Follower:
                 SendReliable(sender, ViewRefusal(message.id, wrong)),
             ]
         self._promises.end()
-        return [Adopt(message), SendReliable(sender, ViewAck(message.id))]
+        return [*self._this_member.install(now_ns, message), SendReliable(sender, ViewAck(message.id))]
 
     def _mismatch(self, sender: Address, message: NewView) -> str | None:
         """Why this view cannot follow ours."""
@@ -213,7 +249,7 @@ class Follower:
                 return f"it would set the stream of {member} back"
         return None
 
-    def on_adopted(self, view: View, message: NewView | None) -> None:
+    def on_installed(self, view: View, message: NewView | None) -> None:
         self.view = view
         self.known = message
         self._promises.end()

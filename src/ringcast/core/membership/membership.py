@@ -11,12 +11,9 @@ file; here they meet, and nothing is kept but which of them there are:
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Iterable
-from dataclasses import replace
 
 from ringcast.core.control import (
-    NO_STATE,
     Announce,
-    Answer,
     Ask,
     Behind,
     Busy,
@@ -29,7 +26,6 @@ from ringcast.core.control import (
     JoinRefused,
     Leave,
     NewView,
-    Standing,
     Stranger,
     ViewAck,
 )
@@ -37,14 +33,14 @@ from ringcast.core.deadlines import Deadlines
 from ringcast.core.effects import Drop, Freed, Left, Refused, SendReliable, send_once
 from ringcast.core.entrance import PLAIN, Entrance, RandomSource
 from ringcast.core.membership.coordinator import Coordinator
-from ringcast.core.membership.follower import Follower, Streams
+from ringcast.core.membership.follower import Follower, Streams, ThisMember
 from ringcast.core.membership.founding import Founding
 from ringcast.core.membership.joining import Joiner, narrows, refuse_join
 from ringcast.core.membership.leaving import Leaver
 from ringcast.core.membership.primary_record import PrimaryRecord
 from ringcast.core.membership.suspicions import Exclusion, Suspicions
 from ringcast.core.state.providers import PendingStates
-from ringcast.core.steps import Adopt, LeftBehind, RaiseSuspicion, Spread, Step, Steps, Until
+from ringcast.core.steps import LeftBehind, RaiseSuspicion, Spread, Steps, Until
 from ringcast.model import Address, Config, Event, Kind, Terms, View, ViewId, ViewNumbers
 
 
@@ -56,6 +52,8 @@ class Membership:
         me: Address,
         config: Config,
         random: RandomSource,
+        streams: Streams,
+        this_member: ThisMember,
         entrance: Entrance = PLAIN,
         deadlines: Deadlines | None = None,
     ) -> None:
@@ -70,7 +68,6 @@ class Membership:
         quorum = 0 if mark is None else mark.quorum
         self.terms = Terms.of(config, primary=mark is not None, reunites=entrance.reunites, quorum=quorum)
         self._founding = Founding(me, self.primacy)
-        self.standing: Callable[[], Standing] = lambda: NO_STATE  # with the application's state
         self.joiner: Joiner | None = Joiner(me, config, random, entrance, self.terms, self.deadlines)
         self.follower: Follower | None = None
         self.as_coordinator: Coordinator | None = None
@@ -81,6 +78,8 @@ class Membership:
         self._raise = self.deadlines.timer()  # suspicion is level-triggered: raised again until a view
         self._primary = self.deadlines.timer()  # when we ask ourselves again for a primary view
         self._random = random
+        self._streams = streams
+        self._this_member = this_member
         self._routes: dict[type, Callable[..., Steps]] = {
             Hello: self._on_hello,
             Announce: self._on_announce,
@@ -290,13 +289,7 @@ class Membership:
             return [SendReliable(sender, Behind(ask.id, ViewId(0, self.me)))]
         if self.primacy.mark is not None and sender in self.follower.view:
             self.primacy.on_ask(ask)
-        return [self._with_standing(step) for step in self.follower.on_ask(now_ns, sender, ask)]
-
-    def _with_standing(self, step: Step) -> Step:
-        """What we say when the roll is called, we say of the application's state and of primary views too."""
-        if isinstance(step, SendReliable) and isinstance(step.message, Answer):
-            return step._replace(message=replace(step.message, standing=self.standing(), mark=self.primacy.mark))
-        return step
+        return self.follower.on_ask(now_ns, sender, ask)
 
     def would_answer(self, asker: Address, ask: Ask) -> bool:
         """Is this a roll call on our view that we have no objection to?"""
@@ -307,14 +300,7 @@ class Membership:
         return [] if self.follower is None else self.follower.refuse(now_ns, asker, ask.id, why)
 
     def _on_fill(self, now_ns: int, sender: Address, fill: Fill) -> Steps:
-        if self.follower is None:
-            return []
-        out = self.follower.on_fill(now_ns, sender, fill)
-        if self.primacy.mark is None:
-            return out
-        promise = self.follower.promise
-        is_filling = promise is not None and promise.id == fill.id and promise.is_filling
-        return (self.primacy.on_fill(fill) if is_filling else []) + out
+        return [] if self.follower is None else self.follower.on_fill(now_ns, sender, fill)
 
     def _on_cancel(self, now_ns: int, sender: Address, cancel: Cancel) -> Steps:
         if self.primacy.mark is not None:
@@ -323,8 +309,7 @@ class Membership:
 
     def on_progress(self) -> Steps:
         """Call after every fact while this member fills up to a cut."""
-        is_recorded = self.primacy.mark is None or self.primacy.has_recorded
-        return self.follower.on_progress() if self.follower is not None and is_recorded else []
+        return [] if self.follower is None else self.follower.on_progress()
 
     def on_mark_kept(self, number: int) -> Steps:
         """What we know of primary views is stored: what waited for that goes on."""
@@ -333,24 +318,26 @@ class Membership:
 
     def _on_new_view(self, now_ns: int, sender: Address, message: NewView) -> Steps:
         if self.follower is None:
-            taken: Steps = [Adopt(message), SendReliable(sender, ViewAck(message.id))]
-            return taken if self.me in message.members else []
+            if self.me not in message.members:
+                return []
+            return [*self._this_member.install(now_ns, message), SendReliable(sender, ViewAck(message.id))]
         if self.leaver is not None and self.me not in message.members and message.id > self.follower.view.id:
             return self.end(clean=True) if sender in self.follower.view else []
         return self.follower.on_view(now_ns, sender, message)
 
-    def on_adopted(self, now_ns: int, message: NewView, streams: Streams, suspected: Collection[Address] = ()) -> Steps:
-        """The node has installed this view; every part learns of it, in this order. `suspected`: by the detector."""
+    def on_installed(self, now_ns: int, message: NewView, suspected: Collection[Address] = ()) -> Steps:
+        """Tell every part of membership, in this order, that this view is installed. `suspected`: by the detector."""
         view = message.view
         if self.follower is None or self.as_coordinator is None:
             if self.joiner is not None:
                 self.joiner.end()
             self.joiner = None
+            ports = (self._streams, self._this_member, self.primacy)
             known = (self.may_coordinate, self.numbers, self.deadlines)
-            self.follower = Follower(self.me, self.config, view, streams, *known)
+            self.follower = Follower(self.me, self.config, view, *ports, *known)
             parts = (self.follower, self.suspicions, self.states, self.deadlines)
             self.as_coordinator = Coordinator(self.me, self.config, *parts)
-        self.follower.on_adopted(view, message)
+        self.follower.on_installed(view, message)
         self.suspicions.on_view(view, suspected)
         self.exclusion.on_view()
         self.lacks_coordinator = self.acting is None

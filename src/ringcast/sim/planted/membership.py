@@ -43,12 +43,12 @@ MEMBERSHIP = (
     Planted(
         "a view waits behind a full window",
         "G14",
-        "ringcast.core.coordination:Coordination._adopt",
-        "message: NewView = step.message",
+        "ringcast.core.coordination:Coordination.install",
+        "previous, view = self.view, message.view",
         """
         if self._node.has_group and not self._node.group.outgoing.window.may_add(1, 0):
             return []
-        message: NewView = step.message
+        previous, view = self.view, message.view
         """,
         seeds=30,
     ),

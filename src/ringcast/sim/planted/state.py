@@ -10,7 +10,7 @@ STATE = (
     Planted(
         "the state is cut behind the first messages of the view",
         "G18",
-        f"{_CORE}.coordination:Coordination._adopt",
+        f"{_CORE}.coordination:Coordination.install",
         "[*self._node.giving_up.on_view(now_ns, previous, view), *states]",
         "self._node.giving_up.on_view(now_ns, previous, view); out += states",
         seeds=20,

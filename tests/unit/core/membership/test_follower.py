@@ -3,8 +3,11 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field, replace
+from typing import Any
 
 from ringcast.core.control import (
+    NO_STATE,
+    NOTHING_TO_SETTLE,
     Answer,
     Ask,
     Behind,
@@ -19,11 +22,13 @@ from ringcast.core.control import (
     ViewAck,
     ViewRefusal,
 )
-from ringcast.core.effects import SendReliable
+from ringcast.core.effects import KeepMark, SendReliable
 from ringcast.core.membership.follower import Follower
+from ringcast.core.membership.primary_record import PrimaryRecord
 from ringcast.core.membership.suspicions import Suspicions
-from ringcast.core.steps import Adopt, FillTo, Hold, Release, Steps, Until
-from ringcast.model import Address, Entry, Event, View, ViewId, profile
+from ringcast.core.steps import Steps, Until
+from ringcast.model import Address, Electorate, Entry, Event, View, ViewId, first_mark, profile
+from unit.core.calls import neighbour
 
 A, B, C, D = (Address(name, 1, f"mem:{name}") for name in "ABCD")
 V = View(ViewId(4, A), (A, B, C))
@@ -53,16 +58,22 @@ class FakeStreams:
 class Member:
     """C, in view V."""
 
-    def __init__(self) -> None:
+    def __init__(self, primacy: PrimaryRecord | None = None) -> None:
         self.streams = FakeStreams()
         self.suspicions = Suspicions(C)
-        self.follower = Follower(C, CONFIG, V, self.streams, lambda x: self.suspicions.may_coordinate(V, x))
+        self.others = neighbour(standing=NO_STATE)  # the other components of this member
+        ports = (self.streams, self.others, primacy or PrimaryRecord(C, None))
+        self.follower = Follower(C, CONFIG, V, *ports, lambda x: self.suspicions.may_coordinate(V, x))
 
-    def ask(self, asker: Address, attempt: int = 1, going: tuple[Address, ...] = ()) -> Steps:
+    def ask(self, asker: Address, attempt: int = 1, going: tuple[Address, ...] = ()) -> list[Any]:
         return orders(self.follower.on_ask(0, asker, Ask(RollCallId(V.id, V.rank(asker), attempt), going, ())))
 
+    @property
+    def holds(self) -> list[Any]:
+        return [made for made in self.others.made if made[0] == "hold"]
 
-def orders(steps: Steps) -> Steps:
+
+def orders(steps: Steps) -> list[Any]:
     return [step for step in steps if not isinstance(step, Event)]
 
 
@@ -77,20 +88,24 @@ W = View(ViewId(5, A), (A, B, C, D))
 
 def test_the_coordinator_is_answered_and_sends_are_held() -> None:
     answer = Answer(FIRST, Entry(0, 9, 9), (), 4, CONFIG.capacity, CONFIG.window_bytes)
-    assert Member().ask(A) == [Hold(()), SendReliable(A, answer)]
+    member = Member()
+    assert member.ask(A) == [SendReliable(A, answer)]
+    assert member.holds == [("hold", ())]
 
 
 def test_another_is_refused_at_once_while_the_coordinator_is_trusted() -> None:
-    (refused,) = Member().ask(B)
+    member = Member()
+    (refused,) = member.ask(B)
     assert refused == SendReliable(B, Refusal(RollCallId(V.id, 1, 1), "B#1 does not lead here"))
+    assert member.holds == []
 
 
 def test_another_is_answered_when_all_before_it_are_suspected() -> None:
     member = Member()
     member.suspicions.add(A, "silent", Until.HEARD)
-    hold, said = member.ask(B, going=(A,))
-    assert hold == Hold((A,))
-    assert said.message.holdings == (Holding(A, 0, 5),)  # type: ignore[union-attr]
+    (said,) = member.ask(B, going=(A,))
+    assert member.holds == [("hold", (A,))]
+    assert said.message.holdings == (Holding(A, 0, 5),)
 
 
 def test_a_greater_id_replaces_a_promise_and_a_smaller_one_is_refused() -> None:
@@ -98,7 +113,9 @@ def test_a_greater_id_replaces_a_promise_and_a_smaller_one_is_refused() -> None:
     member.ask(A, attempt=2)
     (refused,) = member.ask(A, attempt=1)
     assert isinstance(refused, SendReliable) and isinstance(refused.message, Refusal)
-    assert member.ask(A, attempt=3)[0] == Hold(())
+    (answered,) = member.ask(A, attempt=3)
+    assert isinstance(answered.message, Answer)
+    assert len(member.holds) == 2
 
 
 def test_an_asker_in_an_earlier_view_is_given_ours_or_left_to_merge() -> None:
@@ -125,19 +142,35 @@ def test_a_fill_below_what_was_delivered_is_refused() -> None:
 def test_filled_is_said_once_when_the_streams_are_at_the_cut() -> None:
     member = Member()
     member.ask(A)
-    (fill,) = member.follower.on_fill(0, A, Fill(FIRST, (6, 7, 9), ()))
-    assert isinstance(fill, FillTo) and fill.cuts == {A: 6, B: 7, C: 9}
+    filling: list[Any] = member.follower.on_fill(0, A, Fill(FIRST, (6, 7, 9), ()))
+    assert filling == [("fill", {A: 6, B: 7, C: 9}, (), NOTHING_TO_SETTLE)]
     assert member.follower.on_progress() == []
     member.streams.is_filled = True
     assert member.follower.on_progress() == [SendReliable(A, Filled(FIRST))]
     assert member.follower.on_progress() == []
 
 
-def test_the_view_of_the_promise_is_adopted_and_acked() -> None:
+def test_a_voter_says_that_it_has_filled_up_when_the_primary_view_is_recorded_g17() -> None:
+    mark = first_mark(C, 3)
+    primacy = PrimaryRecord(C, mark, is_kept=True)
+    member = Member(primacy)
+    member.ask(A)
+    primary = mark.proposal(W.id, [A, B, C])
+    assert isinstance(primary, Electorate)
+    keep, fill = member.follower.on_fill(0, A, Fill(FIRST, (6, 7, 9), (), primary=primary))
+    assert (type(keep), fill[0]) == (KeepMark, "fill")  # type: ignore[index]
+    member.streams.is_filled = True
+    assert member.follower.on_progress() == []
+    primacy.on_kept(1)
+    assert member.follower.on_progress() == [SendReliable(A, Filled(FIRST))]
+
+
+def test_the_view_of_the_promise_is_installed_and_acked() -> None:
     member = Member()
     member.ask(A)
     view = message(FIRST, W, (5, 7, 9))
-    assert member.follower.on_view(0, A, view) == [Adopt(view), SendReliable(A, ViewAck(W.id))]
+    taken: list[Any] = member.follower.on_view(0, A, view)
+    assert taken == [("install", view), SendReliable(A, ViewAck(W.id))]
 
 
 def test_a_view_with_a_newcomer_that_was_a_member_before_is_refused() -> None:
@@ -169,7 +202,8 @@ def test_a_view_of_another_promise_is_refused_unless_the_present_asker_brings_it
     view = message(FIRST, W, (5, 7, 9))
     (refused,) = orders(member.follower.on_view(0, A, view))
     assert isinstance(refused, SendReliable) and isinstance(refused.message, ViewRefusal)
-    assert member.follower.on_view(0, B, view)[0] == Adopt(view)
+    taken: list[Any] = member.follower.on_view(0, B, view)
+    assert taken[0] == ("install", view)
 
 
 def test_old_views_and_views_without_us_are_discarded_v18() -> None:
@@ -185,7 +219,7 @@ def test_a_cancel_releases_and_ends_the_promise_for_good() -> None:
     member = Member()
     member.ask(A)
     assert orders(member.follower.on_cancel(0, B, Cancel(FIRST))) == []
-    assert orders(member.follower.on_cancel(0, A, Cancel(FIRST))) == [Release()]
+    assert orders(member.follower.on_cancel(0, A, Cancel(FIRST))) == [("release",)]
     (refused,) = orders(member.follower.on_view(0, A, message(FIRST, W, (5, 7, 9))))
     assert refused == SendReliable(A, ViewRefusal(W.id, "nothing was promised"))
 
@@ -196,7 +230,7 @@ def test_a_promise_that_nobody_ends_ends_itself() -> None:
     due = member.follower.deadlines.first_ns
     assert due == CONFIG.resumer_ns
     assert orders(member.follower.on_time(due - 1)) == []
-    assert orders(member.follower.on_time(due)) == [Release()]
+    assert orders(member.follower.on_time(due)) == [("release",)]
 
 
 def test_y21_a_stranger_raises_no_number() -> None:

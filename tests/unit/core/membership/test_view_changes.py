@@ -11,6 +11,7 @@ from ringcast.core.control import MergeId, NewView, RollCallId
 from ringcast.core.deadlines import Deadlines
 from ringcast.core.membership.coordinator import Coordinator
 from ringcast.core.membership.follower import Follower, Streams
+from ringcast.core.membership.primary_record import PrimaryRecord
 from ringcast.core.membership.suspicions import Suspicions
 from ringcast.core.state.providers import PendingStates
 from ringcast.core.steps import HoldRollCall, RaiseSuspicion
@@ -18,6 +19,7 @@ from ringcast.model import MS, SECOND, Address, Entry, View, ViewId, profile
 from ringcast.sim import FrameRule, delay
 from ringcast.sim.network import kind_of
 from simulation.members import Members, excluded
+from unit.core.calls import neighbour
 
 A, B = (Address(name, 1, f"mem:{name}") for name in "AB")
 
@@ -313,7 +315,8 @@ def test_a_view_that_was_overtaken_is_waited_for_no_longer() -> None:
     """Whoever made it would else suspect those who had not shown it, though all are in the next one by now."""
     config, deadlines = profile("test"), Deadlines()
     first, second = View(ViewId(1, A), (A, B)), View(ViewId(2, A), (A, B))
-    follower = Follower(A, config, first, cast("Streams", None), lambda member: True, deadlines=deadlines)
+    parts = (neighbour(), PrimaryRecord(A, None))
+    follower = Follower(A, config, first, cast("Streams", None), *parts, lambda member: True, deadlines=deadlines)
     coordinator = Coordinator(A, config, follower, Suspicions(A), PendingStates(False), deadlines)
     limits, nothing = (config.capacity, config.window_bytes), (Entry(0, 0, 0),) * 2
     coordinator.call_for_merge(0, HoldRollCall(MergeId(A, 1), (A, B)))

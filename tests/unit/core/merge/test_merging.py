@@ -15,6 +15,7 @@ from ringcast.core.merging import Merging
 from ringcast.core.steps import RaiseMerge, Steps
 from ringcast.model import Address, Config, Entry, Event, View, ViewId
 from ringcast.wire import decode_control, encode_control
+from unit.core.calls import neighbour
 
 A, B, C, D = (Address(name, 1, f"mem:{name}") for name in "ABCD")
 MINE, OTHER = View(ViewId(3, B), (B,)), View(ViewId(5, C), (C,))
@@ -30,10 +31,10 @@ class Streams:
 def leading(mine: View = MINE, via: Address | None = None) -> Merging:
     """B leads a merge of its view with C, and C has not answered yet."""
     config = Config()
-    membership = Membership(B, config, Random(1))
+    membership = Membership(B, config, Random(1), Streams(), neighbour())  # type: ignore[arg-type]
     entries = tuple(Entry(0, 0, 0) for _ in mine.members)
     view = NewView(RollCallId(mine.id, 0, 0), mine.id, mine.members, (), (), 64, 1000, entries, ())
-    membership.on_adopted(0, view, Streams())  # type: ignore[arg-type]
+    membership.on_installed(0, view)
     readmission = Readmission(config.readmit_ns, config.readmit_max_ns)
     merging = Merging(B, config, Random(1), membership, readmission, Deadlines())
     merging.on_view(0, mine)
