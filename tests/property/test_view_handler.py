@@ -7,9 +7,8 @@ from hypothesis import strategies as st
 
 from ringcast.core.control import MergeId
 from ringcast.core.membership import Request, RequestKind, ViewHandler
-from ringcast.core.steps import CancelHeld, StartViewChange
 from ringcast.model import MS, SECOND, Address, Config, Event, Kind, View, ViewId
-from unit.core.calls import ask_to_merge, raise_merge
+from unit.core.calls import ask_to_merge, neighbour, raise_merge
 
 MEMBERS = [Address(name, 0, f"{name}:1") for name in "ABCDL"]
 ME, LEADER = MEMBERS[0], MEMBERS[-1]
@@ -27,7 +26,7 @@ facts = st.one_of(
 
 class Run:
     def __init__(self) -> None:
-        self.handler = ViewHandler(ME, Config(gather_ns=20 * MS, request_capacity=4))
+        self.handler = ViewHandler(ME, Config(gather_ns=20 * MS, request_capacity=4), neighbour(notes={}))
         self.now_ns = 0
         self.tickets = 0
         self.suspended: int | None = None
@@ -65,9 +64,9 @@ class Run:
                     self.suspended = None
                     assert detail is not None
                     assert decision.other in (1, 2, 3, 4), "G7: one of the four causes"
-                    cancelled = any(isinstance(d, CancelHeld) for d in decisions[at:])
+                    cancelled = any(isinstance(d, tuple) and d[0] == "cancel" for d in decisions[at:])
                     assert cancelled == (not detail["has_view"]), "G7: held members must hear of the end"
-                case StartViewChange(ticket, requests):
+                case "start", ticket, requests:
                     assert self.suspended == ticket and requests
                     assert len(requests) == 1 or not any(request.goes_alone for request in requests)
                 case (("start merge" | "accept"), *_):

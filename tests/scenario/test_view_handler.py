@@ -8,17 +8,9 @@ import pytest
 from ringcast.core.control import Busy, MergeId
 from ringcast.core.effects import SendReliable
 from ringcast.core.membership import Request, RequestKind, ViewHandler
-from ringcast.core.steps import (
-    CancelHeld,
-    GiveView,
-    StartViewChange,
-    TellRollCall,
-    UnwatchLeader,
-    WatchLeader,
-)
 from ringcast.model import MS, Address, Config, Event, Kind, View, ViewId
 from scenario.stories import play, stories
-from unit.core.calls import ask_to_merge, raise_merge
+from unit.core.calls import Calls, ask_to_merge, raise_merge
 
 
 def member(name: str) -> Address:
@@ -37,13 +29,16 @@ class Stage:
         self.now_ns = 0
         self.number = 0
         self.ticket = 0
-        self.handler = ViewHandler(member("A"), Config(gather_ns=20 * MS, request_capacity=10))
+        self.changes: Any = Calls(notes={})
+        self.handler = ViewHandler(member("A"), Config(gather_ns=20 * MS, request_capacity=10), self.changes)
 
     def __call__(self, words: list[str]) -> list[str]:
         command, *args = words
+        self.changes.made.clear()
         out: list[Any] = getattr(self, command.replace("-", "_"))(*args) or []
-        self.ticket = next((d.ticket for d in out if isinstance(d, StartViewChange)), self.ticket)
-        return [line for decision in out for line in told(decision)]
+        self.ticket = next((d[1] for d in out if isinstance(d, tuple) and d[0] == "start"), self.ticket)
+        watched = [made for made in self.changes.made if made[0] in ("watch", "unwatch")]
+        return [line for decision in [*out, *watched] for line in told(decision)]
 
     def view(self, *names: str, merges: bool = False) -> list[Any]:
         self.number += 1
@@ -114,7 +109,7 @@ def names_of(requests: tuple[Request, ...]) -> str:
 
 def told(decision: Any) -> list[str]:
     match decision:
-        case StartViewChange(_, requests):
+        case "start", _, requests:
             return [f"start {names_of(requests)}"]
         case "start merge", wanted:
             return [f"start merge {wanted.leader.name}~{wanted.number}"]
@@ -124,15 +119,13 @@ def told(decision: Any) -> list[str]:
             return [f"reject {wanted.leader.name}~{wanted.number}: {why}"]
         case SendReliable(to, Busy()):
             return [f"busy {to.name}"]
-        case GiveView(to):
+        case ("give_view", to):
             return [f"give the view to {to.name}"]
-        case TellRollCall(suspect):
+        case "stop_waiting_for", suspect:
             return [f"tell the roll call: {suspect.name}"]
-        case WatchLeader(leader):
-            return [f"watch {leader.name}"]
-        case UnwatchLeader(leader):
-            return [f"unwatch {leader.name}"]
-        case CancelHeld(suspension, _):
+        case ("watch" | "unwatch") as call, leader:
+            return [f"{call} {leader.name}"]
+        case "cancel", suspension, _:
             return [f"cancel to all who hold for {suspension.phase}"]
         case Event(kind=Kind.RESUME, other=case, detail=detail):
             assert detail is not None

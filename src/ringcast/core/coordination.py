@@ -22,6 +22,7 @@ from ringcast.core.control import (
     Control,
     Heartbeat,
     Join,
+    MergeId,
     NewView,
     ReunionFailed,
     Settlement,
@@ -63,7 +64,7 @@ class Coordination:
         self.config = node.config
         self.control = control
         self.deadlines = Deadlines()
-        parts = (node.order, self, entrance, self.deadlines.part())
+        parts = (node.order, self, self, entrance, self.deadlines.part())
         self.membership = Membership(self.me, self.config, random, *parts)
         self._early_ask: tuple[Address, Ask] | None = None  # of a roll call on a later view than ours
         self.detector = FailureDetector(self.me, self.config, self.deadlines.part(), beats=entrance.beats)
@@ -94,10 +95,7 @@ class Coordination:
             steps.Shown: self._shown,
             steps.LeftBehind: self._by(membership.on_left_behind),
             # the view handler, its view changes and their roll calls
-            steps.StartViewChange: self._by_coordinator(Coordinator.start),
-            steps.TellRollCall: self._by_coordinator(Coordinator.tell_roll_call),
-            steps.GiveView: self._by_coordinator(Coordinator.give_view),
-            steps.CancelHeld: self._cancel_held,
+            steps.GiveView: self._by(lambda now_ns, step: self.membership.give_view(step.to)),
             steps.Complete: self._by_coordinator(Coordinator.on_complete),
             steps.Failed: self._by_coordinator(Coordinator.on_failed),
             steps.Spread: self._by(membership.on_spread),
@@ -108,8 +106,6 @@ class Coordination:
             steps.HoldRollCall: self._by_coordinator(Coordinator.call_for_merge),
             steps.Digested: self._by(merging.on_digested),
             steps.SpreadView: self._by_coordinator(Coordinator.on_merged),
-            steps.WatchLeader: self._watch_leader,
-            steps.UnwatchLeader: self._unwatch_leader,
         }
 
     @property
@@ -291,11 +287,6 @@ class Coordination:
         told = self.membership.on_shown(step.member)
         return self.carry_out(now_ns, told + (self.detector.watch_ring(now_ns) if was_late else []))
 
-    def _cancel_held(self, now_ns: int, step: steps.CancelHeld) -> list[Effect]:
-        leading = self.membership.as_coordinator
-        cancelled = [] if leading is None else leading.give_up(now_ns, step)
-        return self.carry_out(now_ns, cancelled) + self.carry_out(now_ns, self.merging.on_cancel_held(now_ns, step))
-
     # ---- a roll call and its view, at this member (`ThisMember`)
 
     def standing(self) -> Standing:
@@ -348,13 +339,16 @@ class Coordination:
         self._early_ask = None
         return self._on_ask(now_ns, *early) if early[1].id.base == view.id else []
 
-    def _watch_leader(self, now_ns: int, decision: steps.WatchLeader) -> list[Effect]:
-        self.detector.watch(now_ns, decision.leader)
-        return []
+    # ---- what a coordinator orders (`Neighbours`)
 
-    def _unwatch_leader(self, now_ns: int, decision: steps.UnwatchLeader) -> list[Effect]:
-        self.detector.unwatch(decision.leader)
-        return []
+    def end_merge(self, now_ns: int, merge_id: MergeId, why: str) -> Steps:
+        return self.merging.on_suspension_ended(now_ns, merge_id, why)
+
+    def watch(self, now_ns: int, leader: Address) -> None:
+        self.detector.watch(now_ns, leader)
+
+    def unwatch(self, leader: Address) -> None:
+        self.detector.unwatch(leader)
 
     # ---- time
 

@@ -41,7 +41,6 @@ from ringcast.core.merge.leader import MergeLeader
 from ringcast.core.merge.participant import MergeParticipant
 from ringcast.core.steps import (
     AnnounceTo,
-    CancelHeld,
     Digested,
     GoToPrimary,
     RaiseMerge,
@@ -267,11 +266,9 @@ class Merging:
 
     # ---- the end
 
-    def on_cancel_held(self, now_ns: int, decision: CancelHeld) -> Steps:
-        merge_id = decision.suspension.merge_id
-        if merge_id is None:
-            return []
-        out = self.leader.on_cancelled(now_ns, merge_id, str(decision.cause))
+    def on_suspension_ended(self, now_ns: int, merge_id: MergeId, why: str) -> Steps:
+        """End our part in this merge, as its leader and as a party."""
+        out = self.leader.on_cancelled(now_ns, merge_id, why)
         return out + self.participant.on_released(now_ns, merge_id)
 
     def on_view(self, now_ns: int, view: View, left: Iterable[Address] = ()) -> Steps:

@@ -17,9 +17,6 @@ from ringcast.model import Address, Digest, Electorate, Entry, Mark, View
 
 if TYPE_CHECKING:  # values of the rooms that return these steps
     from ringcast.core.failure.health import Reason
-    from ringcast.core.membership.handler import Suspension
-    from ringcast.core.membership.requests import Request
-    from ringcast.core.membership.suspension import ResumeCause
     from ringcast.core.merge.election import Party
 
 
@@ -63,38 +60,10 @@ class Shown(NamedTuple):
 # ---- the view handler's decisions
 
 
-class StartViewChange(NamedTuple):
-    """Process these requests in one roll call; give the ticket back with `on_change_ended`."""
-
-    ticket: int
-    requests: tuple[Request, ...]
-
-
 class GiveView(NamedTuple):
     """This process needs our view: it asked for what the view has already, or is behind and who sent it may be dead."""
 
     to: Address
-
-
-class TellRollCall(NamedTuple):
-    """Stop waiting for this member: it is suspected (not a request, the handler is suspended)."""
-
-    suspect: Address
-
-
-class WatchLeader(NamedTuple):
-    leader: Address
-
-
-class UnwatchLeader(NamedTuple):
-    leader: Address
-
-
-class CancelHeld(NamedTuple):
-    """The suspension ended without a view: send a cancel to all who hold for it, end its roll call or merge (G7)."""
-
-    suspension: Suspension
-    cause: ResumeCause
 
 
 # ---- the roll call's outcomes
@@ -192,12 +161,7 @@ Step = (
     | Unsuspect
     | RaiseSuspicion
     | Shown
-    | StartViewChange
     | GiveView
-    | TellRollCall
-    | WatchLeader
-    | UnwatchLeader
-    | CancelHeld
     | Complete
     | Failed
     | Digested

@@ -8,6 +8,7 @@ What the view handler decides about a merge is for the merge's own components.
 from __future__ import annotations
 
 from collections.abc import Callable
+from typing import Protocol
 
 from ringcast.core.control import (
     Answer,
@@ -26,26 +27,37 @@ from ringcast.core.control import (
 from ringcast.core.deadlines import Deadlines
 from ringcast.core.effects import Left, SendReliable
 from ringcast.core.membership.follower import Follower
-from ringcast.core.membership.handler import ViewHandler
+from ringcast.core.membership.handler import Suspension, ViewHandler
 from ringcast.core.membership.requests import Request, RequestKind
 from ringcast.core.membership.roll_call import RollCall
+from ringcast.core.membership.suspension import ResumeCause
 from ringcast.core.membership.suspicions import Suspicions
 from ringcast.core.membership.view_change import Spreading, ViewChange
 from ringcast.core.state.providers import PendingStates
 from ringcast.core.steps import (
-    CancelHeld,
     Complete,
     Failed,
-    GiveView,
     HoldRollCall,
     Shown,
     Spread,
     SpreadView,
-    StartViewChange,
     Steps,
-    TellRollCall,
 )
 from ringcast.model import Address, Config, ViewId
+
+
+class Neighbours(Protocol):
+    """The components beside membership, as a coordinator orders them: merges and failure detection."""
+
+    def end_merge(self, now_ns: int, merge_id: MergeId, why: str) -> Steps:
+        """End our part in this merge: the view handler is no longer suspended for it, and no view came of it."""
+        ...
+
+    def watch(self, now_ns: int, leader: Address) -> None:
+        """Watch the leader of a merge, member or not, until `unwatch`."""
+        ...
+
+    def unwatch(self, leader: Address) -> None: ...
 
 
 class Coordinator:
@@ -58,17 +70,18 @@ class Coordinator:
         follower: Follower,
         suspicions: Suspicions,
         states: PendingStates,
+        neighbours: Neighbours,
         deadlines: Deadlines,
     ) -> None:
         self.me = me
         self.config = config
-        self.handler = ViewHandler(me, config, deadlines)
-        self.handler.notes_of_change = self._notes_of_change
+        self.handler = ViewHandler(me, config, self, deadlines)
         self.change: ViewChange | None = None
         self._timer = deadlines.timer()  # of the view change
         self._follower = follower
         self._suspicions = suspicions
         self._states = states
+        self._neighbours = neighbours
         self._attempts: tuple[ViewId | None, int] = (None, 0)  # how often we called the roll, on which view
         self.routes: dict[type, Callable[..., Steps]] = {
             Answer: self._on_answer,
@@ -133,18 +146,24 @@ class Coordinator:
         return self.handler.on_suspect(now_ns, leader)
 
     def on_joiner_gone(self, now_ns: int, member: Address) -> Steps:
-        return [] if self.change is None else self.change.on_suspect(now_ns, member)
+        return self.stop_waiting_for(now_ns, member)
 
-    # ---- the handler's decisions
+    # ---- the handler's decisions (`Changes`)
 
-    def tell_roll_call(self, now_ns: int, step: TellRollCall) -> Steps:
-        return [] if self.change is None else self.change.on_suspect(now_ns, step.suspect)
+    def stop_waiting_for(self, now_ns: int, suspect: Address) -> Steps:
+        return [] if self.change is None else self.change.on_suspect(now_ns, suspect)
 
-    def give_view(self, now_ns: int, step: GiveView) -> Steps:
+    def give_view(self, to: Address) -> Steps:
         known = self._follower.known
-        return [] if known is None else [SendReliable(step.to, known)]
+        return [] if known is None else [SendReliable(to, known)]
 
-    def _notes_of_change(self) -> dict[str, object]:
+    def watch(self, now_ns: int, leader: Address) -> None:
+        self._neighbours.watch(now_ns, leader)
+
+    def unwatch(self, leader: Address) -> None:
+        self._neighbours.unwatch(leader)
+
+    def notes(self) -> dict[str, object]:
         """The recording says who is sent a cancel; nobody, if the view is already on its way (G7)."""
         notes: dict[str, object] = {}
         if self.change is not None and self.change.spreading is not None:
@@ -152,10 +171,10 @@ class Coordinator:
         notes["cancelled"] = [] if self._roll_call is None else self._roll_call.cancelled
         return notes
 
-    def start(self, now_ns: int, start: StartViewChange) -> Steps:
-        leaving = [r.member for r in start.requests if r.kind in (RequestKind.LEAVE, RequestKind.COORD_LEAVE)]
+    def start(self, now_ns: int, ticket: int, requests: tuple[Request, ...]) -> Steps:
+        leaving = [r.member for r in requests if r.kind in (RequestKind.LEAVE, RequestKind.COORD_LEAVE)]
         roll_call = self._call(going=tuple(self._suspicions.members), leaving=tuple(leaving))
-        self.change = ViewChange(self.me, self.config, roll_call, ticket=start.ticket, requests=start.requests)
+        self.change = ViewChange(self.me, self.config, roll_call, ticket=ticket, requests=requests)
         return roll_call.begin(now_ns) if self.is_mine else self._fail(now_ns, self.change)
 
     def call_for_merge(self, now_ns: int, step: HoldRollCall) -> Steps:
@@ -192,9 +211,15 @@ class Coordinator:
             timer=self._timer,
         )
 
-    def give_up(self, now_ns: int, step: CancelHeld) -> Steps:
-        """The end without a view: a cancel to all who were asked (G7). A view that spreads goes on."""
-        change, ended = self.change, step.suspension
+    def cancel(self, now_ns: int, ended: Suspension, cause: ResumeCause) -> Steps:
+        out = self._cancel_roll_call(now_ns, ended)
+        if ended.merge_id is not None:
+            out += self._neighbours.end_merge(now_ns, ended.merge_id, str(cause))
+        return out
+
+    def _cancel_roll_call(self, now_ns: int, ended: Suspension) -> Steps:
+        """Send a cancel to all who were asked (G7). A view that spreads goes on."""
+        change = self.change
         if change is None or change.spreading is not None:
             return []
         if (change.merge_id or change.ticket) != (ended.merge_id or ended.number):

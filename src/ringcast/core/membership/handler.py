@@ -12,8 +12,8 @@ who is suspected (the failure detector), and how an asker waits before it asks a
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from dataclasses import dataclass
+from typing import Protocol
 
 from ringcast.core.control import Busy, MergeId
 from ringcast.core.deadlines import Deadlines
@@ -22,15 +22,7 @@ from ringcast.core.membership.handler_table import RULES, MergeEvent, Phase, Rul
 from ringcast.core.membership.requests import Request, RequestKind, RequestQueue
 from ringcast.core.membership.suspension import ResumeCause, Resumer
 from ringcast.core.state.providers import Transfers
-from ringcast.core.steps import (
-    CancelHeld,
-    GiveView,
-    StartViewChange,
-    Steps,
-    TellRollCall,
-    UnwatchLeader,
-    WatchLeader,
-)
+from ringcast.core.steps import Steps
 from ringcast.model import Address, Config, Event, Kind, View
 
 
@@ -77,11 +69,42 @@ class Suspension:
     leader: Address | None = None  # of another coordinator's merge
 
 
+class Changes(Protocol):
+    """The coordinator, as its view handler orders it: what begins and ends with a suspension."""
+
+    def start(self, now_ns: int, ticket: int, requests: tuple[Request, ...]) -> Steps:
+        """Process these requests in one roll call; give the ticket back with `on_change_ended`."""
+        ...
+
+    def stop_waiting_for(self, now_ns: int, suspect: Address) -> Steps:
+        """Tell the running roll call that this member is suspected."""
+        ...
+
+    def cancel(self, now_ns: int, ended: Suspension, cause: ResumeCause) -> Steps:
+        """End the roll call or merge of a suspension that ended without a view: a cancel to all who hold (G7)."""
+        ...
+
+    def give_view(self, to: Address) -> Steps:
+        """Send our view to a process that is in it already, or is behind."""
+        ...
+
+    def watch(self, now_ns: int, leader: Address) -> None:
+        """Watch the leader of the merge that we follow, member or not."""
+        ...
+
+    def unwatch(self, leader: Address) -> None: ...
+
+    def notes(self) -> dict[str, object]:
+        """Describe, for the recording, the change that a suspension ends with."""
+        ...
+
+
 class ViewHandler:
     """One member's handler. Only its coordinator (or who acts as one) brings it requests."""
 
-    def __init__(self, me: Address, config: Config, deadlines: Deadlines | None = None) -> None:
+    def __init__(self, me: Address, config: Config, changes: Changes, deadlines: Deadlines | None = None) -> None:
         self.me = me
+        self._changes = changes
         self.deadlines = deadlines or Deadlines()
         self.gather_ns = config.gather_ns
         self.queue = RequestQueue(config.request_capacity)
@@ -92,7 +115,6 @@ class ViewHandler:
         self._view: View | None = None
         self._gathering = self.deadlines.timer()  # while requests wait for others; never while suspended
         self._suspensions = 0
-        self.notes_of_change: Callable[[], dict[str, object]] = dict  # what the recording says of what is given up
 
     @property
     def phase(self) -> Phase:
@@ -123,7 +145,7 @@ class ViewHandler:
             case Rule.TELL if request.member == self.merge_leader:
                 return self._resume(now_ns, ResumeCause.LEADER_GONE) + self._add_member(now_ns, request)
             case Rule.TELL:
-                return [_requested(now_ns, request, "told"), TellRollCall(request.member)]
+                return [_requested(now_ns, request, "told"), *self._changes.stop_waiting_for(now_ns, request.member)]
             case Rule.DISCARD:
                 return [_requested(now_ns, request, "discarded")]
             case _:
@@ -162,7 +184,7 @@ class ViewHandler:
         return self._view is not None and request.kind.is_join == (request.member in self._view)
 
     def _settle(self, now_ns: int, request: Request) -> Steps:
-        answer: Steps = [GiveView(request.member)] if request.has_asker else []
+        answer = self._changes.give_view(request.member) if request.has_asker else []
         return [_requested(now_ns, request, "settled"), *answer]
 
     def _process_gathered(self, now_ns: int) -> Steps:
@@ -175,7 +197,7 @@ class ViewHandler:
             return []
         batch = self.queue.take_batch()
         suspended = self._suspend(now_ns, Phase.CHANGING, requests=batch)
-        return [*suspended, StartViewChange(self._suspensions, batch)]
+        return [*suspended, *self._changes.start(now_ns, self._suspensions, batch)]
 
     def on_change_ended(self, now_ns: int, ticket: int, installed: bool) -> Steps:
         """The view of this batch is installed, or its installation failed (case #1). Call `on_view` first."""
@@ -218,7 +240,8 @@ class ViewHandler:
             return [_merge_event(now_ns, MergeEvent.MERGE_REQ, merge_id, "accepted again")]
         accepted = _merge_event(now_ns, MergeEvent.MERGE_REQ, merge_id, "accepted")
         suspended = self._suspend(now_ns, Phase.FOLLOWING, merge_id=merge_id, leader=leader)
-        return [accepted, *suspended, WatchLeader(leader)]
+        self._changes.watch(now_ns, leader)
+        return [accepted, *suspended]
 
     def refuse(self, now_ns: int, merge_id: MergeId, answer: Steps) -> Steps:
         """Send the leader this answer, then process what is queued."""
@@ -309,13 +332,13 @@ class ViewHandler:
         self.resumer.disarm()
         if with_view is None:
             with_view = cause in (ResumeCause.VIEW_INSTALLED, ResumeCause.MERGE_VIEW)
-        detail: dict[str, object] = {"cause": str(cause), "has_view": with_view} | self.notes_of_change()
+        detail: dict[str, object] = {"cause": str(cause), "has_view": with_view} | self._changes.notes()
         event = Event(Kind.RESUME, now_ns, peer=ended.leader, value=ended.number, other=cause.case, detail=detail)
         out: Steps = [event]
         if ended.leader is not None:
-            out.append(UnwatchLeader(ended.leader))
+            self._changes.unwatch(ended.leader)
         if not with_view:
-            out.append(CancelHeld(ended, cause))
+            out += self._changes.cancel(now_ns, ended, cause)
             out += [_busy(request) for request in ended.requests if request.has_asker]
         return out + self._process(now_ns)
 

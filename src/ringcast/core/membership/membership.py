@@ -32,7 +32,7 @@ from ringcast.core.control import (
 from ringcast.core.deadlines import Deadlines
 from ringcast.core.effects import Drop, Freed, Left, Refused, SendReliable, send_once
 from ringcast.core.entrance import PLAIN, Entrance, RandomSource
-from ringcast.core.membership.coordinator import Coordinator
+from ringcast.core.membership.coordinator import Coordinator, Neighbours
 from ringcast.core.membership.follower import Follower, Streams, ThisMember
 from ringcast.core.membership.founding import Founding
 from ringcast.core.membership.joining import Joiner, narrows, refuse_join
@@ -54,6 +54,7 @@ class Membership:
         random: RandomSource,
         streams: Streams,
         this_member: ThisMember,
+        neighbours: Neighbours,
         entrance: Entrance = PLAIN,
         deadlines: Deadlines | None = None,
     ) -> None:
@@ -80,6 +81,7 @@ class Membership:
         self._random = random
         self._streams = streams
         self._this_member = this_member
+        self._neighbours = neighbours
         self._routes: dict[type, Callable[..., Steps]] = {
             Hello: self._on_hello,
             Announce: self._on_announce,
@@ -335,7 +337,7 @@ class Membership:
             ports = (self._streams, self._this_member, self.primacy)
             known = (self.may_coordinate, self.numbers, self.deadlines)
             self.follower = Follower(self.me, self.config, view, *ports, *known)
-            parts = (self.follower, self.suspicions, self.states, self.deadlines)
+            parts = (self.follower, self.suspicions, self.states, self._neighbours, self.deadlines)
             self.as_coordinator = Coordinator(self.me, self.config, *parts)
         self.follower.on_installed(view, message)
         self.suspicions.on_view(view, suspected)
@@ -353,6 +355,9 @@ class Membership:
         if self._primary.at_ns is None or self.as_coordinator is None or not self.as_coordinator.is_mine:
             return []
         return self.as_coordinator.on_wanting_primary(now_ns)
+
+    def give_view(self, to: Address) -> Steps:
+        return [] if self.as_coordinator is None else self.as_coordinator.give_view(to)
 
     def may_coordinate(self, member: Address) -> bool:
         return self.follower is not None and self.suspicions.may_coordinate(self.follower.view, member)

@@ -8,7 +8,7 @@ from ringcast.core.membership.handler import ViewHandler
 from ringcast.core.membership.requests import Request, RequestKind
 from ringcast.core.steps import Steps
 from ringcast.model import MS, Address, View, ViewId, profile
-from unit.core.calls import ask_to_merge, raise_merge
+from unit.core.calls import ask_to_merge, neighbour, raise_merge
 
 CONFIG = profile("test")
 A, L = (Address(name, 1, f"mem:{name}") for name in "AL")
@@ -23,7 +23,7 @@ class Stream:
 
     def __init__(self) -> None:
         self.now = 0
-        self.handler = ViewHandler(A, CONFIG)
+        self.handler = ViewHandler(A, CONFIG, neighbour(notes={}))
         self.members = [A]
         self.loading: list[tuple[int, Address]] = []
         self.handler.on_view(0, self.view)

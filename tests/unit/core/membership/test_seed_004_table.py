@@ -11,9 +11,8 @@ from ringcast.core.control import Busy, MergeId
 from ringcast.core.effects import SendReliable
 from ringcast.core.membership import Phase, Request, RequestKind, ViewHandler
 from ringcast.core.membership.handler_table import RULES, MergeEvent
-from ringcast.core.steps import StartViewChange, TellRollCall
 from ringcast.model import MS, Address, Config, Event, Kind, View, ViewId, first_mark
-from unit.core.calls import ask_to_merge, raise_merge
+from unit.core.calls import ask_to_merge, neighbour, raise_merge
 
 
 def member(name: str) -> Address:
@@ -28,7 +27,7 @@ FREE = [Phase.IDLE, Phase.TRANSFERRING, Phase.GATHERING]
 
 
 def handler_in(phase: Phase) -> ViewHandler:
-    handler = ViewHandler(A, Config(gather_ns=20 * MS))
+    handler = ViewHandler(A, Config(gather_ns=20 * MS), neighbour(notes={}))
     handler.on_view(0, View(ViewId(1, A), (A, B), mark=first_mark(A, 2)))
     match phase:
         case Phase.TRANSFERRING:
@@ -99,7 +98,7 @@ def test_a_wish_for_a_primary_view_is_settled_by_one() -> None:
 @pytest.mark.parametrize("phase", SUSPENDED)
 def test_a_suspicion_discarded_as_a_request_is_told_to_the_running_roll_call(phase: Phase) -> None:
     handler = handler_in(phase)
-    assert orders(handler.on_suspect(0, B)) == [TellRollCall(B)]
+    assert orders(handler.on_suspect(0, B)) == [("stop_waiting_for", B)]
     assert handler.phase is phase
 
 
@@ -118,7 +117,7 @@ def test_merge_is_discarded_while_suspended_or_while_a_joiner_gets_its_state(pha
 
 def test_merge_is_discarded_for_queued_events_and_these_are_processed() -> None:
     handler = handler_in(Phase.GATHERING)
-    assert orders(raise_merge(handler, 0, OURS)) == [StartViewChange(1, (Request(RequestKind.JOIN, L),))]
+    assert orders(raise_merge(handler, 0, OURS)) == [("start", 1, (Request(RequestKind.JOIN, L),))]
     assert handler.phase is Phase.CHANGING
 
 
@@ -148,7 +147,7 @@ def test_a_merge_req_is_rejected_for_queued_events_and_these_are_processed() -> 
     handler = handler_in(Phase.GATHERING)
     rejected, started = orders(ask_to_merge(handler, 0, L, THEIRS))
     assert rejected == ("reject", L, THEIRS, "A#0 is gathering")
-    assert started == StartViewChange(1, (Request(RequestKind.JOIN, L),))
+    assert started == ("start", 1, (Request(RequestKind.JOIN, L),))
 
 
 def test_the_trace_names_suspension_cause_and_case() -> None:

@@ -317,7 +317,7 @@ def test_a_view_that_was_overtaken_is_waited_for_no_longer() -> None:
     first, second = View(ViewId(1, A), (A, B)), View(ViewId(2, A), (A, B))
     parts = (neighbour(), PrimaryRecord(A, None))
     follower = Follower(A, config, first, cast("Streams", None), *parts, lambda member: True, deadlines=deadlines)
-    coordinator = Coordinator(A, config, follower, Suspicions(A), PendingStates(False), deadlines)
+    coordinator = Coordinator(A, config, follower, Suspicions(A), PendingStates(False), neighbour(), deadlines)
     limits, nothing = (config.capacity, config.window_bytes), (Entry(0, 0, 0),) * 2
     coordinator.call_for_merge(0, HoldRollCall(MergeId(A, 1), (A, B)))
     change = coordinator.change

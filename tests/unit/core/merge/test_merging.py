@@ -31,7 +31,7 @@ class Streams:
 def leading(mine: View = MINE, via: Address | None = None) -> Merging:
     """B leads a merge of its view with C, and C has not answered yet."""
     config = Config()
-    membership = Membership(B, config, Random(1), Streams(), neighbour())  # type: ignore[arg-type]
+    membership = Membership(B, config, Random(1), Streams(), neighbour(), neighbour())  # type: ignore[arg-type]
     entries = tuple(Entry(0, 0, 0) for _ in mine.members)
     view = NewView(RollCallId(mine.id, 0, 0), mine.id, mine.members, (), (), 64, 1000, entries, ())
     membership.on_installed(0, view)
