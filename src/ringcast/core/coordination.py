@@ -40,12 +40,12 @@ from ringcast.core.effects import Drop, Effect, Install, Left, SendReliable, Uni
 from ringcast.core.entrance import Entrance, RandomSource
 from ringcast.core.failure import FailureDetector
 from ringcast.core.membership import Membership
-from ringcast.core.membership.coordinator import Coordinator
+from ringcast.core.membership.roll_call import Digested
 from ringcast.core.merging import Merging
 from ringcast.core.multicast import Multicast, OutsideBudget
 from ringcast.core.packets import Loose, Run
 from ringcast.core.state.exchange import StateExchange
-from ringcast.core.steps import Step, Steps, Until
+from ringcast.core.steps import Steps, Then, Until
 from ringcast.model import Address, View
 
 if TYPE_CHECKING:
@@ -87,6 +87,7 @@ class Coordination:
         membership, merging = self.membership, self.merging
         self._do: dict[type, Do] = {  # what is not here is for the driver
             SendReliable: self._send,
+            Then: lambda now_ns, then: self.carry_out(now_ns, then.call()),
             Left: self._left,
             # suspicion
             steps.Suspect: self._suspect,
@@ -96,16 +97,10 @@ class Coordination:
             steps.LeftBehind: self._by(membership.on_left_behind),
             # the view handler, its view changes and their roll calls
             steps.GiveView: self._by(lambda now_ns, step: self.membership.give_view(step.to)),
-            steps.Complete: self._by_coordinator(Coordinator.on_complete),
-            steps.Failed: self._by_coordinator(Coordinator.on_failed),
-            steps.Spread: self._by(membership.on_spread),
             # merge
             steps.AnnounceTo: self._by(merging.announce),
             steps.RaiseMerge: self._by(merging.on_raised),
             steps.GoToPrimary: self._by(merging.go_to_primary),
-            steps.HoldRollCall: self._by_coordinator(Coordinator.call_for_merge),
-            steps.Digested: self._by(merging.on_digested),
-            steps.SpreadView: self._by_coordinator(Coordinator.on_merged),
         }
 
     @property
@@ -248,15 +243,6 @@ class Coordination:
         """This component says what follows from the step."""
         return lambda now_ns, step: self.carry_out(now_ns, component(now_ns, step))
 
-    def _by_coordinator(self, component: Callable[[Coordinator, int, Any], Steps]) -> Do:
-        """The same, of the part that exists from the first view on."""
-
-        def do(now_ns: int, step: Step) -> list[Effect]:
-            leading = self.membership.as_coordinator
-            return [] if leading is None else self.carry_out(now_ns, component(leading, now_ns, step))
-
-        return do
-
     def _send(self, now_ns: int, step: SendReliable) -> list[Effect]:
         step = self.merging.relay(step)
         if step.to == self.me:
@@ -284,7 +270,7 @@ class Coordination:
     def _shown(self, now_ns: int, step: steps.Shown) -> list[Effect]:
         self.merging.detection.on_shown(step.member)
         was_late = step.member in self.membership.suspicions.late
-        told = self.membership.on_shown(step.member)
+        told = self.membership.on_shown(now_ns, step.member)
         return self.carry_out(now_ns, told + (self.detector.watch_ring(now_ns) if was_late else []))
 
     # ---- a roll call and its view, at this member (`ThisMember`)
@@ -343,6 +329,9 @@ class Coordination:
 
     def end_merge(self, now_ns: int, merge_id: MergeId, why: str) -> Steps:
         return self.merging.on_suspension_ended(now_ns, merge_id, why)
+
+    def on_digested(self, now_ns: int, digested: Digested) -> Steps:
+        return self.merging.on_digested(now_ns, digested)
 
     def watch(self, now_ns: int, leader: Address) -> None:
         self.detector.watch(now_ns, leader)

@@ -35,13 +35,13 @@ from ringcast.core.effects import Drop, SendReliable, Warn, probe
 from ringcast.core.entrance import RandomSource
 from ringcast.core.failure import Readmission
 from ringcast.core.membership import Membership, ViewHandler
+from ringcast.core.membership.roll_call import Digested
 from ringcast.core.merge.aggregates import Told
 from ringcast.core.merge.detection import MergeDetector
 from ringcast.core.merge.leader import MergeLeader
 from ringcast.core.merge.participant import MergeParticipant
 from ringcast.core.steps import (
     AnnounceTo,
-    Digested,
     GoToPrimary,
     RaiseMerge,
     Steps,
@@ -235,7 +235,7 @@ class Merging:
         merge = self.participant.merge
         return [] if merge is None else self.participant.on_released(now_ns, merge.merge_id)
 
-    # ---- the view handler, for the leader and the participant (`Gate`); without a view there is none
+    # ---- the coordinator and its view handler, for the leader and the participant (`Gate`); without a view: none
 
     @property
     def _handler(self) -> ViewHandler | None:
@@ -250,6 +250,14 @@ class Merging:
 
     def discard_merge(self, now_ns: int, merge_id: MergeId) -> Steps:
         return [] if self._handler is None else self._handler.discard_merge(now_ns, merge_id)
+
+    def hold_roll_call(self, now_ns: int, merge_id: MergeId, members: tuple[Address, ...]) -> Steps:
+        leading = self._membership.as_coordinator
+        return [] if leading is None else leading.call_for_merge(now_ns, merge_id, members)
+
+    def spread(self, now_ns: int, merged: MergeView) -> Steps:
+        leading = self._membership.as_coordinator
+        return [] if leading is None else leading.on_merged(now_ns, merged)
 
     def on_merge_ended(self, now_ns: int, merge_id: MergeId, installed: bool) -> Steps:
         return [] if self._handler is None else self._handler.on_merge_ended(now_ns, merge_id, installed)

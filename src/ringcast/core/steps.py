@@ -7,13 +7,12 @@ that components need not know each other.
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from collections.abc import Callable
 from enum import Enum
 from typing import TYPE_CHECKING, NamedTuple
 
-from ringcast.core.control import NOTHING_TO_SETTLE, MergeId, Settlement, Standing
 from ringcast.core.effects import Effect, SendReliable
-from ringcast.model import Address, Digest, Electorate, Entry, Mark, View
+from ringcast.model import Address, Electorate, View
 
 if TYPE_CHECKING:  # values of the rooms that return these steps
     from ringcast.core.failure.health import Reason
@@ -33,6 +32,12 @@ class Suspect(NamedTuple):
 
 class Unsuspect(NamedTuple):
     peer: Address
+
+
+class Then(NamedTuple):
+    """A call that is made when its turn in the list comes: what is decided before it still sees the state before it."""
+
+    call: Callable[[], Steps]
 
 
 class Until(Enum):
@@ -57,54 +62,10 @@ class Shown(NamedTuple):
     member: Address
 
 
-# ---- the view handler's decisions
-
-
 class GiveView(NamedTuple):
     """This process needs our view: it asked for what the view has already, or is behind and who sent it may be dead."""
 
     to: Address
-
-
-# ---- the roll call's outcomes
-
-
-@dataclass(frozen=True, slots=True)
-class Complete:
-    """Everybody who goes on has answered and is filled up: what the next view needs to know."""
-
-    entries: dict[Address, Entry]  # how far the streams of those who answered have come, said by themselves (G8)
-    cuts: tuple[int, ...]  # of every member of the base view, in its order
-    number: int  # the highest view number in any answer
-    capacity: int
-    window_bytes: int
-    settlement: Settlement = NOTHING_TO_SETTLE
-    standings: dict[Address, Standing] = field(default_factory=dict)  # how each stands with the application's state
-    mark: Mark | None = None  # what they know of primary views
-
-
-class Failed(NamedTuple):
-    """The roll call cannot end in a view."""
-
-    why: str
-
-
-class Digested(NamedTuple):
-    """The roll call of a merge is over; not complete: some are missing, and these are to blame (none: all missing)."""
-
-    merge_id: MergeId
-    entries: dict[Address, Entry]
-    number: int
-    capacity: int
-    window_bytes: int
-    mark: Mark | None = None
-    blamed: tuple[Address, ...] = ()
-    stateless: tuple[Address, ...] = ()  # who has not loaded the state it joined with
-    excluded: tuple[Address, ...] = ()  # whom the merge excludes, because nobody of its side can: not missing
-
-
-class Spread(NamedTuple):
-    """Everybody who must know the view has shown it, or is suspected for not doing so."""
 
 
 # ---- merge: detection
@@ -135,42 +96,18 @@ class GoToPrimary(NamedTuple):
     primary: Electorate
 
 
-# ---- merge: taking part
-
-
-class HoldRollCall(NamedTuple):
-    """Hold the roll call of this merge among these members (those whose own view id is ours)."""
-
-    merge_id: MergeId
-    members: tuple[Address, ...]
-
-
-class SpreadView(NamedTuple):
-    """Install the MergeView here and spread it among the members that answered our roll call."""
-
-    merge_id: MergeId
-    view: View
-    digest: Digest
-    stateless: tuple[Address, ...] = ()
-
-
 Step = (
     Effect
     | SendReliable
+    | Then
     | Suspect
     | Unsuspect
     | RaiseSuspicion
     | Shown
     | GiveView
-    | Complete
-    | Failed
-    | Digested
-    | Spread
     | AnnounceTo
     | RaiseMerge
     | LeftBehind
     | GoToPrimary
-    | HoldRollCall
-    | SpreadView
 )
 Steps = list[Step]

@@ -7,6 +7,7 @@ from typing import Any
 
 from ringcast.core.control import MergeId
 from ringcast.core.membership import ViewHandler
+from ringcast.core.steps import Then
 from ringcast.model import Address
 
 
@@ -33,6 +34,14 @@ class Calls:
 def neighbour(**answers: object) -> Any:
     """The same, for a parameter that a port types."""
     return Calls(**answers)
+
+
+def carried_out(steps: list[Any]) -> list[Any]:
+    """The steps, with each call that waits for its turn (`Then`) made."""
+    out: list[Any] = []
+    for step in steps:
+        out += carried_out(step.call()) if isinstance(step, Then) else [step]
+    return out
 
 
 # ---- the two questions that a merge asks of the view handler, as core/merging.py and the merge leader ask them

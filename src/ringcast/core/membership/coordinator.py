@@ -17,6 +17,7 @@ from ringcast.core.control import (
     Filled,
     Join,
     MergeId,
+    MergeView,
     NewView,
     Refusal,
     StateConfirmed,
@@ -29,20 +30,12 @@ from ringcast.core.effects import Left, SendReliable
 from ringcast.core.membership.follower import Follower
 from ringcast.core.membership.handler import Suspension, ViewHandler
 from ringcast.core.membership.requests import Request, RequestKind
-from ringcast.core.membership.roll_call import RollCall
+from ringcast.core.membership.roll_call import Complete, Digested, RollCall
 from ringcast.core.membership.suspension import ResumeCause
 from ringcast.core.membership.suspicions import Suspicions
 from ringcast.core.membership.view_change import Spreading, ViewChange
 from ringcast.core.state.providers import PendingStates
-from ringcast.core.steps import (
-    Complete,
-    Failed,
-    HoldRollCall,
-    Shown,
-    Spread,
-    SpreadView,
-    Steps,
-)
+from ringcast.core.steps import Shown, Steps, Until
 from ringcast.model import Address, Config, ViewId
 
 
@@ -53,11 +46,29 @@ class Neighbours(Protocol):
         """End our part in this merge: the view handler is no longer suspended for it, and no view came of it."""
         ...
 
+    def on_digested(self, now_ns: int, digested: Digested) -> Steps:
+        """Answer the merge leader: our subgroup's roll call is over."""
+        ...
+
     def watch(self, now_ns: int, leader: Address) -> None:
         """Watch the leader of a merge, member or not, until `unwatch`."""
         ...
 
     def unwatch(self, leader: Address) -> None: ...
+
+
+class Owner(Protocol):
+    """Membership, of which a coordinator is a part."""
+
+    def suspect(self, now_ns: int, member: Address, why: str, until: Until = Until.VIEW) -> Steps: ...
+
+    def take_view(self, now_ns: int, sender: Address, message: NewView) -> Steps:
+        """Take a view as any member does: install it, if it follows ours."""
+        ...
+
+    def want_primary(self, now_ns: int) -> Steps:
+        """Ask for a primary view, if ours has the votes for one."""
+        ...
 
 
 class Coordinator:
@@ -70,6 +81,7 @@ class Coordinator:
         follower: Follower,
         suspicions: Suspicions,
         states: PendingStates,
+        owner: Owner,
         neighbours: Neighbours,
         deadlines: Deadlines,
     ) -> None:
@@ -81,6 +93,7 @@ class Coordinator:
         self._follower = follower
         self._suspicions = suspicions
         self._states = states
+        self._owner = owner
         self._neighbours = neighbours
         self._attempts: tuple[ViewId | None, int] = (None, 0)  # how often we called the roll, on which view
         self.routes: dict[type, Callable[..., Steps]] = {
@@ -177,15 +190,15 @@ class Coordinator:
         self.change = ViewChange(self.me, self.config, roll_call, ticket=ticket, requests=requests)
         return roll_call.begin(now_ns) if self.is_mine else self._fail(now_ns, self.change)
 
-    def call_for_merge(self, now_ns: int, step: HoldRollCall) -> Steps:
+    def call_for_merge(self, now_ns: int, merge_id: MergeId, members: tuple[Address, ...]) -> Steps:
         """The seed's GET_DIGEST: exactly those who share our view; the others of it are parties of their own.
 
         Whom we suspect is not waited for: observers, who cannot exclude the dead, would wait for them in each merge.
         """
         view, suspects = self._follower.view, self._suspicions
-        going = tuple(member for member in view.members if member not in step.members or member in suspects)
-        roll_call = self._call(going=going, merge_id=step.merge_id)
-        self.change = ViewChange(self.me, self.config, roll_call, merge_id=step.merge_id)
+        going = tuple(member for member in view.members if member not in members or member in suspects)
+        roll_call = self._call(going=going, merge_id=merge_id)
+        self.change = ViewChange(self.me, self.config, roll_call, merge_id=merge_id)
         return roll_call.begin(now_ns)
 
     def _call(
@@ -203,6 +216,7 @@ class Coordinator:
             self.config,
             view,
             attempt,
+            self,
             going=going,
             leaving=leaving,
             merge_id=merge_id,
@@ -255,12 +269,18 @@ class Coordinator:
             return []
         change.complete = complete
         if change.merge_id is not None:
-            return [change.roll_call.digested(change.merge_id)]
+            return self.on_digested(now_ns, change.roll_call.digested(change.merge_id))
         if not change.roll_call.staying and not change.joiners:
             return [Left(clean=True)]
         return self._tell(now_ns, change, change.compose(complete, self._states))
 
-    def on_merged(self, now_ns: int, merged: SpreadView) -> Steps:
+    def on_digested(self, now_ns: int, digested: Digested) -> Steps:
+        return self._neighbours.on_digested(now_ns, digested)
+
+    def suspect(self, now_ns: int, member: Address, why: str, until: Until = Until.VIEW) -> Steps:
+        return self._owner.suspect(now_ns, member, why, until)
+
+    def on_merged(self, now_ns: int, merged: MergeView) -> Steps:
         """The merge leader's view: it goes the way of any view, in our subgroup."""
         change = self.change
         if (
@@ -274,13 +294,15 @@ class Coordinator:
         return self._tell(now_ns, change, message)
 
     def _tell(self, now_ns: int, change: ViewChange, message: NewView) -> Steps:
-        here: Steps = [SendReliable(self.me, message)] if self.me in message.members else []
-        return [*here, *change.roll_call.dismiss(now_ns), *change.spread(now_ns, message)]
+        """Install the view here, before any other member hears of it; then spread it."""
+        spreading = change.spread(now_ns, message, self)
+        here = self._owner.take_view(now_ns, self.me, message) if self.me in message.members else []
+        return [*here, *change.roll_call.dismiss(now_ns), *spreading.begin(now_ns)]
 
-    def on_failed(self, now_ns: int, failed: Failed) -> Steps:
+    def on_failed(self, now_ns: int, why: str) -> Steps:
         if self.change is None:
             return []
-        self.change.why = failed.why
+        self.change.why = why
         return self._fail(now_ns, self.change)
 
     # ---- the view
@@ -302,20 +324,23 @@ class Coordinator:
     def _on_view_ack(self, now_ns: int, sender: Address, ack: ViewAck) -> Steps:
         if ack.view == self._follower.view.id:
             return [Shown(sender)]
-        return self.on_shown(sender, ack.view)
+        return self.on_shown(now_ns, sender, ack.view)
 
-    def on_shown(self, member: Address, view: ViewId) -> Steps:
+    def on_shown(self, now_ns: int, member: Address, view: ViewId) -> Steps:
         spreading = self._spreading
-        return [] if spreading is None or spreading.view.id != view else spreading.on_shown(member)
+        return [] if spreading is None or spreading.view.id != view else spreading.on_shown(now_ns, member)
 
     def _on_view_refusal(self, now_ns: int, sender: Address, refusal: ViewRefusal) -> Steps:
         if self.change is None:
             return []
         if self.change.spreading is None:  # It would not take the base view from us: it is not with us any more.
             return self.change.on_suspect(now_ns, sender)
-        return self.change.spreading.on_refusal(sender, refusal)
+        return self.change.spreading.on_refusal(now_ns, sender, refusal)
 
-    def on_spread(self, now_ns: int, step: Spread) -> Steps:
+    def on_spread(self, now_ns: int) -> Steps:
+        return [*self._end_change(now_ns), *self._owner.want_primary(now_ns)]
+
+    def _end_change(self, now_ns: int) -> Steps:
         change = self.change
         if change is None or change.spreading is None:  # The next change has begun meanwhile.
             return []

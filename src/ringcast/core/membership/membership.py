@@ -40,7 +40,7 @@ from ringcast.core.membership.leaving import Leaver
 from ringcast.core.membership.primary_record import PrimaryRecord
 from ringcast.core.membership.suspicions import Exclusion, Suspicions
 from ringcast.core.state.providers import PendingStates
-from ringcast.core.steps import LeftBehind, RaiseSuspicion, Spread, Steps, Until
+from ringcast.core.steps import LeftBehind, RaiseSuspicion, Steps, Until
 from ringcast.model import Address, Config, Event, Kind, Terms, View, ViewId, ViewNumbers
 
 
@@ -94,7 +94,7 @@ class Membership:
             Ask: self._on_ask,
             Fill: self._on_fill,
             Cancel: self._on_cancel,
-            NewView: self._on_new_view,
+            NewView: self.take_view,
             **self.primacy.routes,
         }
 
@@ -246,12 +246,12 @@ class Membership:
         self.suspicions.withdraw(member)
         self._on_cleared(member)
 
-    def on_shown(self, member: Address) -> Steps:
+    def on_shown(self, now_ns: int, member: Address) -> Steps:
         """It has shown our view; later than it had to, perhaps."""
         if self.suspicions.forgive(member):
             self._on_cleared(member)
         view, leading = self.view, self.as_coordinator
-        return [] if view is None or leading is None else leading.on_shown(member, view.id)
+        return [] if view is None or leading is None else leading.on_shown(now_ns, member, view.id)
 
     def _on_cleared(self, member: Address) -> None:
         self.lacks_coordinator = self.view is not None and self.acting is None
@@ -318,7 +318,7 @@ class Membership:
         self.primacy.on_kept(number)
         return self._founding.if_recorded() + self.on_progress()
 
-    def _on_new_view(self, now_ns: int, sender: Address, message: NewView) -> Steps:
+    def take_view(self, now_ns: int, sender: Address, message: NewView) -> Steps:
         if self.follower is None:
             if self.me not in message.members:
                 return []
@@ -337,17 +337,17 @@ class Membership:
             ports = (self._streams, self._this_member, self.primacy)
             known = (self.may_coordinate, self.numbers, self.deadlines)
             self.follower = Follower(self.me, self.config, view, *ports, *known)
-            parts = (self.follower, self.suspicions, self.states, self._neighbours, self.deadlines)
+            parts = (self.follower, self.suspicions, self.states, self, self._neighbours, self.deadlines)
             self.as_coordinator = Coordinator(self.me, self.config, *parts)
         self.follower.on_installed(view, message)
         self.suspicions.on_view(view, suspected)
         self.exclusion.on_view()
         self.lacks_coordinator = self.acting is None
         out = [] if self.primacy.mark is None else self.primacy.on_view(view)
-        out += self.as_coordinator.on_view(now_ns, message) + self._want_primary(now_ns)
+        out += self.as_coordinator.on_view(now_ns, message) + self.want_primary(now_ns)
         return out + ([] if self.leaver is None else self.leave(now_ns))
 
-    def _want_primary(self, now_ns: int) -> Steps:
+    def want_primary(self, now_ns: int) -> Steps:
         """Whoever leads a view that has the votes asks itself for a primary one, again and again."""
         if self.primacy.mark is None:
             return []
@@ -364,11 +364,6 @@ class Membership:
 
     # ---- steps
 
-    def on_spread(self, now_ns: int, step: Spread) -> Steps:
-        """Everybody has shown the view that we made."""
-        spread = [] if self.as_coordinator is None else self.as_coordinator.on_spread(now_ns, step)
-        return spread if self.as_coordinator is None else [*spread, *self._want_primary(now_ns)]
-
     def on_raised(self, now_ns: int, step: RaiseSuspicion) -> Steps:
         return self.suspect(now_ns, step.member, step.why, step.until)
 
@@ -383,7 +378,7 @@ class Membership:
         out += [] if self.as_coordinator is None else self.as_coordinator.on_time(now_ns)
         out += self._raise_again(now_ns)
         if self._primary.is_due(now_ns):
-            out += self._want_primary(now_ns)
+            out += self.want_primary(now_ns)
         if self.leaver is not None and self.leaver.is_over(now_ns):
             return [*out, *self.end(clean=False)]
         if self.leaver is not None and self.leaver.is_due(now_ns):

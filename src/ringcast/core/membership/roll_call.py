@@ -18,8 +18,12 @@ Not the view: what follows from a complete roll call (a view, a merge answer) is
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from functools import partial
+from typing import NamedTuple, Protocol
 
 from ringcast.core.control import (
+    NOTHING_TO_SETTLE,
     Answer,
     Ask,
     Behind,
@@ -32,15 +36,64 @@ from ringcast.core.control import (
     Refusal,
     RollCallId,
     Settlement,
+    Standing,
     Survivor,
 )
 from ringcast.core.deadlines import Deadlines, Timer
 from ringcast.core.effects import Drop, SendReliable
 from ringcast.core.membership.cut import agreed_cut
-from ringcast.core.steps import Complete, Digested, Failed, RaiseSuspicion, Step, Steps
+from ringcast.core.steps import Steps, Then, Until
 from ringcast.model import Address, Config, Electorate, Entry, Event, Kind, Mark, View, ViewId, ViewNumbers, combined
 
 STRIKES = 2  # silent attempts in a row before a member is suspected
+
+
+@dataclass(frozen=True, slots=True)
+class Complete:
+    """Everybody who goes on has answered and is filled up: what the next view needs to know."""
+
+    entries: dict[Address, Entry]  # how far the streams of those who answered have come, said by themselves (G8)
+    cuts: tuple[int, ...]  # of every member of the base view, in its order
+    number: int  # the highest view number in any answer
+    capacity: int
+    window_bytes: int
+    settlement: Settlement = NOTHING_TO_SETTLE
+    standings: dict[Address, Standing] = field(default_factory=dict)  # how each stands with the application's state
+    mark: Mark | None = None  # what they know of primary views
+
+
+class Digested(NamedTuple):
+    """The roll call of a merge is over; not complete: some are missing, and these are to blame (none: all missing)."""
+
+    merge_id: MergeId
+    entries: dict[Address, Entry]
+    number: int
+    capacity: int
+    window_bytes: int
+    mark: Mark | None = None
+    blamed: tuple[Address, ...] = ()
+    stateless: tuple[Address, ...] = ()  # who has not loaded the state it joined with
+    excluded: tuple[Address, ...] = ()  # whom the merge excludes, because nobody of its side can: not missing
+
+
+class Caller(Protocol):
+    """The coordinator that called the roll, and learns how it ended."""
+
+    def on_complete(self, now_ns: int, complete: Complete) -> Steps: ...
+
+    def on_digested(self, now_ns: int, digested: Digested) -> Steps: ...
+
+    def on_failed(self, now_ns: int, why: str) -> Steps:
+        """The roll call cannot end in a view."""
+        ...
+
+    def suspect(self, now_ns: int, member: Address, why: str, until: Until = Until.VIEW) -> Steps:
+        """Suspect a member that did not do what it must."""
+        ...
+
+    def on_spread(self, now_ns: int) -> Steps:
+        """Every member that must know the view has shown it, or is suspected for not doing so."""
+        ...
 
 
 class RollCall:
@@ -52,6 +105,7 @@ class RollCall:
         config: Config,
         base: View,
         attempt: int,
+        caller: Caller,
         *,
         going: tuple[Address, ...] = (),
         leaving: tuple[Address, ...] = (),
@@ -64,6 +118,7 @@ class RollCall:
         self.config = config
         self.timer = timer or Deadlines().timer()  # of this step
         self.base = base
+        self._caller = caller
         self.merge_id = merge_id
         self.id = RollCallId(base.id, base.rank(me), attempt)
         self.going: dict[Address, None] = dict.fromkeys(m for m in going if m in base and m != me)
@@ -114,10 +169,11 @@ class RollCall:
         """
         if self.merge_id is not None:
             self.timer.at_ns = None
-            return [self.digested(self.merge_id, dropped)]
+            return [Then(partial(self._caller.on_digested, now_ns, self.digested(self.merge_id, dropped)))]
         if now_ns >= self.until_ns:
+            self.timer.at_ns = None
             often = [m for m, missed in self._missed.items() if missed >= STRIKES and m not in self.going]
-            return [self._silent(member) for member in often] + self._fail_late()
+            return [*self._suspect(now_ns, self._silences(often)), *self._fail_late(now_ns)]
         self.going.update(dict.fromkeys(member for member in dropped if member != self.me))
         self.id = self.id._replace(attempt=self.id.attempt + 1)
         return self._ask(now_ns, "again")
@@ -209,11 +265,14 @@ class RollCall:
 
     def _end_filling(self, now_ns: int) -> Steps:
         """A coordinator that slept past the limit makes no view of what it finds when it wakes."""
-        return [self._complete()] if now_ns < self.until_ns else self._fail_late()
+        if now_ns < self.until_ns:
+            return self._caller.on_complete(now_ns, self._complete())
+        return self._fail_late(now_ns)
 
-    def _fail_late(self) -> Steps:
+    def _fail_late(self, now_ns: int) -> Steps:
         self.timer.at_ns = None
-        return [Failed(f"roll call {self.id} is not complete within {self.config.view_change_ns / 1e9:g} s")]
+        why = f"roll call {self.id} is not complete within {self.config.view_change_ns / 1e9:g} s"
+        return [Then(partial(self._caller.on_failed, now_ns, why))]
 
     def _complete(self) -> Complete:
         self.timer.at_ns = None
@@ -293,12 +352,13 @@ class RollCall:
         if refusal.id != self.id or sender in self.going or sender not in self.base:
             return []
         if refusal.gone:  # It is in a later view without us: left to merge.
-            return [RaiseSuspicion(sender, refusal.why), *self.again(now_ns, sender)]
+            again = self.again(now_ns, sender)  # Before the suspicion, which is told to this roll call, too.
+            return [*self._caller.suspect(now_ns, sender, refusal.why), *again]
         if self.merge_id is not None:
             return self.again(now_ns, sender)
         if sender in self._answers:  # It could not fill up to the cut: its answer is void.
             return self.again(now_ns)
-        return [Failed(f"{sender} refuses: {refusal.why}")]
+        return [Then(partial(self._caller.on_failed, now_ns, f"{sender} refuses: {refusal.why}"))]
 
     def on_suspect(self, now_ns: int, member: Address) -> Steps:
         """Stop waiting for it, at once. A leaver that crashed is going-away like anybody."""
@@ -314,10 +374,16 @@ class RollCall:
             self._missed[member] = self._missed.get(member, 0) + 1
             self._strikes[member, self._is_filling] = self._strikes.get((member, self._is_filling), 0) + 1
         silent = [m for m in awaited if self._strikes[m, self._is_filling] >= STRIKES]
-        return [self._silent(member) for member in silent] + self.again(now_ns, *silent)
+        silences = self._silences(silent)
+        again = self.again(now_ns, *silent)  # Before the suspicions, which are told to this roll call, too.
+        return [*self._suspect(now_ns, silences), *again]
 
-    def _silent(self, member: Address) -> Step:
-        return RaiseSuspicion(member, f"silent in {self._missed[member]} attempts of roll call {self.id}")
+    def _silences(self, members: list[Address]) -> dict[Address, str]:
+        """Why each of these is suspected."""
+        return {m: f"silent in {self._missed[m]} attempts of roll call {self.id}" for m in members}
+
+    def _suspect(self, now_ns: int, silences: dict[Address, str]) -> Steps:
+        return [step for member, why in silences.items() for step in self._caller.suspect(now_ns, member, why)]
 
     def _event(self, now_ns: int, step: str, **detail: object) -> Event:
         return Event(

@@ -10,14 +10,15 @@ leader. Not the handler: it says what to process and is told how it ended.
 from __future__ import annotations
 
 from collections.abc import Iterable
+from functools import partial
 
-from ringcast.core.control import Join, MergeId, NewView, Transfer, ViewRefusal
+from ringcast.core.control import Join, MergeId, MergeView, NewView, Transfer, ViewRefusal
 from ringcast.core.deadlines import Timer
 from ringcast.core.effects import SendReliable
 from ringcast.core.membership.requests import Request
-from ringcast.core.membership.roll_call import RollCall
+from ringcast.core.membership.roll_call import Caller, Complete, RollCall
 from ringcast.core.state.providers import PendingStates, reunion_of
-from ringcast.core.steps import Complete, RaiseSuspicion, Spread, SpreadView, Steps, Until
+from ringcast.core.steps import Steps, Then, Until
 from ringcast.model import Address, Config, Entry, Mark
 
 
@@ -27,41 +28,48 @@ class Spreading:
     Who refuses it or stays silent until the limit is suspected.
     """
 
-    def __init__(self, message: NewView, to: Iterable[Address], timer: Timer, also: Iterable[Address] = ()) -> None:
+    def __init__(
+        self, caller: Caller, message: NewView, to: Iterable[Address], timer: Timer, also: Iterable[Address] = ()
+    ) -> None:
+        self._caller = caller
         self.view = message.view
         self._timer = timer  # it runs already
         self._message = message
         self._unacked = dict.fromkeys(to)
         self._also = tuple(also)
 
-    def begin(self) -> Steps:
+    def begin(self, now_ns: int) -> Steps:
         told: Steps = [SendReliable(member, self._message) for member in (*self._unacked, *self._also)]
-        return told + self._end_if_shown()
+        return told + self._end_if_shown(now_ns)
 
-    def on_shown(self, member: Address) -> Steps:
+    def on_shown(self, now_ns: int, member: Address) -> Steps:
         """This member has shown the view, or nobody waits for it any more."""
         if member not in self._unacked:
             return []
         del self._unacked[member]
-        return self._end_if_shown()
+        return self._end_if_shown(now_ns)
 
-    def on_refusal(self, sender: Address, refusal: ViewRefusal) -> Steps:
+    def on_refusal(self, now_ns: int, sender: Address, refusal: ViewRefusal) -> Steps:
         if refusal.view != self.view.id or sender not in self._unacked:
             return []
-        return [RaiseSuspicion(sender, f"refused view {refusal.view}: {refusal.why}"), *self.on_shown(sender)]
+        shown = self.on_shown(now_ns, sender)  # Before the suspicion, which is told to this view change, too.
+        why = f"refused view {refusal.view}: {refusal.why}"
+        return [*self._caller.suspect(now_ns, sender, why), *shown]
 
     def on_time(self, now_ns: int) -> Steps:
         if not self._timer.is_due(now_ns):
             return []
         late, self._unacked = list(self._unacked), {}
-        out: Steps = [RaiseSuspicion(member, f"did not show view {self.view.id}", Until.SHOWN) for member in late]
-        return out + self._end_if_shown()
+        ended = self._end_if_shown(now_ns)  # Before the suspicions, which are told to this view change, too.
+        why = f"did not show view {self.view.id}"
+        suspected = [step for member in late for step in self._caller.suspect(now_ns, member, why, Until.SHOWN)]
+        return suspected + ended
 
-    def _end_if_shown(self) -> Steps:
+    def _end_if_shown(self, now_ns: int) -> Steps:
         if self._unacked:
             return []
         self._timer.at_ns = None
-        return [Spread()]
+        return [Then(partial(self._caller.on_spread, now_ns))]
 
 
 class ViewChange:
@@ -136,9 +144,9 @@ class ViewChange:
         votes = mark.votes_of(member for member in members if member not in observers)
         return mark.of_view(members, primary if primary is not None and primary.voters == votes else None)
 
-    def compose_merged(self, complete: Complete, merged: SpreadView, states: PendingStates) -> NewView:
+    def compose_merged(self, complete: Complete, merged: MergeView, states: PendingStates) -> NewView:
         """The merge leader's view, with the cut of our subgroup."""
-        view, digest = merged.view, merged.digest
+        view, digest = merged.view, dict(zip(merged.members, merged.entries, strict=True))
         return NewView(
             self.roll_call.id,
             view.id,
@@ -156,20 +164,20 @@ class ViewChange:
             view.mark,
         )
 
-    def spread(self, now_ns: int, message: NewView) -> Steps:
-        """Tell our members and joiners; those who leave learn it too, and need not answer."""
+    def spread(self, now_ns: int, message: NewView, caller: Caller) -> Spreading:
+        """Prepare to tell our members and joiners; those who leave learn it too, and need not answer."""
         ours = [m for m in message.members if m != self.me and (m in self.roll_call.asked or m in self.joiners)]
         leaving = [m for m in self.roll_call.leaving if m != self.me and m in self.roll_call.asked]
         self.roll_call.timer.at_ns = now_ns + self.config.view_limit_ns
-        self.spreading = Spreading(message, ours, self.roll_call.timer, also=leaving)
-        return self.spreading.begin()
+        self.spreading = Spreading(caller, message, ours, self.roll_call.timer, also=leaving)
+        return self.spreading
 
     # ---- what happens on the way
 
     def on_suspect(self, now_ns: int, member: Address) -> Steps:
         self.joiners.pop(member, None)
         if self.spreading is not None:
-            return self.spreading.on_shown(member)
+            return self.spreading.on_shown(now_ns, member)
         return self.roll_call.on_suspect(now_ns, member)
 
     def on_time(self, now_ns: int) -> Steps:

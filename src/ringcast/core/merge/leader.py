@@ -44,7 +44,7 @@ class Attempt:
 
 
 class Gate(Protocol):
-    """The view handler of this member, as merges see it: no merge runs while a view changes (G6)."""
+    """This member's coordinator and its view handler, as merges see them: no merge runs while a view changes (G6)."""
 
     def may_lead_merge(self, now_ns: int) -> bool: ...
 
@@ -54,6 +54,14 @@ class Gate(Protocol):
 
     def discard_merge(self, now_ns: int, merge_id: MergeId) -> Steps:
         """Lead no merge now; process what is queued."""
+        ...
+
+    def hold_roll_call(self, now_ns: int, merge_id: MergeId, members: tuple[Address, ...]) -> Steps:
+        """Hold the roll call of this merge among these members, whose own view id is ours."""
+        ...
+
+    def spread(self, now_ns: int, merged: MergeView) -> Steps:
+        """Install this MergeView here, and spread it among the members that answered our roll call."""
         ...
 
     def on_merge_ended(self, now_ns: int, merge_id: MergeId, installed: bool) -> Steps:

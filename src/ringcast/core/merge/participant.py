@@ -16,8 +16,8 @@ from ringcast.core.deadlines import Deadlines
 from ringcast.core.effects import SendReliable
 from ringcast.core.merge.aggregates import Told, digest_event
 from ringcast.core.merge.leader import Gate
-from ringcast.core.steps import HoldRollCall, SpreadView, Steps
-from ringcast.model import Address, Config, Digest, Event, Kind, Mark, Terms, View
+from ringcast.core.steps import Steps
+from ringcast.model import Address, Config, Event, Kind, Mark, Terms, View
 
 MAX_LEADERS = 1024
 
@@ -115,7 +115,8 @@ class MergeParticipant:
         if merge is None or call.merge_id.leader != sender:
             return []
         merge.part = Part.CALLING
-        return [self._event(now_ns, merge.merge_id, "call"), HoldRollCall(merge.merge_id, merge.members)]
+        begun = self._gate.hold_roll_call(now_ns, merge.merge_id, merge.members)
+        return [self._event(now_ns, merge.merge_id, "call"), *begun]
 
     def on_roll_call_ended(
         self,
@@ -152,9 +153,7 @@ class MergeParticipant:
             return []
         if len(outcome.entries) != len(outcome.members):
             return []
-        digest = Digest(dict(zip(outcome.members, outcome.entries, strict=True)))
-        spread = SpreadView(merge.merge_id, outcome.view, digest, outcome.stateless)
-        return [self._event(now_ns, merge.merge_id, "view"), spread]
+        return [self._event(now_ns, merge.merge_id, "view"), *self._gate.spread(now_ns, outcome)]
 
     def on_cancel(self, now_ns: int, sender: Address, merge_id: MergeId, why: str) -> Steps:
         """The leader gave up; a cancel that overtakes its request uses the id up."""

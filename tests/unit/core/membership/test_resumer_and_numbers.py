@@ -56,8 +56,8 @@ def test_a_coordinator_that_slept_past_all_limits_ends_its_view_before_the_resum
 def test_two_ordinary_views_never_share_an_id() -> None:
     """The first was proposed to all who fill up, and some may have it; it failed here, and another one is made (G4)."""
     numbers = ViewNumbers()
-    first = _proposed(RollCall(A, CONFIG, OURS, 1, numbers=numbers))
-    second = _proposed(RollCall(A, CONFIG, OURS, 2, going=(B,), numbers=numbers))
+    first = _proposed(RollCall(A, CONFIG, OURS, 1, neighbour(), numbers=numbers))
+    second = _proposed(RollCall(A, CONFIG, OURS, 2, neighbour(), going=(B,), numbers=numbers))
     assert (first, second) == (ViewId(9, A), ViewId(10, A))
 
 
@@ -83,4 +83,4 @@ def test_a_view_after_a_merge_that_was_kept_elsewhere_only_has_another_id() -> N
         entries = tuple(Entry(0, 0, 0) for _ in members)
         leader.on_merge_digest(0, coordinator, MergeDigest(merge_id, members, members, entries, (), 8, 64, 1000))
     assert leader.attempt is not None and leader.attempt.outcome == ViewId(9, A)
-    assert _proposed(RollCall(A, CONFIG, OURS, 2, going=(B,), numbers=numbers)) == ViewId(10, A)
+    assert _proposed(RollCall(A, CONFIG, OURS, 2, neighbour(), going=(B,), numbers=numbers)) == ViewId(10, A)

@@ -14,12 +14,11 @@ from ringcast.core.membership.follower import Follower, Streams
 from ringcast.core.membership.primary_record import PrimaryRecord
 from ringcast.core.membership.suspicions import Suspicions
 from ringcast.core.state.providers import PendingStates
-from ringcast.core.steps import HoldRollCall, RaiseSuspicion
 from ringcast.model import MS, SECOND, Address, Entry, View, ViewId, profile
 from ringcast.sim import FrameRule, delay
 from ringcast.sim.network import kind_of
 from simulation.members import Members, excluded
-from unit.core.calls import neighbour
+from unit.core.calls import carried_out, neighbour
 
 A, B = (Address(name, 1, f"mem:{name}") for name in "AB")
 
@@ -317,17 +316,20 @@ def test_a_view_that_was_overtaken_is_waited_for_no_longer() -> None:
     first, second = View(ViewId(1, A), (A, B)), View(ViewId(2, A), (A, B))
     parts = (neighbour(), PrimaryRecord(A, None))
     follower = Follower(A, config, first, cast("Streams", None), *parts, lambda member: True, deadlines=deadlines)
-    coordinator = Coordinator(A, config, follower, Suspicions(A), PendingStates(False), neighbour(), deadlines)
+    owner = neighbour()
+    coordinator = Coordinator(A, config, follower, Suspicions(A), PendingStates(False), owner, neighbour(), deadlines)
     limits, nothing = (config.capacity, config.window_bytes), (Entry(0, 0, 0),) * 2
-    coordinator.call_for_merge(0, HoldRollCall(MergeId(A, 1), (A, B)))
+    coordinator.call_for_merge(0, MergeId(A, 1), (A, B))
     change = coordinator.change
     assert change is not None
-    change.spread(0, NewView(change.roll_call.id, second.id, second.members, (), (), *limits, nothing, (0, 0)))
+    message = NewView(change.roll_call.id, second.id, second.members, (), (), *limits, nothing, (0, 0))
+    change.spread(0, message, coordinator)
     assert change.spreading is not None
     by_b = RollCallId(second.id, 1, 1)
     coordinator.on_view(1, NewView(by_b, ViewId(3, B), second.members, (), (), *limits, nothing, (0, 0)))
     assert coordinator.change is None
-    assert not [step for step in coordinator.on_time(config.view_limit_ns * 2) if isinstance(step, RaiseSuspicion)]
+    carried_out(coordinator.on_time(config.view_limit_ns * 2))
+    assert owner.made == []
 
 
 def test_the_end_of_one_change_is_not_the_end_of_the_next() -> None:

@@ -8,8 +8,7 @@ import pytest
 from ringcast.core.control import MergeCall, MergeDigest, MergeId, MergeReq, MergeRsp, MergeView
 from ringcast.core.effects import SendReliable
 from ringcast.core.merge import MergeParticipant, Told
-from ringcast.core.steps import HoldRollCall, SpreadView
-from ringcast.model import Address, Config, Digest, Entry, Event, View, ViewId
+from ringcast.model import Address, Config, Entry, Event, View, ViewId
 from unit.core.calls import neighbour
 
 
@@ -76,7 +75,7 @@ def test_refusing_answers_at_once_x5() -> None:
 
 def test_the_call_starts_the_roll_call_once() -> None:
     participant = accepted()
-    assert orders(participant.on_merge_call(1, L, MergeCall(FIRST))) == [HoldRollCall(FIRST, (C, D))]
+    assert orders(participant.on_merge_call(1, L, MergeCall(FIRST))) == [("hold_roll_call", FIRST, (C, D))]
     assert participant.on_merge_call(1, L, MergeCall(FIRST)) == []
 
 
@@ -101,8 +100,8 @@ def test_who_has_not_loaded_its_state_is_told_to_the_leader_and_by_it() -> None:
     (sent,) = orders(participant.on_roll_call_ended(2, FIRST, ENTRY, 7, (64, 1000), stateless=(D,)))
     assert isinstance(sent, SendReliable) and isinstance(sent.message, MergeDigest)
     assert sent.message.stateless == (D,)
-    (spread,) = orders(participant.on_merge_view(3, L, replace(OUTCOME, stateless=(D,))))
-    assert isinstance(spread, SpreadView) and spread.stateless == (D,)
+    outcome = replace(OUTCOME, stateless=(D,))
+    assert orders(participant.on_merge_view(3, L, outcome)) == [("spread", outcome)]
 
 
 def test_hearsay_counts_as_missing_g8() -> None:
@@ -116,8 +115,7 @@ def test_hearsay_counts_as_missing_g8() -> None:
 
 def test_the_merge_view_is_spread_and_the_installed_view_ends_the_merge() -> None:
     participant = answered()
-    digest = Digest(dict(zip(OUTCOME.members, OUTCOME.entries, strict=True)))
-    assert orders(participant.on_merge_view(3, L, OUTCOME)) == [SpreadView(FIRST, OUTCOME.view, digest)]
+    assert orders(participant.on_merge_view(3, L, OUTCOME)) == [("spread", OUTCOME)]
     assert orders(participant.on_view(4, OUTCOME.view)) == []
     assert participant.merge is None
 
