@@ -24,8 +24,3 @@ def test_every_rule_is_where_the_page_says() -> None:
     assert [number for number, _, _ in rows] == [str(number) for number in range(1, 21)]
     wrong = [(file, name) for _, file, name in rows if name not in names_in(ROOT / "src" / "ringcast" / file)]
     assert wrong == []
-
-
-def test_no_file_of_core_swallows_the_protocol() -> None:
-    core = ROOT / "src" / "ringcast" / "core"
-    assert [file.name for file in core.rglob("*.py") if len(file.read_text().splitlines()) > 400] == []

@@ -7,10 +7,9 @@ joins by itself; a node with a fixed view needs none of this.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
-from typing import TYPE_CHECKING, Any, cast
+from collections.abc import Iterable
+from typing import TYPE_CHECKING, cast
 
-from ringcast.core import steps
 from ringcast.core.admission import takes_message
 from ringcast.core.control import (
     NO_STATE,
@@ -38,7 +37,7 @@ from ringcast.core.control.streams import ControlStreams
 from ringcast.core.deadlines import Deadlines
 from ringcast.core.effects import Drop, Effect, Install, Left, SendReliable, Unicast
 from ringcast.core.entrance import Entrance, RandomSource
-from ringcast.core.failure import FailureDetector
+from ringcast.core.failure import FailureDetector, Reason
 from ringcast.core.membership import Membership
 from ringcast.core.membership.roll_call import Digested
 from ringcast.core.merging import Merging
@@ -53,8 +52,6 @@ if TYPE_CHECKING:
 
 _CLAIMS = (Heartbeat, Announce)  # messages in which a process names its view
 
-Do = Callable[[int, Any], list[Effect]]
-
 
 class Coordination:
     """Routes control messages to the components, and carries out the steps that they return."""
@@ -67,10 +64,11 @@ class Coordination:
         parts = (node.order, self, self, entrance, self.deadlines.part())
         self.membership = Membership(self.me, self.config, random, *parts)
         self._early_ask: tuple[Address, Ask] | None = None  # of a roll call on a later view than ours
-        self.detector = FailureDetector(self.me, self.config, self.deadlines.part(), beats=entrance.beats)
+        self.detector = FailureDetector(self.me, self.config, self, self.deadlines.part(), beats=entrance.beats)
         self.detector.given_up = self.membership.suspicions.final
         self.readmission = self.detector.readmission
-        self.merging = Merging(self.me, self.config, random, self.membership, self.readmission, self.deadlines.part())
+        known = (self.membership, self.readmission, self, self.deadlines.part())
+        self.merging = Merging(self.me, self.config, random, *known)
         self.exchange = StateExchange(
             self.me,
             self.config,
@@ -84,24 +82,6 @@ class Coordination:
         self._outside = OutsideBudget(lambda peer: self.view is None or peer not in self.view)
         self.control.streams.budget = self.state.streams.budget = self._outside
         self._node = node
-        membership, merging = self.membership, self.merging
-        self._do: dict[type, Do] = {  # what is not here is for the driver
-            SendReliable: self._send,
-            Then: lambda now_ns, then: self.carry_out(now_ns, then.call()),
-            Left: self._left,
-            # suspicion
-            steps.Suspect: self._suspect,
-            steps.Unsuspect: self._unsuspect,
-            steps.RaiseSuspicion: self._by(membership.on_raised),
-            steps.Shown: self._shown,
-            steps.LeftBehind: self._by(membership.on_left_behind),
-            # the view handler, its view changes and their roll calls
-            steps.GiveView: self._by(lambda now_ns, step: self.membership.give_view(step.to)),
-            # merge
-            steps.AnnounceTo: self._by(merging.announce),
-            steps.RaiseMerge: self._by(merging.on_raised),
-            steps.GoToPrimary: self._by(merging.go_to_primary),
-        }
 
     @property
     def view(self) -> View | None:
@@ -219,9 +199,12 @@ class Coordination:
     def _tell_shown(self, now_ns: int) -> list[Effect]:
         """Who multicast or acked something in our view has it, also if its heartbeats are lost."""
         shown = self._node.group.departed.shown
-        told: Steps = [steps.Shown(member) for member in shown]
+        members = list(shown)
         shown.clear()
-        return self.carry_out(now_ns, told)
+        out: list[Effect] = []
+        for member in members:
+            out += self.carry_out(now_ns, self.shown(now_ns, member))
+        return out
 
     def _progress(self, now_ns: int) -> list[Effect]:
         return self._node.order.on_progress(now_ns) + self.carry_out(now_ns, self.membership.on_progress())
@@ -229,19 +212,18 @@ class Coordination:
     # ---- steps
 
     def carry_out(self, now_ns: int, steps: Steps) -> list[Effect]:
-        """The one interpreter of steps: what it does not know is an effect, and goes to the driver."""
+        """Send what is to be sent and make the calls that wait for their turn; what is left is for the driver."""
         out: list[Effect] = []
         for step in steps:
-            do = self._do.get(type(step))
-            if do is None:
-                out.append(cast(Effect, step))
+            if type(step) is SendReliable:
+                out += self._send(now_ns, step)
+            elif type(step) is Then:
+                out += self.carry_out(now_ns, step.call())
             else:
-                out += do(now_ns, step)
+                if type(step) is Left:
+                    self.membership.is_over = True
+                out.append(cast(Effect, step))
         return out
-
-    def _by(self, component: Callable[[int, Any], Steps]) -> Do:
-        """This component says what follows from the step."""
-        return lambda now_ns, step: self.carry_out(now_ns, component(now_ns, step))
 
     def _send(self, now_ns: int, step: SendReliable) -> list[Effect]:
         step = self.merging.relay(step)
@@ -254,24 +236,16 @@ class Coordination:
             return [full, *self.carry_out(now_ns, self.detector.on_unreachable(now_ns, step.to))]
         return sent
 
-    def _left(self, now_ns: int, step: Left) -> list[Effect]:
-        self.membership.is_over = True
-        return [step]
+    # ---- suspicions (`Verdicts`)
 
-    def _suspect(self, now_ns: int, step: steps.Suspect) -> list[Effect]:
-        told: Steps = [SendReliable(member, Suspicion((step.peer,))) for member in step.tell]
-        told += self.merging.on_suspected(now_ns, step)
-        return self.carry_out(now_ns, told + self.membership.suspect(now_ns, step.peer, str(step.reason), Until.HEARD))
+    def on_suspected(self, now_ns: int, peer: Address, reason: Reason, tell: tuple[Address, ...]) -> Steps:
+        told: Steps = [SendReliable(member, Suspicion((peer,))) for member in tell]
+        told += self.merging.on_suspected(now_ns, peer)
+        return told + self.membership.suspect(now_ns, peer, str(reason), Until.HEARD)
 
-    def _unsuspect(self, now_ns: int, step: steps.Unsuspect) -> list[Effect]:
-        self.membership.withdraw(step.peer)
+    def on_cleared(self, peer: Address) -> Steps:
+        self.membership.withdraw(peer)
         return []
-
-    def _shown(self, now_ns: int, step: steps.Shown) -> list[Effect]:
-        self.merging.detection.on_shown(step.member)
-        was_late = step.member in self.membership.suspicions.late
-        told = self.membership.on_shown(now_ns, step.member)
-        return self.carry_out(now_ns, told + (self.detector.watch_ring(now_ns) if was_late else []))
 
     # ---- a roll call and its view, at this member (`ThisMember`)
 
@@ -332,6 +306,12 @@ class Coordination:
 
     def on_digested(self, now_ns: int, digested: Digested) -> Steps:
         return self.merging.on_digested(now_ns, digested)
+
+    def shown(self, now_ns: int, member: Address) -> Steps:
+        self.merging.detection.on_shown(member)
+        was_late = member in self.membership.suspicions.late
+        told = self.membership.on_shown(now_ns, member)
+        return told + (self.detector.watch_ring(now_ns) if was_late else [])
 
     def watch(self, now_ns: int, leader: Address) -> None:
         self.detector.watch(now_ns, leader)

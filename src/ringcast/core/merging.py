@@ -8,7 +8,7 @@ Every message of a merge goes on the control streams, also one to oneself.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Sequence
 from typing import Any
 
 from ringcast.core.control import (
@@ -35,19 +35,15 @@ from ringcast.core.effects import Drop, SendReliable, Warn, probe
 from ringcast.core.entrance import RandomSource
 from ringcast.core.failure import Readmission
 from ringcast.core.membership import Membership, ViewHandler
+from ringcast.core.membership.coordinator import Neighbours
 from ringcast.core.membership.roll_call import Digested
 from ringcast.core.merge.aggregates import Told
 from ringcast.core.merge.detection import MergeDetector
+from ringcast.core.merge.election import Party
 from ringcast.core.merge.leader import MergeLeader
 from ringcast.core.merge.participant import MergeParticipant
-from ringcast.core.steps import (
-    AnnounceTo,
-    GoToPrimary,
-    RaiseMerge,
-    Steps,
-    Suspect,
-)
-from ringcast.model import Address, Config, Event, Kind, View, ViewId
+from ringcast.core.steps import Steps, Until
+from ringcast.model import Address, Config, Electorate, Event, Kind, View, ViewId
 
 MAX_RELAYED = 64
 
@@ -62,6 +58,7 @@ class Merging:
         random: RandomSource,
         membership: Membership,
         readmission: Readmission,
+        neighbours: Neighbours,
         deadlines: Deadlines,
     ) -> None:
         self.me = me
@@ -70,6 +67,7 @@ class Merging:
             me,
             config,
             random,
+            self,
             deadlines,
             is_suspected=membership.suspicions.__contains__,
             is_held=readmission.is_held,
@@ -78,6 +76,7 @@ class Merging:
         self.participant = MergeParticipant(me, config, self, deadlines)
         self._membership = membership
         self._readmission = readmission
+        self._neighbours = neighbours
         # Who relays: between us and a coordinator that we ask and do not hear; of another's merge as its request came.
         self._asked_via: dict[Address, Address] = {}
         self._asking_via: dict[MergeId, Address] = {}
@@ -135,15 +134,39 @@ class Merging:
         merge_id = message.merge_id
         return self._asked_via.get(other) if merge_id.leader == self.me else self._asking_via.get(merge_id)
 
-    def on_raised(self, now_ns: int, step: RaiseMerge) -> Steps:
-        own = next((party.view.id for party in step.parties if self.me in party.members), None)
+    # ---- what detection found (`Finder`)
+
+    def raise_merge(self, now_ns: int, parties: Sequence[Party]) -> Steps:
+        own = next((party.view.id for party in parties if self.me in party.members), None)
         if self._view is None or own != self._view.id:
             return []  # A view came since these were read: it will be raised again.
         if self.leader.attempt is None:
-            self._asked_via = {party.coordinator: party.via for party in step.parties if party.via is not None}
-        return self.leader.on_raised(now_ns, step.parties)
+            self._asked_via = {party.coordinator: party.via for party in parties if party.via is not None}
+        return self.leader.on_raised(now_ns, parties)
 
-    # ---- detection
+    def announce_to(self, endpoints: tuple[str, ...]) -> Steps:
+        view: ViewId | None = None if self._view is None else self._view.id
+        return [probe(endpoint, Announce(view, self._membership.acting)) for endpoint in endpoints]
+
+    def go_to_primary(self, view: View, primary: Electorate) -> Steps:
+        """The primary side has gone on without us; ourselves last, for we end with it."""
+        members = () if self._view is None else self._view.members
+        outside = [member for member in members if member not in view and member != self.me]
+        return [SendReliable(member, PrimaryElsewhere(primary)) for member in (*outside, self.me)]
+
+    def left_behind(self, now_ns: int, view: View) -> Steps:
+        return self._membership.on_left_behind(now_ns, view)
+
+    def suspect(self, now_ns: int, member: Address, why: str, until: Until = Until.VIEW) -> Steps:
+        return self._membership.suspect(now_ns, member, why, until)
+
+    def shown(self, now_ns: int, member: Address) -> Steps:
+        return self._neighbours.shown(now_ns, member)
+
+    def give_view(self, to: Address) -> Steps:
+        return self._membership.give_view(to)
+
+    # ---- messages to detection
 
     def on_found(self, endpoints: Iterable[str]) -> None:
         self.detection.on_found(endpoints)
@@ -269,8 +292,8 @@ class Merging:
         apart = [] if differs is None else self._apart(now_ns, sender, differs)
         return [*apart, *self.leader.on_merge_rsp(now_ns, sender, answer)]
 
-    def on_suspected(self, now_ns: int, step: Suspect) -> Steps:
-        return [] if self.leader.attempt is None else self.leader.on_gone(now_ns, step.peer)
+    def on_suspected(self, now_ns: int, peer: Address) -> Steps:
+        return [] if self.leader.attempt is None else self.leader.on_gone(now_ns, peer)
 
     # ---- the end
 
@@ -285,18 +308,6 @@ class Merging:
         self._asking_via.clear()
         out = [] if self.leader.attempt is None else self.leader.on_view(now_ns, view)
         return out if self.participant.merge is None else out + self.participant.on_view(now_ns, view)
-
-    # ---- telling others
-
-    def announce(self, now_ns: int, step: AnnounceTo) -> Steps:
-        view: ViewId | None = None if self._view is None else self._view.id
-        return [probe(endpoint, Announce(view, self._membership.acting)) for endpoint in step.endpoints]
-
-    def go_to_primary(self, now_ns: int, step: GoToPrimary) -> Steps:
-        """The primary side has gone on without us; ourselves last, for we end with it."""
-        members = () if self._view is None else self._view.members
-        outside = [member for member in members if member not in step.view and member != self.me]
-        return [SendReliable(member, PrimaryElsewhere(step.primary)) for member in (*outside, self.me)]
 
     # ---- time
 

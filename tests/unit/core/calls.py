@@ -44,6 +44,30 @@ def carried_out(steps: list[Any]) -> list[Any]:
     return out
 
 
+def with_calls_made(component: object) -> Any:
+    """The component, but each list that one of its methods returns has the calls made that wait for their turn."""
+    return _WithCallsMade(component)
+
+
+class _WithCallsMade:
+    def __init__(self, component: object) -> None:
+        object.__setattr__(self, "component", component)
+
+    def __getattr__(self, name: str) -> Any:
+        found = getattr(self.component, name)
+        if not callable(found):
+            return found
+
+        def call(*arguments: object, **named: object) -> object:
+            answer = found(*arguments, **named)
+            return carried_out(answer) if isinstance(answer, list) else answer
+
+        return call
+
+    def __setattr__(self, name: str, value: object) -> None:
+        setattr(self.component, name, value)
+
+
 # ---- the two questions that a merge asks of the view handler, as core/merging.py and the merge leader ask them
 
 

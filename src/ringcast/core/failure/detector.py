@@ -14,6 +14,8 @@ Not here: what a suspicion leads to is the view handler's.
 from __future__ import annotations
 
 from collections.abc import Collection, Iterable
+from functools import partial
+from typing import Protocol
 
 from ringcast.core.control import AreYouThere, AskAbout, Control, Heard, Heartbeat, Suspicion
 from ringcast.core.deadlines import Deadlines
@@ -21,17 +23,38 @@ from ringcast.core.effects import send_once
 from ringcast.core.failure.health import Complaints, Health, Reason, Vouching, calm_until_ns
 from ringcast.core.failure.heartbeats import Heartbeats, watched, watchers
 from ringcast.core.failure.readmission import Readmission
-from ringcast.core.steps import Steps, Suspect, Unsuspect
+from ringcast.core.steps import Steps, Then
 from ringcast.model import Address, Config, Event, Kind, View
 
 HELPERS = 3  # are asked whether they hear a silent member
 
 
+class Verdicts(Protocol):
+    """The component that acts on suspicions."""
+
+    def on_suspected(self, now_ns: int, peer: Address, reason: Reason, tell: tuple[Address, ...]) -> Steps:
+        """Suspect this peer: said again until a view excludes it or the suspicion is cleared. Tell these members."""
+        ...
+
+    def on_cleared(self, peer: Address) -> Steps:
+        """Withdraw the suspicion."""
+        ...
+
+
 class FailureDetector:
-    def __init__(self, me: Address, config: Config, deadlines: Deadlines | None = None, *, beats: bool = True) -> None:
+    def __init__(
+        self,
+        me: Address,
+        config: Config,
+        verdicts: Verdicts,
+        deadlines: Deadlines | None = None,
+        *,
+        beats: bool = True,
+    ) -> None:
         """`beats`: heartbeats are sent from here; else the driver sends them, from a thread of its own."""
         self.me = me
         self.config = config
+        self._verdicts = verdicts
         self.deadlines = deadlines or Deadlines()
         self.timer = self.deadlines.timer()
         self.heartbeats = Heartbeats(config.heartbeat_ns, self.deadlines.timer(), is_own=beats)
@@ -176,7 +199,7 @@ class FailureDetector:
         health.trust()
         if not was_suspected:
             return []
-        return [Unsuspect(peer), *(self.watch_ring(now_ns) if self._view is not None else [])]
+        return [self._cleared(peer), *(self.watch_ring(now_ns) if self._view is not None else [])]
 
     # ---- signs of death
 
@@ -241,7 +264,7 @@ class FailureDetector:
             return []
         out = self._complain(now_ns, peer)  # It came late: we had suspected it by then.
         health.is_suspected = False
-        out += [Unsuspect(peer), *self.watch_ring(now_ns)]
+        out += [self._cleared(peer), *self.watch_ring(now_ns)]
         self._set_timer()
         return out
 
@@ -285,10 +308,15 @@ class FailureDetector:
         tell = self._others(peer) if is_first and not health.was_told else self._acting()
         tell = () if reason is Reason.UNHEARD else tell
         event = Event(Kind.SUSPECT, now_ns, peer=peer, detail={"why": str(reason), "first": is_first})
-        out: Steps = [event, Suspect(peer, reason, tell)]
+        # Deferred, because what follows may end our watch of a peer while `on_time` goes through all of them.
+        out: Steps = [event, Then(partial(self._verdicts.on_suspected, now_ns, peer, reason, tell))]
         if is_first and self._view is not None and peer in self._view:
             out += self.watch_ring(now_ns)
         return out
+
+    def _cleared(self, peer: Address) -> Then:
+        """Withdraw the suspicion. Deferred, because a suspicion that was found before it is, too."""
+        return Then(partial(self._verdicts.on_cleared, peer))
 
     def _others(self, suspect: Address) -> tuple[Address, ...]:
         if self._view is None or suspect not in self._view:

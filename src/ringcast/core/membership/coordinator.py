@@ -35,7 +35,7 @@ from ringcast.core.membership.suspension import ResumeCause
 from ringcast.core.membership.suspicions import Suspicions
 from ringcast.core.membership.view_change import Spreading, ViewChange
 from ringcast.core.state.providers import PendingStates
-from ringcast.core.steps import Shown, Steps, Until
+from ringcast.core.steps import Steps, Until
 from ringcast.model import Address, Config, ViewId
 
 
@@ -48,6 +48,10 @@ class Neighbours(Protocol):
 
     def on_digested(self, now_ns: int, digested: Digested) -> Steps:
         """Answer the merge leader: our subgroup's roll call is over."""
+        ...
+
+    def shown(self, now_ns: int, member: Address) -> Steps:
+        """This member has shown our view: by an ack, a heartbeat, an announcement, or something it sent in it."""
         ...
 
     def watch(self, now_ns: int, leader: Address) -> None:
@@ -323,7 +327,7 @@ class Coordinator:
 
     def _on_view_ack(self, now_ns: int, sender: Address, ack: ViewAck) -> Steps:
         if ack.view == self._follower.view.id:
-            return [Shown(sender)]
+            return self._neighbours.shown(now_ns, sender)
         return self.on_shown(now_ns, sender, ack.view)
 
     def on_shown(self, now_ns: int, member: Address, view: ViewId) -> Steps:

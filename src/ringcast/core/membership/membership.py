@@ -40,7 +40,7 @@ from ringcast.core.membership.leaving import Leaver
 from ringcast.core.membership.primary_record import PrimaryRecord
 from ringcast.core.membership.suspicions import Exclusion, Suspicions
 from ringcast.core.state.providers import PendingStates
-from ringcast.core.steps import LeftBehind, RaiseSuspicion, Steps, Until
+from ringcast.core.steps import Steps, Until
 from ringcast.model import Address, Config, Event, Kind, Terms, View, ViewId, ViewNumbers
 
 
@@ -273,11 +273,10 @@ class Membership:
         """It lives, in a later view without us: a merge that it leads goes on, and brings us together again."""
         return self._suspect_member(now_ns, member, f"is in {view}, without this member")
 
-    def on_left_behind(self, now_ns: int, step: LeftBehind) -> Steps:
+    def on_left_behind(self, now_ns: int, view: View) -> Steps:
         """The others go on without us: we keep our incarnation, lead ourselves, and come back by merge."""
         if self.as_coordinator is not None and self.as_coordinator.is_out:
             return []
-        view = step.view
         out = self.exclusion.tell(view.id)
         for member in () if self.view is None else self.view.members:
             if member in view and member != self.me:
@@ -361,11 +360,6 @@ class Membership:
 
     def may_coordinate(self, member: Address) -> bool:
         return self.follower is not None and self.suspicions.may_coordinate(self.follower.view, member)
-
-    # ---- steps
-
-    def on_raised(self, now_ns: int, step: RaiseSuspicion) -> Steps:
-        return self.suspect(now_ns, step.member, step.why, step.until)
 
     # ---- time
 

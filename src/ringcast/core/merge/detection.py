@@ -15,7 +15,9 @@ Not here: the merge itself (leader.py), what being excluded leads to (the node, 
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from functools import partial
+from typing import Protocol
 
 from ringcast.core.control import AreYouThere, AskView, Sighted
 from ringcast.core.deadlines import Deadlines
@@ -24,29 +26,52 @@ from ringcast.core.entrance import RandomSource
 from ringcast.core.merge.election import Party, choose_leader, parties_of
 from ringcast.core.merge.elsewhere import primary_elsewhere
 from ringcast.core.merge.sightings import Dissent, Lag, Outsiders, Rereading, Sighting, Sightings
-from ringcast.core.steps import (
-    AnnounceTo,
-    GiveView,
-    GoToPrimary,
-    LeftBehind,
-    RaiseMerge,
-    RaiseSuspicion,
-    Shown,
-    Steps,
-    Until,
-)
-from ringcast.model import Address, Config, View, ViewId
+from ringcast.core.steps import Steps, Then, Until
+from ringcast.model import Address, Config, Electorate, View, ViewId
 
 ASKED_PER_VIEW = 2
 CALLED_TOGETHER = 64
 
 
+class Finder(Protocol):
+    """The component that acts on what detection finds."""
+
+    def announce_to(self, endpoints: tuple[str, ...]) -> Steps:
+        """Tell our view id to the processes at these endpoints."""
+        ...
+
+    def raise_merge(self, now_ns: int, parties: Sequence[Party]) -> Steps:
+        """Raise the seed's MERGE event: there are other partitions, and we are to lead."""
+        ...
+
+    def go_to_primary(self, view: View, primary: Electorate) -> Steps:
+        """Send our members to the side with this view, which proves that this later primary view came about."""
+        ...
+
+    def left_behind(self, now_ns: int, view: View) -> Steps:
+        """Our coordinator (or every other member, if we coordinate) goes on in this view, without us."""
+        ...
+
+    def suspect(self, now_ns: int, member: Address, why: str, until: Until = Until.VIEW) -> Steps: ...
+
+    def shown(self, now_ns: int, member: Address) -> Steps:
+        """This member has shown our view."""
+        ...
+
+    def give_view(self, to: Address) -> Steps:
+        """Send our view to a member that is behind."""
+        ...
+
+
 class MergeDetector:
+    """Findings are deferred (`Then`), because whatever else was read must be judged in the same state."""
+
     def __init__(
         self,
         me: Address,
         config: Config,
         random: RandomSource,
+        finder: Finder,
         deadlines: Deadlines | None = None,
         *,
         is_suspected: Callable[[Address], bool] = lambda member: False,
@@ -57,6 +82,7 @@ class MergeDetector:
         self.config = config
         self._is_suspected = is_suspected
         self._is_held = is_held
+        self._finder = finder
         self.outsiders = Outsiders(config.known_peers)
         self.sightings = Sightings(config.known_peers)
         self._random = random
@@ -105,7 +131,7 @@ class MergeDetector:
         if mine is None or peer == self.me:
             return []
         if view_id == mine.id:
-            return self._agree(peer) if peer in mine else []
+            return self._agree(now_ns, peer) if peer in mine else []
         if view_id < mine.id and peer in self.agreed:
             return []  # Ids only grow at a member (G4): this was overtaken by what has shown our view.
         self.agreed.pop(peer, None)
@@ -122,10 +148,10 @@ class MergeDetector:
             return []
         told = [] if self.acting == self.me else self._pass_on(now_ns, self.acting, peer, sighting)
         if lag is Lag.OVERDUE:
-            return [RaiseSuspicion(peer, "has another view", Until.SHOWN), *told]
+            return [Then(partial(self._finder.suspect, now_ns, peer, "has another view", Until.SHOWN)), *told]
         # Who comes from another side is told by its own coordinator, with the cut of that side.
         is_ours = self._view is not None and not self._view.joins(self.me, peer)
-        return [GiveView(peer)] if is_ours and self.acting == self.me else told
+        return self._finder.give_view(peer) if is_ours and self.acting == self.me else told
 
     def on_sighted(self, now_ns: int, by: Address, sighted: Sighted) -> Steps:
         """A member of ours heard an outsider, and holds us for the one who acts."""
@@ -136,14 +162,17 @@ class MergeDetector:
     def on_shown(self, peer: Address) -> None:
         """A member has shown our view, in whatever way."""
         if self._view is not None and peer in self._view:
-            self._agree(peer)
+            self._note_agreed(peer)
 
-    def _agree(self, peer: Address) -> Steps:
+    def _agree(self, now_ns: int, peer: Address) -> Steps:
         is_new = peer not in self.agreed
+        self._note_agreed(peer)
+        return [Then(partial(self._finder.shown, now_ns, peer))] if is_new else []
+
+    def _note_agreed(self, peer: Address) -> None:
         self.agreed[peer] = None
         self._dissent.drop(peer)
         self.sightings.drop(peer)
-        return [Shown(peer)] if is_new else []
 
     def _sight(self, now_ns: int, peer: Address, sighting: Sighting) -> Steps:
         assert self._view is not None
@@ -160,10 +189,14 @@ class MergeDetector:
         """A lower coordinator will lead: tell it of us. Else call others, so that one merge finds all partitions."""
         out: Steps = []
         if coordinator < self.me:
-            out = [AnnounceTo((coordinator.endpoint,))]
+            out = [self._announce_to((coordinator.endpoint,))]
         elif self._check.at_ns is None and self._rereading is None:
-            out = [AnnounceTo(self.outsiders.next_in_turn(CALLED_TOGETHER, self._inside))]
+            out = [self._announce_to(self.outsiders.next_in_turn(CALLED_TOGETHER, self._inside))]
         return out + self._check_soon(now_ns)
+
+    def _announce_to(self, endpoints: tuple[str, ...]) -> Then:
+        """Announce our view. Deferred, so that it names the coordinator that follows from what was found before it."""
+        return Then(partial(self._finder.announce_to, endpoints))
 
     def _check_soon(self, now_ns: int) -> Steps:
         if self._check.at_ns is None and self._rereading is None:
@@ -229,7 +262,7 @@ class MergeDetector:
         rereading, mine = self._rereading, self._view
         if rereading is None or mine is None or not rereading.on_answer(peer, view, acting):
             return []
-        out = self._agree(peer) if view.id == mine.id and peer in mine else []
+        out = self._agree(now_ns, peer) if view.id == mine.id and peer in mine else []
         coordinator = view.coordinator
         if view.id != mine.id and coordinator is not None and coordinator != self.me and rereading.ask(coordinator):
             out.append(send_once(coordinator, AskView()))  # It must be alive to speak for its members.
@@ -262,26 +295,29 @@ class MergeDetector:
         led = [view for peer, view in split.items() if rereading.is_led(peer)]
         elsewhere = primary_elsewhere(self.me, mine, led, is_led=self._coordinator not in mine.observers)
         if elsewhere is not None:
-            return [GoToPrimary(*elsewhere)] if self.coordinator_with_us == self.me else []
+            return self._finder.go_to_primary(*elsewhere) if self.coordinator_with_us == self.me else []
         # Who is primary waits for the others to come; sides that are not merge, also with one that is out of date.
         is_primary = mine.mark is not None and mine.is_primary
-        further = self._departed(mine, split) if is_primary else self._raise(now_ns, mine, split, rereading)
-        return self._exclusion(mine, split) + further
+        further = self._departed(now_ns, mine, split) if is_primary else self._raise(now_ns, mine, split, rereading)
+        return self._exclusion(now_ns, mine, split) + further
 
-    def _departed(self, mine: View, split: dict[Address, View]) -> Steps:
+    def _departed(self, now_ns: int, mine: View, split: dict[Address, View]) -> Steps:
         """No merge brings back who left our primary view for one of its own: it goes from ours first, then it comes."""
         if self.acting != self.me:
             return []
         gone = _without_us(mine, split)
-        return [RaiseSuspicion(peer, f"is in {view.id}, without this member") for peer, view in gone.items()]
+        why = {peer: f"is in {view.id}, without this member" for peer, view in gone.items()}
+        return [Then(partial(self._finder.suspect, now_ns, peer, why[peer])) for peer in gone]
 
-    def _exclusion(self, mine: View, split: dict[Address, View]) -> Steps:
+    def _exclusion(self, now_ns: int, mine: View, split: dict[Address, View]) -> Steps:
         """Who coordinates us, others being dead, in a later view without us; or, if we do, everybody else in such."""
         without_us = _without_us(mine, split).values()
         coordinator = self._coordinator
         others = [coordinator] if coordinator != self.me else [m for m in mine.members if m != self.me]
         gone = all(any(member in view for view in without_us) for member in others)
-        return [LeftBehind(max(without_us, key=lambda view: view.id))] if without_us and gone else []
+        if not without_us or not gone:
+            return []
+        return [Then(partial(self._finder.left_behind, now_ns, max(without_us, key=lambda view: view.id)))]
 
     def _raise(self, now_ns: int, mine: View, split: dict[Address, View], rereading: Rereading) -> Steps:
         if self.acting != self.me or not split:
@@ -305,7 +341,7 @@ class MergeDetector:
         is_alone = all(len(party.members) == 1 for party in found if self.me in party.members)
         reached = (party for party in found if party.via is None or not is_alone)
         parties = tuple(party for party in reached if not self._is_kept_out(now_ns, party))
-        return [RaiseMerge(parties)] if len(parties) > 1 else []
+        return [Then(partial(self._finder.raise_merge, now_ns, parties))] if len(parties) > 1 else []
 
     def _is_counted_in(self, mine: View, rereading: Rereading) -> bool:
         """A member before us has announced another view: has it gone without us? Not before that view was read."""
@@ -343,7 +379,7 @@ class MergeDetector:
     def _nudge(self, now_ns: int, leader: Address) -> Steps:
         if self._nudged is None or self._nudged[0] != leader:
             self._nudged = (leader, now_ns)
-        return [AnnounceTo((leader.endpoint,))]
+        return [self._announce_to((leader.endpoint,))]
 
     def _who_is_inside(self) -> dict[str, None]:
         """Where only observers are left nobody excludes the dead: who runs in their places may know nothing of us."""
@@ -362,7 +398,8 @@ class MergeDetector:
         if self._announce.is_due(now_ns):
             # Random steps, so that members do not keep in step and meet the same gap for ever.
             self._announce.at_ns = now_ns + int(self.config.announce_ns * (0.75 + 0.5 * self._random.random()))
-            out.append(AnnounceTo(self.outsiders.next_in_turn(self.config.announce_peers, self._who_is_inside())))
+            places = self.outsiders.next_in_turn(self.config.announce_peers, self._who_is_inside())
+            out.append(self._announce_to(places))
         if self._answers.is_due(now_ns):
             out += self._conclude(now_ns)
         if self._check.is_due(now_ns):

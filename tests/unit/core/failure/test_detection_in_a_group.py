@@ -2,14 +2,15 @@
 
 import heapq
 from collections.abc import Callable
+from typing import Any
 
 import pytest
 
 from ringcast.core import Beat, Heartbeat, Loose, Unicast
 from ringcast.core.control import AreYouThere
 from ringcast.core.failure import FailureDetector, watched
-from ringcast.core.steps import Step, Suspect
 from ringcast.model import MS, SECOND, Address, View, ViewId, profile
+from unit.core.calls import neighbour, with_calls_made
 
 LATENCY_NS = 1 * MS
 
@@ -21,7 +22,8 @@ class Group:
         self.config = profile(place)
         self.members = [Address(f"m{rank:03}", 0, f"m:{rank}") for rank in range(size)]
         self.view = View(ViewId(1, self.members[0]), tuple(self.members))
-        self.detectors = {m: FailureDetector(m, self.config, beats=False) for m in self.members}
+        made = (FailureDetector(m, self.config, neighbour(), beats=False) for m in self.members)
+        self.detectors: dict[Address, Any] = {detector.me: with_calls_made(detector) for detector in made}
         self.beats_to: dict[Address, tuple[Address, ...]] = {}
         self.dead: dict[Address, int] = {}
         self.deaf: set[Address] = set()
@@ -61,7 +63,7 @@ class Group:
             self.send(member, peer, lambda at, p=peer: self.detectors[p].on_heartbeat(at, member, at))  # type: ignore[misc]
         self.at(self.now_ns + self.config.heartbeat_ns, lambda: self.beat(member))
 
-    def send(self, sender: Address, to: Address, arrive: Callable[[int], list[Step]]) -> None:
+    def send(self, sender: Address, to: Address, arrive: Callable[[int], list[Any]]) -> None:
         if sender in self.dead or sender in self.deaf:
             return
         self.packets[sender] += 1
@@ -72,7 +74,7 @@ class Group:
 
         self.at(self.now_ns + LATENCY_NS, arrival)
 
-    def obey(self, member: Address, decisions: list[Step]) -> None:
+    def obey(self, member: Address, decisions: list[Any]) -> None:
         for decision in decisions:
             match decision:
                 case Beat(peers):
@@ -81,7 +83,7 @@ class Group:
                     self.send(member, peer, lambda at, p=peer: self.answer(p, member))  # type: ignore[misc]
                 case Unicast(to, Loose(message=Heartbeat())):
                     self.answer(member, to)
-                case Suspect(peer, _, tell):
+                case "on_suspected", peer, _, tell:
                     for other in tell:
                         self.send(
                             member,
@@ -89,7 +91,7 @@ class Group:
                             lambda at, o=other, p=peer: self.detectors[o].on_told(at, member, [p]),  # type: ignore[misc]
                         )
 
-    def answer(self, member: Address, asker: Address) -> list[Step]:
+    def answer(self, member: Address, asker: Address) -> list[Any]:
         self.send(member, asker, lambda at: self.detectors[asker].on_heartbeat(at, member, at))
         return []
 

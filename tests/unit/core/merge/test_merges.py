@@ -8,10 +8,11 @@ from random import Random
 import pytest
 
 from ringcast.core.control import Announce
+from ringcast.core.effects import Effect
 from ringcast.core.membership import Phase, Request, RequestKind
 from ringcast.core.merge import Party
 from ringcast.core.merging import Merging
-from ringcast.core.steps import RaiseMerge
+from ringcast.core.node import Node
 from ringcast.model import MS, SECOND, View, ViewId
 from ringcast.sim import FrameRule, drop, hold
 from simulation.members import Members, address_of, in_views, told
@@ -314,5 +315,10 @@ def test_a_leader_that_yields_takes_part_in_the_lower_leaders_merge() -> None:
 def raise_merge(world: Members, *names: str) -> None:
     """The first of these finds out that the views of these are apart."""
     views = [(address_of(name), world[name].node.view) for name in names]
-    raised = RaiseMerge(tuple(Party(member, view, (member,)) for member, view in views))
-    world.into(names[0], lambda node, now_ns: node.coordination.carry_out(now_ns, [raised]))  # type: ignore[union-attr]
+    parties = tuple(Party(member, view, (member,)) for member, view in views)
+
+    def raised(node: Node, now_ns: int) -> list[Effect]:
+        assert node.coordination is not None
+        return node.coordination.carry_out(now_ns, node.coordination.merging.raise_merge(now_ns, parties))
+
+    world.into(names[0], raised)

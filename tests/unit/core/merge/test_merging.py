@@ -12,7 +12,7 @@ from ringcast.core.failure import Readmission
 from ringcast.core.membership import Membership
 from ringcast.core.merge import Party
 from ringcast.core.merging import Merging
-from ringcast.core.steps import RaiseMerge, Steps
+from ringcast.core.steps import Steps
 from ringcast.model import Address, Config, Entry, Event, View, ViewId
 from ringcast.wire import decode_control, encode_control
 from unit.core.calls import neighbour
@@ -36,10 +36,9 @@ def leading(mine: View = MINE, via: Address | None = None) -> Merging:
     view = NewView(RollCallId(mine.id, 0, 0), mine.id, mine.members, (), (), 64, 1000, entries, ())
     membership.on_installed(0, view)
     readmission = Readmission(config.readmit_ns, config.readmit_max_ns)
-    merging = Merging(B, config, Random(1), membership, readmission, Deadlines())
+    merging = Merging(B, config, Random(1), membership, readmission, neighbour(), Deadlines())
     merging.on_view(0, mine)
-    raised = RaiseMerge((Party(B, mine, mine.members), Party(C, OTHER, (C,), via=via)))
-    merging.on_raised(0, raised)
+    merging.raise_merge(0, (Party(B, mine, mine.members), Party(C, OTHER, (C,), via=via)))
     assert merging.leader.attempt is not None
     return merging
 

@@ -1,11 +1,12 @@
 """When another side proves that the primary side went on without us."""
 
 from random import Random
+from typing import Any
 
 from ringcast.core.merge import MergeDetector
 from ringcast.core.merge.elsewhere import primary_elsewhere
-from ringcast.core.steps import GoToPrimary
 from ringcast.model import MS, Address, Config, Electorate, Mark, View, ViewId
+from unit.core.calls import neighbour, with_calls_made
 
 A, B, C, D, E = (Address(name, 1, f"mem:{name}") for name in "ABCDE")
 
@@ -19,6 +20,10 @@ def aside(number: int, last: View, *members: Address) -> View:
     """A view that is not primary, of members that know this last primary view."""
     assert last.mark is not None
     return View(ViewId(number, members[0]), members, mark=last.mark._replace(is_primary=False))
+
+
+def detector_of(me: Address, dead: tuple[Address, ...] = ()) -> Any:
+    return with_calls_made(MergeDetector(me, Config(), Random(1), neighbour(), is_suspected=dead.__contains__))
 
 
 LATER_NS = 1_000 * MS
@@ -70,12 +75,12 @@ def test_without_the_policy_nobody_gives_up_its_place() -> None:
 def test_who_acts_on_our_side_only_if_it_has_shown_our_view_keeps_us_from_going_to_the_primary() -> None:
     """Simulated seed 9 (any, 10..15 members): C, that stood next and was not watched by us, had died unnoticed."""
     old, later = FIRST, SECOND
-    made = MergeDetector(D, Config(), Random(1))
+    made = detector_of(D)
     made.on_view(0, old)
     made.on_announcement(0, A, later.id, A)
     made.on_announcement(0, B, later.id, A)
     made.on_time(LATER_NS)
-    going = GoToPrimary(later, later.mark.last)  # type: ignore[union-attr]
+    going = ("go_to_primary", later, later.mark.last)  # type: ignore[union-attr]
     made.on_view_answer(LATER_NS, B, later)
     assert going in made.on_view_answer(LATER_NS, A, later)
 
@@ -92,13 +97,13 @@ def test_nobody_goes_to_a_primary_side_of_which_only_an_observer_is_left() -> No
     """Nobody there could take it in (seed 30579)."""
     later = View(ViewId(5, A), (A, B, E), observers=(E,), mark=primary(5, A, B).mark)
     assert later.mark is not None
-    for acting, steps in ((A, [GoToPrimary(later, later.mark.last)]), (E, [])):
-        made = MergeDetector(C, Config(), Random(1))
+    for acting, steps in ((A, [("go_to_primary", later, later.mark.last)]), (E, [])):
+        made = detector_of(C)
         made.on_view(0, aside(6, FIRST, C))
         made.on_announcement(0, E, later.id)
         made.on_time(LATER_NS)
         made.on_view_answer(LATER_NS, E, later, acting)
-        assert [step for step in made.on_time(2 * LATER_NS) if isinstance(step, GoToPrimary)] == steps
+        assert [step for step in made.on_time(2 * LATER_NS) if step[0] == "go_to_primary"] == steps
 
 
 def test_observers_alone_go_to_a_primary_side_of_another_chain() -> None:
@@ -107,14 +112,14 @@ def test_observers_alone_go_to_a_primary_side_of_another_chain() -> None:
     old = View(ViewId(7, A), (A, B, C), observers=(C,), mark=_of_a_quorum(primary(7, A, B)))
     fresh = View(ViewId(3, voters[0]), voters, mark=_of_a_quorum(primary(3, *voters)))
     for dead in ((), (A,), (A, B)):
-        made = MergeDetector(C, Config(), Random(1), is_suspected=dead.__contains__)
+        made = detector_of(C, dead)
         made.on_view(0, old)
         made.on_announcement(0, voters[0], fresh.id, voters[0])
         made.on_announcement(0, voters[1], fresh.id, voters[0])
         made.on_time(LATER_NS)
         made.on_view_answer(LATER_NS, voters[1], fresh, voters[0])
         steps = made.on_view_answer(LATER_NS, voters[0], fresh, voters[0])
-        assert any(isinstance(step, GoToPrimary) for step in steps) == (dead == (A, B)), dead
+        assert any(step[0] == "go_to_primary" for step in steps) == (dead == (A, B)), dead
 
 
 def _of_a_quorum(view: View) -> Mark:
