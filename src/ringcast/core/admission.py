@@ -39,13 +39,12 @@ TAKEN_OF_MEMBERS: frozenset[Channel | type] = frozenset(
 )
 
 
-def takes_message(message: Control, carrier: Carrier, sender: Sender, state: State) -> bool:
-    rule = DECLARED[type(message)].rule
+def takes(what: Packet | Control, sender: Sender, state: State) -> bool:
+    """Decide whether this is taken from such a sender: a packet as it came, or one message of a control stream."""
+    if isinstance(what, Loose):
+        rule, carrier = DECLARED[type(what.message)].rule, Carrier.DATAGRAM
+    elif isinstance(what, Control):
+        rule, carrier = DECLARED[type(what)].rule, Carrier.STREAM
+    else:  # a packet of a stream: run, ack, request, highest, refusal or reset
+        return sender in STREAMS[what.channel].senders(state)
     return carrier in rule.carriers and sender in rule.senders(state)
-
-
-def takes_packet(packet: Packet, sender: Sender, state: State) -> bool:
-    """A message alone in its packet; or a packet of a stream: run, ack, request, highest, refusal or reset."""
-    if isinstance(packet, Loose):
-        return takes_message(packet.message, Carrier.DATAGRAM, sender, state)
-    return sender in STREAMS[packet.channel].senders(state)

@@ -7,18 +7,20 @@ joins by itself; a node with a fixed view needs none of this.
 
 from __future__ import annotations
 
-from collections.abc import Iterable
-from typing import TYPE_CHECKING, cast
+from collections.abc import Callable, Iterable
+from typing import TYPE_CHECKING, Any, cast
 
-from ringcast.core.admission import takes_message
+from ringcast.core.admission import takes
 from ringcast.core.control import (
     NO_STATE,
     Announce,
     AreYouThere,
     Ask,
+    AskAbout,
     Busy,
     Cancel,
     Control,
+    Heard,
     Heartbeat,
     Join,
     MergeId,
@@ -32,25 +34,23 @@ from ringcast.core.control import (
     Stranger,
     Suspicion,
 )
-from ringcast.core.control.declaration import Carrier, Sender, State
+from ringcast.core.control.declaration import Sender, State
 from ringcast.core.control.streams import ControlStreams
 from ringcast.core.deadlines import Deadlines
-from ringcast.core.effects import Drop, Effect, Install, Left, SendReliable, Unicast
+from ringcast.core.effects import Drop, Effect, Install, Left, SendReliable, send_once
 from ringcast.core.entrance import Entrance, RandomSource
 from ringcast.core.failure import FailureDetector, Reason
 from ringcast.core.membership import Membership
 from ringcast.core.membership.roll_call import Digested
 from ringcast.core.merging import Merging
-from ringcast.core.multicast import Multicast, OutsideBudget
-from ringcast.core.packets import Loose, Run
+from ringcast.core.multicast import OutsideBudget
+from ringcast.core.packets import Run
 from ringcast.core.state.exchange import StateExchange
 from ringcast.core.steps import Steps, Then, Until
 from ringcast.model import Address, View
 
 if TYPE_CHECKING:
     from ringcast.core.node import Node
-
-_CLAIMS = (Heartbeat, Announce)  # messages in which a process names its view
 
 
 class Coordination:
@@ -82,6 +82,7 @@ class Coordination:
         self._outside = OutsideBudget(lambda peer: self.view is None or peer not in self.view)
         self.control.streams.budget = self.state.streams.budget = self._outside
         self._node = node
+        self._taken_by = self._takers()
 
     @property
     def view(self) -> View | None:
@@ -98,7 +99,7 @@ class Coordination:
         """Control messages, as they came."""
         out, messages = self.control.on_run(now_ns, sender, run)
         for message in messages:
-            if takes_message(message, Carrier.STREAM, self.who_is(sender), self.admission_state):
+            if takes(message, self.who_is(sender), self.admission_state):
                 out += self.on_message(now_ns, sender, message)
             else:
                 out.append(Drop(f"{type(message).__name__}, not taken from this process now", sender))
@@ -117,50 +118,43 @@ class Coordination:
         return State.PROMISED if self.membership.is_promised else State.IN_VIEW
 
     def on_message(self, now_ns: int, sender: Address, message: Control) -> list[Effect]:
-        """Given to the component that takes it."""
-        if isinstance(message, _CLAIMS) and (group := self._node._group) is not None:
-            return self._on_claim(now_ns, sender, message, group)
-        if isinstance(message, Ask):
-            return self._on_ask(now_ns, sender, message)
-        if isinstance(message, Cancel) and self._early_ask is not None:
-            asker, ask = self._early_ask
-            self._early_ask = None if asker == sender and ask.id <= message.id else self._early_ask
-        if isinstance(message, Join) and self.view is not None and self.readmission.is_held(now_ns, sender):
-            return self.carry_out(now_ns, [SendReliable(sender, Busy())])
-        if isinstance(message, StateConfirmed):
-            out = self.carry_out(now_ns, self.membership.on_message(now_ns, sender, message))
-            return out + self.carry_out(now_ns, self.exchange.on_confirmed(sender, message))
-        if isinstance(message, ReunionFailed):
-            return self.carry_out(now_ns, self.exchange.on_failed(now_ns, sender, message))
-        if isinstance(message, StateProgress):
-            self.exchange.on_progress(now_ns, sender)
-        found = self.detector.on_message(now_ns, sender, message)
-        if found is not None:
-            out, view = self.carry_out(now_ns, found), self.view
-            if isinstance(message, AreYouThere) and view is not None and sender not in view:
-                out.append(Unicast(sender, Loose(Stranger(view.id))))  # It may take us for a member (seed 251839).
-            return out
-        steps = self.merging.on_message(now_ns, sender, message)
-        if steps is not None:
-            return self.carry_out(now_ns, steps)
-        return self.carry_out(now_ns, self.membership.on_message(now_ns, sender, message))
+        """Give a message to the component that takes it. Whether it is taken at all was asked before (`takes`)."""
+        take = self._taken_by.get(type(message))
+        return [] if take is None else self.carry_out(now_ns, take(now_ns, sender, message))
 
-    def _on_ask(self, now_ns: int, sender: Address, ask: Ask) -> list[Effect]:
-        out: list[Effect] = []
-        if ask.merge_id is None and self.who_is(sender) is Sender.MEMBER and not self.membership.may_coordinate(sender):
-            # It thinks that all before it are dead, and we do not: see for ourselves, for it will ask again.
-            out += self.carry_out(now_ns, self.detector.on_told(now_ns, sender, ask.going))
-        if self.view is not None and ask.id.base > self.view.id:
-            self._early_ask = (sender, ask)
-        why = self.merging.objection(now_ns, ask) if self.membership.would_answer(sender, ask) else None
-        if why is not None:
-            return out + self.carry_out(now_ns, self.membership.refuse(now_ns, sender, ask, why))
-        return out + self.carry_out(now_ns, self.membership.on_message(now_ns, sender, ask))
+    def _takers(self) -> dict[type, Callable[[int, Address, Any], Steps]]:
+        """Which component takes which control message; those below the first lines concern more than one."""
+        return {
+            **self.membership.routes,
+            **self.merging.routes,
+            Suspicion: lambda now_ns, sender, told: self.detector.on_told(now_ns, sender, told.members),
+            AskAbout: lambda now_ns, sender, asked: self.detector.on_asked_about(now_ns, sender, asked.peer),
+            Heard: lambda now_ns, sender, heard: self.detector.on_vouched(now_ns, sender, heard.peer),
+            ReunionFailed: self.exchange.on_failed,
+            AreYouThere: self._on_question,
+            Heartbeat: self._on_claim,
+            Announce: self._on_claim,
+            Ask: self._on_ask,
+            Cancel: self._on_cancel,
+            Join: self._on_join,
+            StateConfirmed: self._on_state_confirmed,
+            StateProgress: self._on_state_progress,
+        }
 
-    def _on_claim(self, now_ns: int, sender: Address, claim: Heartbeat | Announce, group: Multicast) -> list[Effect]:
-        """It names its view: a member has shown it, a stranger learns that it is none of us, a merge may be due."""
+    def _on_question(self, now_ns: int, sender: Address, question: AreYouThere) -> Steps:
+        out: Steps = [send_once(sender, self.detector.heartbeats.heartbeat())]
+        if self.view is not None and sender not in self.view:
+            out.append(send_once(sender, Stranger(self.view.id)))  # It may take us for a member.
+        return out
+
+    def _on_claim(self, now_ns: int, sender: Address, claim: Heartbeat | Announce) -> Steps:
+        """Act on the view that the sender names: it has shown ours, learns that it is a stranger here, or is apart."""
+        group = self._node._group
         found = self.detector.on_heartbeat(now_ns, sender, claim.progress) if isinstance(claim, Heartbeat) else []
-        out = self.carry_out(now_ns, found) if found else []
+        if group is None:
+            return found if isinstance(claim, Heartbeat) else self.membership.on_message(now_ns, sender, claim)
+        # Carried out first, because what is compared next depends on who is suspected.
+        out: Steps = [*self.carry_out(now_ns, found)] if found else []
         view = group.view
         if claim.view == view.id and sender in view.ranks:
             if sender in group.departed.unshown:
@@ -168,9 +162,41 @@ class Coordination:
             if sender in self.merging.detection.agreed:
                 return out  # what nearly every heartbeat says
         elif isinstance(claim, Heartbeat) and claim.view is not None and sender not in view:
-            out += [Unicast(sender, Loose(Stranger(view.id)))] if claim.view < view.id else []
-        announced = self.merging.on_announced(now_ns, sender, claim)
-        return out + self.carry_out(now_ns, announced) if announced else out
+            out += [send_once(sender, Stranger(view.id))] if claim.view < view.id else []
+        return out + self.merging.on_announced(now_ns, sender, claim)
+
+    def _on_ask(self, now_ns: int, sender: Address, ask: Ask) -> Steps:
+        out: Steps = []
+        if ask.merge_id is None and self.who_is(sender) is Sender.MEMBER and not self.membership.may_coordinate(sender):
+            # The asker thinks that all before it are dead, and we do not: look for ourselves, for it will ask again.
+            # Carried out first, because whom we suspect decides whether we answer.
+            out += self.carry_out(now_ns, self.detector.on_told(now_ns, sender, ask.going))
+        if self.view is not None and ask.id.base > self.view.id:
+            self._early_ask = (sender, ask)
+        why = self.merging.objection(now_ns, ask) if self.membership.would_answer(sender, ask) else None
+        if why is not None:
+            return out + self.membership.refuse(now_ns, sender, ask, why)
+        return out + self.membership.on_message(now_ns, sender, ask)
+
+    def _on_cancel(self, now_ns: int, sender: Address, cancel: Cancel) -> Steps:
+        if self._early_ask is not None:
+            asker, ask = self._early_ask
+            self._early_ask = None if asker == sender and ask.id <= cancel.id else self._early_ask
+        return self.membership.on_message(now_ns, sender, cancel)
+
+    def _on_join(self, now_ns: int, sender: Address, join: Join) -> Steps:
+        if self.view is not None and self.readmission.is_held(now_ns, sender):
+            return [SendReliable(sender, Busy())]
+        return self.membership.on_message(now_ns, sender, join)
+
+    def _on_state_confirmed(self, now_ns: int, sender: Address, confirmed: StateConfirmed) -> Steps:
+        # Carried out first, because the view handler may go on with what waited for this joiner.
+        out: Steps = [*self.carry_out(now_ns, self.membership.on_message(now_ns, sender, confirmed))]
+        return out + self.exchange.on_confirmed(sender, confirmed)
+
+    def _on_state_progress(self, now_ns: int, sender: Address, progress: StateProgress) -> Steps:
+        self.exchange.on_progress(now_ns, sender)
+        return self.membership.on_message(now_ns, sender, progress)
 
     # ---- state
 
@@ -297,7 +323,7 @@ class Coordination:
         if early is None or early[1].id.base > view.id:
             return []
         self._early_ask = None
-        return self._on_ask(now_ns, *early) if early[1].id.base == view.id else []
+        return self.carry_out(now_ns, self._on_ask(now_ns, *early)) if early[1].id.base == view.id else []
 
     # ---- what a coordinator orders (`Neighbours`)
 

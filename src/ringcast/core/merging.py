@@ -16,7 +16,6 @@ from ringcast.core.control import (
     Ask,
     AskView,
     CancelMerge,
-    Control,
     Heartbeat,
     MergeCall,
     MergeDigest,
@@ -80,7 +79,7 @@ class Merging:
         # Who relays: between us and a coordinator that we ask and do not hear; of another's merge as its request came.
         self._asked_via: dict[Address, Address] = {}
         self._asking_via: dict[MergeId, Address] = {}
-        self._routes: dict[type, Callable[[int, Address, Any], Steps]] = {
+        self.routes: dict[type, Callable[[int, Address, Any], Steps]] = {
             AskView: self._on_ask_view,
             ViewAnswer: self._on_view_answer,
             Sighted: self.detection.on_sighted,
@@ -96,11 +95,6 @@ class Merging:
     @property
     def _view(self) -> View | None:
         return self._membership.view
-
-    def on_message(self, now_ns: int, sender: Address, message: Control) -> Steps | None:
-        """None: not a message of a merge."""
-        route = self._routes.get(type(message))
-        return None if route is None else route(now_ns, sender, message)
 
     # ---- coordinators that do not hear each other
 
@@ -119,7 +113,7 @@ class Merging:
             if len(self._asking_via) >= MAX_RELAYED:
                 del self._asking_via[next(iter(self._asking_via))]
             self._asking_via[message.merge_id] = sender
-        return self._routes[type(message)](now_ns, relayed.origin, message)
+        return self.routes[type(message)](now_ns, relayed.origin, message)
 
     def relay(self, sent: SendReliable) -> SendReliable:
         """To a coordinator that we do not hear: through the member that hears both."""

@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections import deque
 from collections.abc import Iterable, Mapping, Sequence
 
-from ringcast.core.admission import TAKEN_OF_MEMBERS, takes_packet
+from ringcast.core.admission import TAKEN_OF_MEMBERS, takes
 from ringcast.core.control import NOTHING_TO_SETTLE, Heartbeat, Settlement, Staged
 from ringcast.core.control.declaration import Sender, State
 from ringcast.core.control.streams import ControlStreams, Decode, Encode
@@ -316,9 +316,9 @@ class Node:
     def _takes(self, sender: Address, packet: Packet) -> bool:
         others = self.coordination
         if others is not None:
-            return takes_packet(packet, others.who_is(sender), others.admission_state)
+            return takes(packet, others.who_is(sender), others.admission_state)
         who = Sender.MEMBER if self._group is not None and sender in self._group.view else Sender.OUTSIDER
-        return takes_packet(packet, who, State.LOOKING if self._group is None else State.IN_VIEW)
+        return takes(packet, who, State.LOOKING if self._group is None else State.IN_VIEW)
 
     def _on_run(self, now_ns: int, sender: Address, run: Run) -> list[Effect]:
         if run.channel is _GROUP:

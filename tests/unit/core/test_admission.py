@@ -24,7 +24,7 @@ from ringcast.core import (
     Unicast,
     Unrepairable,
 )
-from ringcast.core.admission import STREAMS, TAKEN_OF_MEMBERS, takes_message, takes_packet
+from ringcast.core.admission import STREAMS, TAKEN_OF_MEMBERS, takes
 from ringcast.core.control import DECLARED, Ask, Control, Fill, Leave, NewView, RollCallId, Suspicion
 from ringcast.core.control.declaration import Carrier, Sender, State
 from ringcast.model import SECOND, Address, Entry, View, ViewId, profile
@@ -100,20 +100,22 @@ def test_a_message_is_taken_in_exactly_these_cells(row: str) -> None:
     name, carriers, *by_state = row.split()
     for (state, letters), carrier, sender in product(zip(State, by_state, strict=True), Carrier, Sender):
         expected = CARRIERS[carrier] in carriers and LETTERS[sender] in letters
-        assert takes_message(blank(KINDS[name]), carrier, sender, state) is expected, (state, carrier, sender)
+        message = blank(KINDS[name])
+        came = Loose(message) if carrier is Carrier.DATAGRAM else message
+        assert takes(came, sender, state) is expected, (state, carrier, sender)
 
 
 @pytest.mark.parametrize("row", [line for line in STREAM_TABLE.split("\n") if line])
 def test_a_packet_of_a_stream_is_taken_in_exactly_these_cells(row: str) -> None:
     name, *by_state = row.split()
     for (state, letters), sender in product(zip(State, by_state, strict=True), Sender):
-        assert takes_packet(Ack(Channel[name], 1, 1), sender, state) is (LETTERS[sender] in letters), (state, sender)
+        assert takes(Ack(Channel[name], 1, 1), sender, state) is (LETTERS[sender] in letters), (state, sender)
 
 
 def test_what_members_may_always_say_is_what_the_tables_give_them_in_a_view() -> None:
     messages: list[Packet] = [Loose(blank(kind)) for kind in KINDS.values()]
     for packet in [*messages, *(Ack(channel, 1, 1) for channel in Channel)]:
-        in_view = [takes_packet(packet, Sender.MEMBER, state) for state in (State.IN_VIEW, State.PROMISED)]
+        in_view = [takes(packet, Sender.MEMBER, state) for state in (State.IN_VIEW, State.PROMISED)]
         what = type(packet.message) if isinstance(packet, Loose) else packet.channel
         assert (what in TAKEN_OF_MEMBERS) is all(in_view), packet
 
@@ -232,3 +234,10 @@ def test_a_process_that_looks_for_a_group_takes_a_view_only_from_whom_it_found()
     told = NewView(RollCallId(ViewId(4, A), 0, 1), VIEW.id, VIEW.members, (), (), 64, 1 << 16, entries, (0, 0))
     assert reasons(on_stream(node, X, told)) == ["NewView, not taken from this process now"]
     assert not node.has_group
+
+
+def test_each_control_message_has_a_component_that_takes_it() -> None:
+    coordination = member().coordination
+    assert coordination is not None
+    in_node = {"Staged"}  # the node itself gives it to the one order
+    assert {kind.__name__ for kind in DECLARED} - {kind.__name__ for kind in coordination._taken_by} == in_node

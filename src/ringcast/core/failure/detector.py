@@ -17,7 +17,7 @@ from collections.abc import Collection, Iterable
 from functools import partial
 from typing import Protocol
 
-from ringcast.core.control import AreYouThere, AskAbout, Control, Heard, Heartbeat, Suspicion
+from ringcast.core.control import AreYouThere, AskAbout, Heard, Suspicion
 from ringcast.core.deadlines import Deadlines
 from ringcast.core.effects import send_once
 from ringcast.core.failure.health import Complaints, Health, Reason, Vouching, calm_until_ns
@@ -136,24 +136,6 @@ class FailureDetector:
         if health.doubt is not None or now_ns - health.heard_ns < self.config.suspect_after_ns // 2:
             return []
         return self._question(now_ns, peer, Reason.SILENT, told=True)
-
-    # ---- messages
-
-    def on_message(self, now_ns: int, sender: Address, message: Control) -> Steps | None:
-        """None: not a message about who lives."""
-        match message:
-            case Heartbeat():
-                return self.on_heartbeat(now_ns, sender, message.progress)
-            case AreYouThere():
-                return [send_once(sender, self.heartbeats.heartbeat())]
-            case Suspicion():
-                return self.on_told(now_ns, sender, message.members)
-            case AskAbout():
-                return self.on_asked_about(now_ns, sender, message.peer)
-            case Heard():
-                return self.on_vouched(now_ns, sender, message.peer)
-            case _:
-                return None
 
     # ---- signs of life
 

@@ -8,7 +8,7 @@ What the view handler decides about a merge is for the merge's own components.
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Protocol
+from typing import ClassVar, Protocol
 
 from ringcast.core.control import (
     Answer,
@@ -100,16 +100,6 @@ class Coordinator:
         self._owner = owner
         self._neighbours = neighbours
         self._attempts: tuple[ViewId | None, int] = (None, 0)  # how often we called the roll, on which view
-        self.routes: dict[type, Callable[..., Steps]] = {
-            Answer: self._on_answer,
-            Behind: self._on_behind,
-            Refusal: self._on_refusal,
-            Filled: self._on_filled,
-            ViewAck: self._on_view_ack,
-            ViewRefusal: self._on_view_refusal,
-            StateConfirmed: self._on_state_confirmed,
-            StateProgress: self._on_state_progress,
-        }
 
     @property
     def _roll_call(self) -> RollCall | None:
@@ -362,3 +352,14 @@ class Coordinator:
         if self.change is not None and self._timer.is_due(now_ns):
             return self.change.on_time(now_ns)
         return self.handler.on_time(now_ns)
+
+    routes: ClassVar[dict[type, Callable[..., Steps]]] = {
+        Answer: _on_answer,
+        Behind: _on_behind,
+        Refusal: _on_refusal,
+        Filled: _on_filled,
+        ViewAck: _on_view_ack,
+        ViewRefusal: _on_view_refusal,
+        StateConfirmed: _on_state_confirmed,
+        StateProgress: _on_state_progress,
+    }

@@ -124,9 +124,15 @@ class Membership:
         if self.is_over:
             return []
         route = self._routes.get(type(message))
-        if route is None and self.as_coordinator is not None:
-            route = self.as_coordinator.routes.get(type(message))
-        return [] if route is None else route(now_ns, sender, message)
+        if route is not None:
+            return route(now_ns, sender, message)
+        led = self.as_coordinator
+        return [] if led is None else Coordinator.routes[type(message)](led, now_ns, sender, message)
+
+    @property
+    def routes(self) -> dict[type, Callable[..., Steps]]:
+        """The messages that membership takes: those of every member, and those of its coordinator."""
+        return dict.fromkeys((*self._routes, *Coordinator.routes), self.on_message)
 
     # ---- joining
 

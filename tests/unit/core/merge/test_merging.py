@@ -5,7 +5,7 @@ from __future__ import annotations
 from random import Random
 
 from ringcast.core import Drop
-from ringcast.core.control import CancelMerge, MergeId, MergeReq, MergeRsp, NewView, Relayed, RollCallId
+from ringcast.core.control import CancelMerge, Control, MergeId, MergeReq, MergeRsp, NewView, Relayed, RollCallId
 from ringcast.core.deadlines import Deadlines
 from ringcast.core.effects import SendReliable
 from ringcast.core.failure import Readmission
@@ -43,6 +43,10 @@ def leading(mine: View = MINE, via: Address | None = None) -> Merging:
     return merging
 
 
+def take(merging: Merging, now_ns: int, sender: Address, message: Control) -> Steps:
+    return merging.routes[type(message)](now_ns, sender, message)
+
+
 def said(steps: Steps) -> Steps:
     return [step for step in steps if not isinstance(step, Event)]
 
@@ -51,7 +55,7 @@ def test_a_leader_does_not_yield_to_a_request_that_it_refuses() -> None:
     """A asks for a view that B is no longer in. Were B to give up its own merge for that, both would fail."""
     merging = leading()
     old = MergeReq(MergeId(A, 1), ViewId(2, B), (B,))
-    (answer,) = said(merging.on_message(1, A, old) or [])
+    (answer,) = said(take(merging, 1, A, old))
     assert isinstance(answer, SendReliable) and isinstance(answer.message, MergeRsp) and not answer.message.accepted
     assert merging.leader.attempt is not None
 
@@ -61,13 +65,13 @@ def test_a_leader_does_not_yield_while_work_waits_behind_its_merge() -> None:
     merging = leading()
     assert merging._membership.as_coordinator is not None
     merging._membership.as_coordinator.handler.transfers.begin(0, C)
-    merging.on_message(1, A, MergeReq(MergeId(A, 1), MINE.id, (B,)))
+    take(merging, 1, A, MergeReq(MergeId(A, 1), MINE.id, (B,)))
     assert merging.leader.attempt is not None
 
 
 def test_a_leader_yields_to_a_lower_one_whose_request_it_accepts() -> None:
     merging = leading()
-    steps = said(merging.on_message(1, A, MergeReq(MergeId(A, 1), MINE.id, (B,))) or [])
+    steps = said(take(merging, 1, A, MergeReq(MergeId(A, 1), MINE.id, (B,))))
     assert merging.leader.attempt is None
     assert [step.to for step in steps if isinstance(step, SendReliable) and isinstance(step.message, CancelMerge)] == [
         C
@@ -77,11 +81,9 @@ def test_a_leader_yields_to_a_lower_one_whose_request_it_accepts() -> None:
 def test_a_merge_is_relayed_once_and_only_for_a_member_y13() -> None:
     merging = leading()
     request = MergeReq(MergeId(A, 1), OTHER.id, (C,))
-    assert said(merging.on_message(1, A, Relayed.of(A, B, request)) or []) == [
-        Drop("a relayed message from a stranger", A)
-    ]
+    assert said(take(merging, 1, A, Relayed.of(A, B, request))) == [Drop("a relayed message from a stranger", A)]
     for sender, relayed in ((A, Relayed.of(A, C, request)), (C, Relayed.of(A, B, request))):
-        (dropped,) = said(merging.on_message(1, sender, relayed) or [])
+        (dropped,) = said(take(merging, 1, sender, relayed))
         assert isinstance(dropped, Drop)
 
 
@@ -92,7 +94,7 @@ def test_the_cancel_of_a_merge_goes_the_way_of_its_request() -> None:
     """
     merging = leading(View(MINE.id, (B, D)))
     request = MergeReq(MergeId(C, 3), MINE.id, (B, D))
-    assert said(merging.on_message(1, D, Relayed.of(C, B, request)) or [])
+    assert said(take(merging, 1, D, Relayed.of(C, B, request)))
     cancel = SendReliable(C, CancelMerge(MergeId(B, 1), "no digest"))
     assert merging.relay(cancel) == cancel
     refusal = MergeRsp(request.merge_id, False, "busy")
@@ -103,13 +105,13 @@ def test_a_request_that_comes_by_itself_changes_no_way_of_our_own_merge() -> Non
     """B asked C through D, of C's view: their answers are taken, also after C has asked B itself."""
     merging = leading(via=D)
     request = MergeReq(MergeId(C, 3), MINE.id, (B,))
-    merging.on_message(1, C, request)
+    take(merging, 1, C, request)
     refusal = SendReliable(C, MergeRsp(request.merge_id, False, "busy"))
     assert merging.relay(refusal) == refusal
     cancel = CancelMerge(MergeId(B, 1), "no digest")
     assert merging.relay(SendReliable(C, cancel)) == SendReliable(D, Relayed.of(B, C, cancel))
     refused = MergeRsp(MergeId(B, 1), False, "busy")
-    merging.on_message(2, D, Relayed.of(C, B, refused))
+    take(merging, 2, D, Relayed.of(C, B, refused))
     assert merging.leader.attempt is None, "C's refusal was taken"
 
 
