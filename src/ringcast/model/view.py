@@ -7,6 +7,7 @@ Not a decision: which view comes next is decided in core/membership and core/mer
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass, field
 
 from ringcast.model.address import Address
@@ -39,7 +40,7 @@ class View:
         if not index or len(index) != len(self.members):
             raise ValueError(f"a view needs distinct members, got {self.members}")
         object.__setattr__(self, "ranks", index)
-        object.__setattr__(self, "coordinator", next((m for m in self.members if m not in self.observers), None))
+        object.__setattr__(self, "coordinator", self.leader(lambda member: False))
         object.__setattr__(self, "is_primary", self.mark is None or self.mark.is_primary)
 
     def __contains__(self, member: object) -> bool:
@@ -65,6 +66,10 @@ class View:
     def joins(self, first: Address, second: Address) -> bool:
         """A merge brought these two together: they came to this view with the cuts of different sides."""
         return self.is_merge and not any(first in side and second in side for side in self.subgroups)
+
+    def leader(self, is_out: Callable[[Address], bool]) -> Address | None:
+        """Return who leads: the first member that is no observer and is not out. The caller knows who is out."""
+        return next((m for m in self.members if m not in self.observers and not is_out(m)), None)
 
     def rank(self, member: Address) -> int:
         return self.ranks[member]

@@ -39,6 +39,13 @@ def test_the_coordinator_is_the_first_member_that_is_no_observer() -> None:
     assert View(ViewId(1, A), (A,), observers=(A,)).coordinator is None
 
 
+def test_the_leader_is_the_first_member_that_is_no_observer_and_not_out() -> None:
+    view = View(ViewId(1, A), (A, B, C), observers=(B,))
+    assert view.leader(lambda member: False) == A
+    assert view.leader(lambda member: member == A) == C
+    assert view.leader(lambda member: member != B) is None
+
+
 def test_a_view_needs_distinct_members() -> None:
     for members in ((), (A, A)):
         with pytest.raises(ValueError, match="distinct members"):

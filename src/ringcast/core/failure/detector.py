@@ -121,14 +121,19 @@ class FailureDetector:
         """The ring closes over suspects: as many as are suspected (at least the usual number) are watched beyond them,
         so that a stretch of dead members is uncovered in doubling steps of one question, not of one silence, each."""
         assert self._view is not None
-        ring = [m for m in self._view.members if not self.is_suspected(m) and m not in self.given_up]
+        ring = [m for m in self._view.members if not self._is_out(m)]
         suspects = len(self._view.members) - len(ring)
-        leads = [m for m in ring if suspects and m not in self._view.observers][:1]  # whom we follow, wherever
-        places = [*watched(ring, self.me, max(self.config.watch_peers, suspects)), *leads]
+        places = watched(ring, self.me, max(self.config.watch_peers, suspects))
+        leader = self._view.leader(self._is_out) if suspects else None
+        if leader is not None:  # whom we follow, wherever it stands
+            places.append(leader)
         before, self._watched = self._watched, {peer: None for peer in places if peer != self.me}
         self._wake(now_ns)
         fresh = [peer for peer in self._watched if suspects and peer not in before]
         return [order for peer in fresh for order in self._question_unheard(now_ns, peer)]
+
+    def _is_out(self, member: Address) -> bool:
+        return self.is_suspected(member) or member in self.given_up
 
     def _question_unheard(self, now_ns: int, peer: Address) -> Steps:
         """Ask a member of whom nobody sends us heartbeats regularly; not if it was heard just now."""
@@ -309,8 +314,8 @@ class FailureDetector:
         """The first member that may coordinate and is not suspected, unless that is ourselves."""
         if self._view is None:
             return ()
-        able = (m for m in self._view.members if m not in self._view.observers and not self.is_suspected(m))
-        return tuple(m for m in [next(able, self.me)] if m != self.me)
+        acting = self._view.leader(self.is_suspected)
+        return () if acting is None or acting == self.me else (acting,)
 
     # ---- time
 

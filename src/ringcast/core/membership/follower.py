@@ -140,9 +140,12 @@ class Follower:
 
     def _leads(self, asker: Address, ask: Ask) -> bool:
         """In a merge also the first of those who share the view: all before it are parties of their own."""
-        before = self.view.members[: self.view.rank(asker)]
-        is_first = all(member in ask.going or member in self.view.observers for member in before)
-        return self._may_lead(asker) or (ask.merge_id is not None and is_first)
+        if self._may_lead(asker):
+            return True
+        if ask.merge_id is None:
+            return False
+        leader = self.view.leader(ask.going.__contains__)
+        return leader is None or self.view.rank(asker) <= self.view.rank(leader)  # An observer speaks for a side, too.
 
     def _ahead(self, now_ns: int, asker: Address, roll_call: RollCallId) -> Steps:
         """The asker is behind: give it our view if it is in it; else it is left to merge."""

@@ -68,16 +68,11 @@ class Suspicions:
 
     def may_coordinate(self, view: View, member: Address) -> bool:
         """Is this our coordinator, or do we suspect everybody before it?"""
-        if member not in view or member in view.observers:
-            return False
-        return not any(self._could_coordinate(view, before) for before in view.members[: view.rank(member)])
+        return member in view and view.leader(lambda m: m != member and m in self.members) == member
 
     def acting(self, view: View) -> Address | None:
         """Who leads, as far as we know; None if only observers are left."""
-        return next((member for member in view.members if self._could_coordinate(view, member)), None)
-
-    def _could_coordinate(self, view: View, member: Address) -> bool:
-        return member not in view.observers and member not in self.members
+        return view.leader(self.members.__contains__)
 
 
 class Exclusion:

@@ -15,7 +15,7 @@ Not here: the merge itself (leader.py), what being excluded leads to (the node, 
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from functools import partial
 from typing import Protocol
 
@@ -203,27 +203,28 @@ class MergeDetector:
             self._check.at_ns = now_ns + self.config.merge_gather_ns
         return []
 
-    @property
-    def _able(self) -> Iterator[Address]:
-        """Who may coordinate, is not suspected and has not gone to another view, in this order."""
+    def _leader(self, is_out: Callable[[Address], bool]) -> Address:
+        """Return who leads our view; ourselves, if nobody else is left."""
         assert self._view is not None
-        here = (m for m in self._view.members if m not in self._view.observers and m not in self._dissent)
-        return (m for m in here if not self._is_suspected(m))
+        return self._view.leader(is_out) or self.me
+
+    def _is_gone(self, member: Address) -> bool:
+        return member in self._dissent or self._is_suspected(member)
 
     @property
     def acting(self) -> Address:
-        return next(self._able, self.me)
+        """The leader of those who are not suspected and have not gone to another view."""
+        return self._leader(self._is_gone)
 
     @property
     def _coordinator(self) -> Address:
-        """The first member that may coordinate and is not suspected, also if it has gone to another view."""
-        assert self._view is not None
-        return next((member for member in self._view.voters if not self._is_suspected(member)), self.me)
+        """The leader of those who are not suspected, also if it has gone to another view."""
+        return self._leader(self._is_suspected)
 
     @property
     def coordinator_with_us(self) -> Address:
-        """Who speaks for us in a merge: the first of those who have shown our view, as we have."""
-        return next((m for m in self._able if m in self.agreed or m == self.me), self.me)
+        """The member that speaks for us in a merge: the leader of those who have shown our view, as we have."""
+        return self._leader(lambda m: self._is_gone(m) or not (m in self.agreed or m == self.me))
 
     def _pass_on(self, now_ns: int, acting: Address, peer: Address, sighting: Sighting) -> Steps:
         """Once per view and interval: many of us may hear the same outsiders. Members are brought up one by one."""

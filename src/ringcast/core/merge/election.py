@@ -71,7 +71,7 @@ def _first_answered(
     """
     held = [m for m in members if m in views]
     answered = [m for m in held if m in acting] or held
-    return next((m for m in answered if m not in view.observers), answered[0])
+    return view.leader(lambda m: m not in answered) or answered[0]
 
 
 def coordinators(views: Views) -> list[Address]:
