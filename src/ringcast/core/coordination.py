@@ -173,9 +173,6 @@ class Coordination:
             out += self.carry_out(now_ns, self.detector.on_told(now_ns, sender, ask.going))
         if self.view is not None and ask.id.base > self.view.id:
             self._early_ask = (sender, ask)
-        why = self.merging.objection(now_ns, ask) if self.membership.would_answer(sender, ask) else None
-        if why is not None:
-            return out + self.membership.refuse(now_ns, sender, ask, why)
         return out + self.membership.on_message(now_ns, sender, ask)
 
     def _on_cancel(self, now_ns: int, sender: Address, cancel: Cancel) -> Steps:
@@ -285,6 +282,9 @@ class Coordination:
     def fill(self, now_ns: int, cuts: dict[Address, int], sources: tuple[Source, ...], settlement: Settlement) -> Steps:
         out: Steps = [*self._node.order.fill(now_ns, cuts, sources, settlement)]
         return [*out, *self._progress(now_ns)] if self._node.group.is_filled else out
+
+    def enter_merge(self, now_ns: int, merge_id: MergeId) -> str | None:
+        return self.merging.enter(now_ns, merge_id)
 
     def release(self, now_ns: int) -> Steps:
         out: Steps = [*self._node.order.release(now_ns), *self.merging.on_released(now_ns)]

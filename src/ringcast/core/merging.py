@@ -13,7 +13,6 @@ from typing import Any
 
 from ringcast.core.control import (
     Announce,
-    Ask,
     AskView,
     CancelMerge,
     Heartbeat,
@@ -243,9 +242,9 @@ class Merging:
 
     # ---- a member asked by its coordinator
 
-    def objection(self, now_ns: int, ask: Ask) -> str | None:
-        """All members know the merge they are in; a second one is refused."""
-        return None if ask.merge_id is None else self.participant.on_asked(now_ns, ask.merge_id)
+    def enter(self, now_ns: int, merge_id: MergeId) -> str | None:
+        """Enter the merge of our coordinator's roll call. The answer is why we do not: we are in another one."""
+        return self.participant.enter(now_ns, merge_id)
 
     def on_released(self, now_ns: int) -> Steps:
         """Our promise ended without a view."""
@@ -271,6 +270,9 @@ class Merging:
     def hold_roll_call(self, now_ns: int, merge_id: MergeId, members: tuple[Address, ...]) -> Steps:
         leading = self._membership.as_coordinator
         return [] if leading is None else leading.call_for_merge(now_ns, merge_id, members)
+
+    def yields_to(self, other: MergeId) -> bool:
+        return self.leader.yields_to(other)
 
     def spread(self, now_ns: int, merged: MergeView) -> Steps:
         leading = self._membership.as_coordinator

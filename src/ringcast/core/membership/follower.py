@@ -21,6 +21,7 @@ from ringcast.core.control import (
     Fill,
     Filled,
     Holding,
+    MergeId,
     NewView,
     Refusal,
     RollCallId,
@@ -70,6 +71,10 @@ class ThisMember(Protocol):
 
     def fill(self, now_ns: int, cuts: dict[Address, int], sources: tuple[Source, ...], settlement: Settlement) -> Steps:
         """Get and deliver everything up to the cut of each origin, and nothing above it."""
+        ...
+
+    def enter_merge(self, now_ns: int, merge_id: MergeId) -> str | None:
+        """Enter the merge that a roll call is for. The answer is why this member does not; None: it has."""
         ...
 
     def release(self, now_ns: int) -> Steps:
@@ -127,12 +132,14 @@ class Follower:
             return self._ahead(now_ns, asker, ask.id)
         if base > self.view.id:
             return [SendReliable(asker, Behind(ask.id, self.view.id))]
-        why = self.objection(asker, ask)
+        why = self._objection(asker, ask)
+        if why is None and ask.merge_id is not None:
+            why = self._this_member.enter_merge(now_ns, ask.merge_id)
         if why is not None:
             return self.refuse(now_ns, asker, ask.id, why)
         return self._answer(now_ns, asker, ask)
 
-    def objection(self, asker: Address, ask: Ask) -> str | None:
+    def _objection(self, asker: Address, ask: Ask) -> str | None:
         """Why we do not answer this roll call on our view; None if we do."""
         if asker not in self.view or self.view.rank(asker) != ask.id.rank or not self._leads(asker, ask):
             return f"{asker} does not lead here"

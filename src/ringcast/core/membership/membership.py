@@ -298,14 +298,6 @@ class Membership:
             self.primacy.on_ask(ask)
         return self.follower.on_ask(now_ns, sender, ask)
 
-    def would_answer(self, asker: Address, ask: Ask) -> bool:
-        """Is this a roll call on our view that we have no objection to?"""
-        follower = self.follower
-        return follower is not None and ask.id.base == follower.view.id and follower.objection(asker, ask) is None
-
-    def refuse(self, now_ns: int, asker: Address, ask: Ask, why: str) -> Steps:
-        return [] if self.follower is None else self.follower.refuse(now_ns, asker, ask.id, why)
-
     def _on_fill(self, now_ns: int, sender: Address, fill: Fill) -> Steps:
         return [] if self.follower is None else self.follower.on_fill(now_ns, sender, fill)
 

@@ -60,6 +60,10 @@ class Gate(Protocol):
         """Hold the roll call of this merge among these members, whose own view id is ours."""
         ...
 
+    def yields_to(self, other: MergeId) -> bool:
+        """True if a merge of our own gives way to this one."""
+        ...
+
     def spread(self, now_ns: int, merged: MergeView) -> Steps:
         """Install this MergeView here, and spread it among the members that answered our roll call."""
         ...
@@ -193,10 +197,11 @@ class MergeLeader:
 
     def on_other_merge(self, now_ns: int, other: MergeId) -> Steps:
         """Another leader asks us, without objection. Before the view handler decides: we may yield, then it accepts."""
-        attempt = self.attempt
-        if attempt is None or attempt.step is not Stage.ASKING or other.leader >= self.me:
-            return []
-        return self._end(now_ns, f"yielded to {other}")
+        return self._end(now_ns, f"yielded to {other}") if self.yields_to(other) else []
+
+    def yields_to(self, other: MergeId) -> bool:
+        """True while our own merge, for which nobody holds yet, gives way to this one of a lower leader."""
+        return self.attempt is not None and self.attempt.step is Stage.ASKING and other.leader < self.me
 
     def on_cancelled(self, now_ns: int, merge_id: MergeId, why: str) -> Steps:
         """The view handler ended the suspension first (the Resumer, case #4)."""

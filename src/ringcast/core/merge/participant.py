@@ -80,13 +80,10 @@ class MergeParticipant:
         merge = self.merge
         if merge is not None and merge.merge_id == merge_id:
             return None
-        if merge is not None and not self._yields(merge, merge_id):
+        is_own = merge is not None and merge.merge_id.leader == self.me
+        if merge is not None and not (is_own and self._gate.yields_to(merge_id)):
             return f"{self.me} is in merge {merge.merge_id}"
         return f"merge {merge_id} is over" if self._armed.is_used(merge_id) else None
-
-    def _yields(self, merge: Merge, other: MergeId) -> bool:
-        """Our own merge, while nothing is held yet, gives way to a lower leader's; the view handler knows if it has."""
-        return merge.part is Part.ACCEPTED and merge.merge_id.leader == self.me and other.leader < self.me
 
     def on_accepted(self, now_ns: int, request: MergeReq) -> Steps:
         """The view handler accepted it: first or again, the answer is the same."""
@@ -164,8 +161,8 @@ class MergeParticipant:
 
     # ---- a member and its coordinator
 
-    def on_asked(self, now_ns: int, merge_id: MergeId) -> str | None:
-        """Our coordinator's roll call is for this merge. Why we do not answer it; None = we are in it now."""
+    def enter(self, now_ns: int, merge_id: MergeId) -> str | None:
+        """Enter the merge of our coordinator's roll call. The answer is why we do not; None: we are in it now."""
         why = self._objection(merge_id)
         if why is None and self.merge is None:
             self._enter(now_ns, merge_id, Part.MEMBER, ())

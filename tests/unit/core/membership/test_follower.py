@@ -16,6 +16,7 @@ from ringcast.core.control import (
     Fill,
     Filled,
     Holding,
+    MergeId,
     NewView,
     Refusal,
     RollCallId,
@@ -61,7 +62,8 @@ class Member:
     def __init__(self, primacy: PrimaryRecord | None = None) -> None:
         self.streams = FakeStreams()
         self.suspicions = Suspicions(C)
-        self.others = neighbour(standing=NO_STATE)  # the other components of this member
+        # The other components of this member; it is in no other merge.
+        self.others = neighbour(standing=NO_STATE, enter_merge=None)
         ports = (self.streams, self.others, primacy or PrimaryRecord(C, None))
         self.follower = Follower(C, CONFIG, V, *ports, lambda x: self.suspicions.may_coordinate(V, x))
 
@@ -106,6 +108,23 @@ def test_another_is_answered_when_all_before_it_are_suspected() -> None:
     (said,) = member.ask(B, going=(A,))
     assert member.holds == [("hold", (A,))]
     assert said.message.holdings == (Holding(A, 0, 5),)
+
+
+def test_a_roll_call_of_a_merge_is_answered_unless_this_member_is_in_another_one() -> None:
+    member, ask = Member(), Ask(FIRST, (), (), MergeId(A, 7))
+    (answered,) = orders(member.follower.on_ask(0, A, ask))
+    assert isinstance(answered.message, Answer)
+    assert ("enter_merge", MergeId(A, 7)) in member.others.made
+    busy = Member()
+    busy.others.answers["enter_merge"] = "C#1 is in merge B#1~2"
+    assert orders(busy.follower.on_ask(0, A, ask)) == [SendReliable(A, Refusal(FIRST, "C#1 is in merge B#1~2"))]
+    assert busy.holds == []
+
+
+def test_a_merge_is_entered_only_for_a_coordinator_that_is_answered() -> None:
+    member = Member()
+    member.follower.on_ask(0, D, Ask(FIRST, (), (), MergeId(A, 7)))
+    assert member.others.made == []
 
 
 def test_a_greater_id_replaces_a_promise_and_a_smaller_one_is_refused() -> None:

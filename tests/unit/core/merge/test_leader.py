@@ -219,7 +219,8 @@ def test_answers_that_are_not_awaited_change_nothing(step: str) -> None:
 def test_while_asking_it_yields_to_a_lower_leader() -> None:
     leader = leader_of(C)
     raised(leader, 0)
-    assert leader.on_other_merge(1, MergeId(D, 1)) == []
+    assert leader.on_other_merge(1, MergeId(D, 1)) == [] and not leader.yields_to(MergeId(D, 1))
+    assert leader.yields_to(MergeId(A, 5))
     out = leader.on_other_merge(1, MergeId(A, 5))
     assert (out[-1], reason(out)) == (over(MergeId(C, 1)), "yielded to A#0~5")
     assert raised(leader, 1) == MergeId(C, 2)  # Yielding costs no pause.
@@ -230,7 +231,7 @@ def test_once_roll_calls_run_it_does_not_yield() -> None:
     raised(leader, 0)
     for coordinator in (A, C):
         leader.on_merge_rsp(1, coordinator, MergeRsp(MergeId(C, 1), True))
-    assert leader.on_other_merge(1, MergeId(A, 5)) == []
+    assert leader.on_other_merge(1, MergeId(A, 5)) == [] and not leader.yields_to(MergeId(A, 5))
 
 
 def test_a_failed_attempt_is_followed_by_a_random_doubling_pause() -> None:

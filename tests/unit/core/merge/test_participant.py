@@ -41,8 +41,9 @@ def reason(decisions: list[Any]) -> object:
 OVER = ("on_merge_ended", FIRST, False)  # the view handler is told
 
 
-def participant_of(me: Address) -> MergeParticipant:
-    return MergeParticipant(me, CONFIG, neighbour())
+def participant_of(me: Address, yields: bool = False) -> MergeParticipant:
+    """`yields`: the leader of this member's own merge gives way to another one."""
+    return MergeParticipant(me, CONFIG, neighbour(yields_to=yields))
 
 
 def accepted() -> MergeParticipant:
@@ -162,29 +163,34 @@ def test_requests_that_do_not_fit_are_objected_to(request_: MergeReq, why: str) 
 def test_a_second_merge_is_refused_at_a_coordinator_and_at_a_member() -> None:
     assert accepted().objection(L, MergeReq(SECOND_ONE, VIEW.id, (C, D)), VIEW) == "C#0 is in merge L#0~1"
     simple = participant_of(D)
-    assert simple.on_asked(0, FIRST) is None
-    assert simple.on_asked(1, FIRST) is None  # The roll call began again.
-    assert simple.on_asked(2, SECOND_ONE) == "D#0 is in merge L#0~1"
+    assert simple.enter(0, FIRST) is None
+    assert simple.enter(1, FIRST) is None  # The roll call began again.
+    assert simple.enter(2, SECOND_ONE) == "D#0 is in merge L#0~1"
 
 
 def test_our_own_merge_yields_to_a_lower_leader_while_nothing_is_held() -> None:
-    """Whether it has yielded the view handler knows; in which order the two ends are carried out does not matter."""
+    """In which order the two ends are carried out does not matter."""
     ours, lower = MergeReq(MergeId(C, 4), VIEW.id, (C, D)), MergeReq(MergeId(B, 1), VIEW.id, (C, D))
-    participant = participant_of(C)
+    participant = participant_of(C, yields=True)
     participant.on_accepted(0, ours)
     assert participant.objection(B, lower, VIEW) is None
-    assert participant.objection(L, REQUEST, VIEW) == "C#0 is in merge C#0~4"  # A higher one has to wait.
     assert orders(participant.on_accepted(1, lower)) == [SendReliable(B, MergeRsp(MergeId(B, 1), True))]
     assert participant.on_released(2, ours.merge_id) == []
     assert participant.merge is not None and participant.merge.merge_id == MergeId(B, 1)
 
 
-def test_our_own_merge_does_not_yield_once_its_roll_call_runs() -> None:
+def test_our_own_merge_keeps_others_out_if_its_leader_does_not_yield() -> None:
     participant = participant_of(C)
     participant.on_accepted(0, MergeReq(MergeId(C, 4), VIEW.id, (C, D)))
-    participant.on_merge_call(1, C, MergeCall(MergeId(C, 4)))
     lower = MergeReq(MergeId(B, 1), VIEW.id, (C, D))
     assert participant.objection(B, lower, VIEW) == "C#0 is in merge C#0~4"
+
+
+def test_another_leaders_merge_does_not_yield_although_one_of_our_own_would() -> None:
+    participant = participant_of(C, yields=True)
+    participant.on_accepted(0, REQUEST)
+    lower = MergeReq(MergeId(B, 1), VIEW.id, (C, D))
+    assert participant.objection(B, lower, VIEW) == "C#0 is in merge L#0~1"
 
 
 @pytest.mark.parametrize("end", ["cancel", "released", "view", "limit"])
@@ -200,7 +206,7 @@ def test_a_merge_id_is_armed_once_in_its_life(end: str) -> None:
         case _:
             participant.on_time(CONFIG.resumer_ns)
     assert participant.objection(L, REQUEST, VIEW) == "merge L#0~1 is over"
-    assert participant.on_asked(9, FIRST) == "merge L#0~1 is over"
+    assert participant.enter(9, FIRST) == "merge L#0~1 is over"
     assert participant.objection(L, MergeReq(SECOND_ONE, VIEW.id, (C, D)), VIEW) is None
 
 
