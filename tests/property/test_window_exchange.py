@@ -32,7 +32,7 @@ class Exchange:
         self.in_flight: list[list[Packet]] = [[] for _ in range(receivers)]
 
     def send(self, _: int) -> None:
-        count = min(self.random.randint(1, 5), self.sender.room(), TOTAL - self.sender.high)
+        count = min(self.random.randint(1, 5), self.sender.space.slots, TOTAL - self.sender.high)
         if count > 0:
             first = self.sender.add_run([self.sender.high + 1 + at for at in range(count)], count)
             self.multicast(first, self.sender.get_run(first, self.sender.high))

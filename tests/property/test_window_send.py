@@ -6,7 +6,7 @@ from hypothesis import settings
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, rule
 
-from ringcast.window import SendWindow
+from ringcast.window import SendWindow, Space
 
 CAPACITIES = st.integers(1, 12)
 SIZES = st.integers(0, 60)
@@ -43,13 +43,13 @@ class SendWindowMachine(RuleBasedStateMachine):
     @rule(sizes=st.lists(SIZES, min_size=1, max_size=14), together=st.booleans())
     def add_if_there_is_room(self, sizes: list[int], together: bool) -> None:
         fits = self.fits(len(sizes), sum(sizes), together)
-        assert self.window.may_add(len(sizes), sum(sizes), together=together) == fits
+        assert self.window.space.takes(len(sizes), sum(sizes), together=together) == fits
         if fits:
             self.add(sizes, together)
 
     @rule(sizes=st.lists(SIZES, max_size=14))
     def add_what_fits(self, sizes: list[int]) -> None:
-        count = self.window.fit(sizes)
+        count = self.window.space.fit(sizes)
         assert count == max(n for n in range(len(sizes) + 1) if n == 0 or self.fits(n, sum(sizes[:n])))
         if count:
             self.add(sizes[:count])
@@ -85,7 +85,8 @@ class SendWindowMachine(RuleBasedStateMachine):
         assert (self.window.low, self.window.high, self.window.bytes) == (self.low, self.high, self.bytes)
         assert (self.window.capacity, self.window.bound) == (self.capacity, self.bound)
         assert self.window.occupancy == len(self.held) <= self.capacity
-        assert self.window.room() == (0 if self.bytes >= MAX_BYTES else max(0, self.bound - len(self.held)))
+        slots_left = max(0, self.bound - len(self.held))
+        assert self.window.space == Space(slots_left, MAX_BYTES - self.bytes, is_empty=not self.held)
         slots = range(self.low + 1, self.low + self.capacity + 1)
         held = dict(self.window._ring.items())
         assert [held.get(seqno) for seqno in slots] == [self.held.get(seqno) for seqno in slots]

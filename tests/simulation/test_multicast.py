@@ -277,7 +277,7 @@ def test_a_sender_that_does_not_read_its_own_messages_waits_for_itself() -> None
     cluster.send("A", *numbered("A", 50))
     cluster.run_for(5 * SECOND)
     node = cluster["A"].node
-    assert (node.group.own_unread, node.room()) == (16, 0)
+    assert (node.group.own_unread, node.space().slots) == (16, 0)
     assert node.group.outgoing.window.occupancy == 0, "the others have it all: only its own reader is behind"
     cluster.read_every("A", 0)
     settle(cluster)
@@ -382,5 +382,5 @@ def test_streams_and_multicasts_do_not_wait_for_each_other() -> None:
     cluster.send("A", b"private", to=["B"])
     cluster.run_for(50 * MS)
     assert cluster.read_private("B", "A") == [b"private"]
-    assert cluster["A"].node.room() == 0
+    assert cluster["A"].node.space().slots == 0
     assert all(stream.channel is Channel.PEER for stream in cluster["A"].node.peers.outgoing.values())

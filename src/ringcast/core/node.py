@@ -22,6 +22,7 @@ from ringcast.core.ordering_streams import OrderingStreams
 from ringcast.core.packets import Ack, Channel, Highest, Loose, Packet, Request, Reset, Run, Unrepairable, described
 from ringcast.errors import UsageError
 from ringcast.model import Address, Config, Mark, View, ViewId
+from ringcast.window import NO_SPACE, Space
 
 # Asked for every packet, where a name of this module costs a tenth of looking a member up in its enum.
 _GROUP, _PEER, _CONTROL, _STATE = Channel.GROUP, Channel.PEER, Channel.CONTROL, Channel.STATE
@@ -158,9 +159,9 @@ class Node:
 
     # ---- the application sends
 
-    def room(self) -> int:
-        """How many small messages may be multicast now; none before the first view and while a roll call runs."""
-        return 0 if self._group is None or not self._group.view.is_primary else self._group.room()
+    def space(self) -> Space:
+        """What may be multicast now: nothing before the first view, and nothing on a side that is not primary."""
+        return self._group.space() if self._group is not None and self._group.view.is_primary else NO_SPACE
 
     @property
     def _may_send(self) -> bool:
@@ -182,29 +183,16 @@ class Node:
         if self._group is not None:
             self._group.await_room(count)
 
-    def fits(self, size: int) -> bool:
-        """May one whole message of this size be multicast now?"""
-        return self.room() > 0 and self.group.outgoing.window.fits(size)
-
-    def fit(self, sizes: Sequence[int]) -> int:
-        """How many of the leading messages of these sizes may be multicast now, as whole messages."""
-        return self.group.outgoing.window.fit(sizes, room) if (room := self.room()) else 0
-
     def send(self, now_ns: int, payloads: list[bytes], sizes: Sequence[int]) -> list[Effect]:
-        """Multicast messages that each fit a frame; `fit` said that there is room for all of them."""
+        """Multicast messages that each fit a frame; `space` has room for all of them."""
         self.wake(now_ns)
         return self.group.send(now_ns, payloads, sizes)
-
-    def may_send_large(self, nbytes: int) -> bool:
-        """Is there room now for all pieces of a message that does not fit a frame?"""
-        count = self.pieces(nbytes)
-        return self.room() >= count and self.group.outgoing.window.may_add(count, nbytes, together=True)
 
     def pieces(self, nbytes: int) -> int:
         return max(1, -(-nbytes // self.largest_whole))
 
     def send_large(self, now_ns: int, payload: bytes) -> list[Effect]:
-        """Multicast one message in pieces; `may_send_large` said yes."""
+        """Multicast one message in pieces; `space` takes them together."""
         self.wake(now_ns)
         items = pieces_of(payload, self._budget)
         return self.group.send(now_ns, items, list(map(len, items)), [payload])

@@ -12,7 +12,7 @@ from typing import Protocol
 from ringcast.core.control import Carried, Holding, Settlement, Source, Staged
 from ringcast.core.effects import Dequeue, Effect, Sealed
 from ringcast.core.multicast import Multicast, PeerStreams, largest_item, pieces_of
-from ringcast.core.ordering.envelope import ANNOUNCEMENT_BYTES, BATCH_BYTES
+from ringcast.core.ordering.envelope import ANNOUNCEMENT_BYTES, BATCH_BYTES, fit_envelope
 from ringcast.core.ordering.ordering import Ordering
 from ringcast.core.packets import Channel, Envelope
 from ringcast.model import Address, Config, Entry, View
@@ -46,11 +46,12 @@ class OrderingStreams:
         """How many of the leading messages may be queued now as one batch; one larger than a frame goes alone."""
         if not self._node.has_group:
             return 0
+        space = self.ordering.space
+        if not space.takes(1, sizes[0]):
+            return 0
         if sizes[0] + BATCH_BYTES > self._largest:
-            may = self.ordering.may_queue_one(sizes[0]) and self._has_room(sizes[0] + BATCH_BYTES, to)
-            return int(may)
-        count = self.ordering.fit(sizes, self._largest)
-        return count if count and self._has_room(self._largest, to) else 0
+            return int(self._has_room(sizes[0] + BATCH_BYTES, to))
+        return fit_envelope(sizes, space, self._largest) if self._has_room(self._largest, to) else 0
 
     def largest_message(self, capacity: int) -> int:
         """What fits a window of this capacity, in pieces."""
@@ -59,7 +60,7 @@ class OrderingStreams:
     def _has_room(self, nbytes: int, to: Sequence[Address] | None) -> bool:
         node = self._node
         pieces = -(-nbytes // self._largest)
-        if node.group.room() < pieces or not node.group.outgoing.window.may_add(pieces, nbytes, together=True):
+        if not node.group.space().takes(pieces, nbytes, together=True):
             return False
         others = [] if to is None else [peer for peer in to if peer != node.me]
         return node.peers.may_send(others, pieces, nbytes)
@@ -109,7 +110,7 @@ class OrderingStreams:
 
     def _may_announce(self) -> bool:
         group = self._node.group
-        return group.standstill is None and group.outgoing.window.may_add(1, ANNOUNCEMENT_BYTES)
+        return group.standstill is None and group.outgoing.window.space.takes(1, ANNOUNCEMENT_BYTES)
 
     def on_interval(self, now_ns: int) -> list[Effect]:
         out = self.ordering.on_interval(now_ns)

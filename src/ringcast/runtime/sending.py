@@ -206,8 +206,8 @@ class Sending:
         if self.turn.outbox:  # It may go with those that were accepted in this turn.
             return self._slots_in_line > 0 and size <= self.turn.room_bytes and size <= self.turn.largest
         if size <= node.largest_whole:
-            return node.fit([size]) == 1
-        if node.may_send_large(size):
+            return node.space().takes(1, size)
+        if node.space().takes(node.pieces(size), size, together=True):
             return True
         node.await_room(node.pieces(size))
         return False
@@ -331,7 +331,7 @@ class Sending:
             limit,
             None,
         )
-        count = self._node.fit(sizes)
+        count = self._node.space().fit(sizes)
         if count < len(payloads):
             payloads, sizes = payloads[:count], sizes[:count]
         self._driver.execute(self._node.send(self._driver.now_ns(), payloads, sizes))
@@ -355,7 +355,7 @@ class Sending:
         while at < len(payloads):
             end = self._end_of_whole(sizes, at)
             if end > at:
-                count = node.fit(sizes[at:end])
+                count = node.space().fit(sizes[at:end])
                 if count:
                     effects += node.send(now, payloads[at : at + count], sizes[at : at + count])
                 at += count
@@ -385,7 +385,7 @@ class Sending:
         payloads = turn.outbox
         if len(payloads) == 1:  # the usual case, without a table of lengths
             size = len(payloads[0])
-            if self._node.fits(size):
+            if self._node.space().takes(1, size):
                 turn.outbox = []
                 self._driver.execute(self._node.send(self._driver.now_ns(), payloads, (size,)))
         else:
@@ -428,7 +428,7 @@ class Sending:
 
     def _send_outbox(self) -> None:
         sizes, _ = measured(self.turn.outbox)
-        count = self._node.fit(sizes)
+        count = self._node.space().fit(sizes)
         payloads, self.turn.outbox = self.turn.outbox, []
         if count < len(payloads):
             payloads, sizes, self.turn.outbox = payloads[:count], sizes[:count], payloads[count:]
@@ -443,10 +443,10 @@ class Sending:
             return
         if not node.has_group or not node.may_go_on:
             return
-        window = node.group.outgoing.window
+        space = node.space()
         self.turn.largest = node.largest_whole
-        self.turn.room_bytes = min(self._turn_frames * node.largest_whole, window.max_bytes - window.bytes)
-        slots = min(node.room(), TURN_MESSAGES)
+        self.turn.room_bytes = min(self._turn_frames * node.largest_whole, space.nbytes)
+        slots = min(space.slots, TURN_MESSAGES)
         if self._lines.holds(GROUP):
             self._slots_in_line = slots
         else:

@@ -8,10 +8,11 @@ from ringcast.window.lengths import CUTTER_ITEMS, Alike, LengthTable, cutter, la
 from ringcast.window.ranges import Ranges
 from ringcast.window.receive import Admitted, ReceiveWindow
 from ringcast.window.ring import Audit, Ring
-from ringcast.window.send import SendWindow
+from ringcast.window.send import NO_SPACE, SendWindow, Space
 
 __all__ = [
     "CUTTER_ITEMS",
+    "NO_SPACE",
     "AckMap",
     "Admitted",
     "Alike",
@@ -21,6 +22,7 @@ __all__ = [
     "ReceiveWindow",
     "Ring",
     "SendWindow",
+    "Space",
     "cutter",
     "largest",
     "lengths_of",

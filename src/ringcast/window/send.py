@@ -14,12 +14,42 @@ from bisect import bisect_right
 from collections import deque
 from collections.abc import Sequence
 from itertools import accumulate, islice
-from typing import Generic, TypeVar
+from typing import Generic, NamedTuple, TypeVar
 
 from ringcast.window.lengths import Alike
 from ringcast.window.ring import AT_ONCE, Audit, Ring
 
 T = TypeVar("T")
+
+
+class Space(NamedTuple):
+    """Room for so many messages, of so many bytes in all. What is empty takes one message of any size."""
+
+    slots: int
+    nbytes: int
+    is_empty: bool
+
+    def takes(self, count: int, nbytes: int, *, together: bool = False) -> bool:
+        """True if `count` items of `nbytes` in all have room; `together`: they are the pieces of one message."""
+        return count <= self.slots and (nbytes <= self.nbytes or (self.is_empty and (count == 1 or together)))
+
+    def fit(self, sizes: Sequence[int]) -> int:
+        """Count the leading messages, of these sizes, for which there is room."""
+        count = sizes.many if type(sizes) is Alike else len(sizes)
+        if type(sizes) is Alike and sizes.each:
+            count = min(count, self.slots)
+            within = self.nbytes // sizes.each
+        elif count <= self.slots and sum(sizes) <= self.nbytes:
+            return count
+        else:
+            count = min(count, self.slots)
+            within = bisect_right(list(accumulate(islice(sizes, count))), self.nbytes)
+        if within >= count:
+            return count
+        return 1 if self.is_empty and within < 1 else max(0, within)
+
+
+NO_SPACE = Space(0, 0, False)
 
 
 class SendWindow(Generic[T]):
@@ -54,43 +84,11 @@ class SendWindow(Generic[T]):
 
     # ---- room
 
-    def room(self) -> int:
-        """How many messages may be added now, if they are small enough."""
-        if self.bytes >= self.max_bytes:
-            return 0
-        room = self.low + self.bound - self.high
-        return room if room > 0 else 0
-
-    def may_add(self, count: int, nbytes: int, *, together: bool = False) -> bool:
-        """Whether `count` items of `nbytes` in all fit; `together` if they are the pieces of one message."""
-        if self.high + count > self.low + self.bound:
-            return False
-        return self.bytes + nbytes <= self.max_bytes or ((count == 1 or together) and self.high == self.low)
-
-    def fits(self, size: int) -> bool:
-        """Whether one message of this size may be added now; `room` says that there is a slot."""
-        return self.bytes + size <= self.max_bytes or self.high == self.low
-
-    def fit(self, sizes: Sequence[int], most: int | None = None) -> int:
-        """How many of the leading messages, of these sizes, may be added now; at most so many."""
-        count = sizes.many if type(sizes) is Alike else len(sizes)
-        room = self.low + self.bound - self.high
-        if most is not None and most < room:
-            room = most
-        if room < count:
-            count = room if room > 0 else 0
-        if type(sizes) is Alike and sizes.each:
-            within = (self.max_bytes - self.bytes) // sizes.each
-            if within >= count:
-                return count
-            return 1 if self.high == self.low and within < 1 <= count else max(0, within)
-        if count == len(sizes) and self.bytes + sum(sizes) <= self.max_bytes:
-            return count
-        totals = list(accumulate(islice(sizes, count), initial=self.bytes))
-        if totals[-1] <= self.max_bytes:
-            return count
-        within = bisect_right(totals, self.max_bytes) - 1
-        return 1 if self.high == self.low and within < 1 else max(0, within)
+    @property
+    def space(self) -> Space:
+        """The room that is left now."""
+        slots = self.low + self.bound - self.high
+        return Space(slots if slots > 0 else 0, self.max_bytes - self.bytes, self.high == self.low)
 
     # ---- contents
 
@@ -99,7 +97,7 @@ class SendWindow(Generic[T]):
         count, high, total = len(items), self.high, self.bytes + nbytes
         last = high + count
         if last > self.low + self.bound or total > self.max_bytes or not items:  # What it was asked, or a mistake.
-            may_add = self.may_add(count, nbytes, together=together)
+            may_add = self.space.takes(count, nbytes, together=together)
             assert items and may_add, f"no room for {count} messages of {nbytes} bytes: {self._marks()}"
         first = high + 1
         self._ring.put_run(first, items)

@@ -158,13 +158,13 @@ def test_a_roll_call_in_a_single_datagram_holds_nobody() -> None:
     node = member()
     effects = node.on_packet(NOW, A, Loose(Ask(ROLL_CALL, (), ())))
     assert reasons(effects) == ["Ask alone in a datagram, not taken from this process now"]
-    assert node.room() > 0
+    assert node.space().slots > 0
 
 
 def test_an_outsiders_roll_call_is_refused_and_holds_nobody() -> None:
     node = member()
     on_stream(node, X, Ask(ROLL_CALL, (A, C), ()))
-    assert node.room() > 0
+    assert node.space().slots > 0
     assert node.coordination is not None and not node.coordination.detector.suspects
     assert not node.coordination.membership.suspicions.members
 
@@ -218,7 +218,7 @@ def test_a_private_message_and_a_state_of_an_outsider_do_not_reach_the_applicati
 def test_a_cut_is_taken_from_the_asker_only() -> None:
     node = member()
     on_stream(node, A, Ask(ROLL_CALL, (), ()))
-    assert node.room() == 0
+    assert node.space().slots == 0
     on_stream(node, C, Fill(ROLL_CALL, (0, 0, 0), ()))
     coordination = node.coordination
     assert coordination is not None and coordination.membership.follower is not None

@@ -329,7 +329,7 @@ async def test_what_was_accepted_waits_if_the_room_is_gone_at_the_end_of_the_tur
     a, b = await world.open("A", "B", **SMALL, self_delivery=False)
     for number in range(5):
         await a.send(b"%d" % number)  # the first leaves at once, the others at the end of the turn
-    taken = a._node.room()
+    taken = a._node.space().slots
     a._driver.execute(a._node.send(a._driver.now_ns(), [b"x"] * taken, [1] * taken))
     reading = asyncio.create_task(read(b, 6 + taken))
     await a.send(b"5")

@@ -587,7 +587,7 @@ async def test_a_stub_behind_a_plain_message_that_is_not_read_waits_for_it_as_an
     a, b, c = await world.open("A", "B", "C", **SMALL, self_delivery=False)
     async with reading(b) as got:
         await a.send(b"plain")
-        while a._node.room():
+        while a._node.space().slots:
             await a.queue(b"x", to=[b.me])
             await asyncio.sleep(0)
         waiting = asyncio.create_task(a.queue(b"one more", to=[b.me]))

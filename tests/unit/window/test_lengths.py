@@ -28,4 +28,4 @@ def test_a_window_has_the_same_room_for_both(each: int, held: int) -> None:
     window: SendWindow[bytes] = SendWindow(6, 30)
     for _ in range(held):
         window.add_run([b"12345"], 5)
-    assert window.fit(Alike(each, 5)) == window.fit([each] * 5)
+    assert window.space.fit(Alike(each, 5)) == window.space.fit([each] * 5)

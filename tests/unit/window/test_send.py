@@ -2,7 +2,7 @@
 
 import pytest
 
-from ringcast.window import SendWindow
+from ringcast.window import SendWindow, Space
 
 
 def window_with(count: int, capacity: int = 10, max_bytes: int = 1000, offset: int = 0) -> SendWindow[int]:
@@ -25,17 +25,17 @@ def contents(window: SendWindow[int]) -> list[int]:
 def test_w06_exactly_capacity_messages_fit() -> None:
     """W06: capacity 10: ten fit, the eleventh does not."""
     window = window_with(9)
-    assert (window.room(), window.may_add(1, 1), window.may_add(2, 2)) == (1, True, False)
+    assert (window.space.slots, window.space.takes(1, 1), window.space.takes(2, 2)) == (1, True, False)
     assert window.add_run([10], 1) == 10
-    assert (window.room(), window.may_add(1, 1), window.occupancy) == (0, False, 10)
+    assert (window.space.slots, window.space.takes(1, 1), window.occupancy) == (0, False, 10)
 
 
 def test_w07_an_ack_makes_room_for_the_message_that_waits() -> None:
     """W07: the window's part; the waiting itself is tested with Group.send."""
     window = window_with(10)
-    assert not window.may_add(1, 1)
+    assert not window.space.takes(1, 1)
     assert window.purge(1) == 1
-    assert window.may_add(1, 1)
+    assert window.space.takes(1, 1)
     assert window.add_run([11], 1) == 11
     assert contents(window) == list(range(2, 12))
 
@@ -44,14 +44,14 @@ def test_w08_a_send_that_gives_up_has_taken_nothing() -> None:
     """W08, X3: asking for room changes nothing; the waiting, closing and cancelling are tested with Group.send."""
     window = window_with(10)
     before = state(window)
-    window.may_add(1, 1), window.fit([1, 1]), window.room()
+    window.space.takes(1, 1), window.space.fit([1, 1])
     assert state(window) == before
     window.purge(5)
     assert [window.add_run([seqno], 1) for seqno in range(11, 16)] == [11, 12, 13, 14, 15]
-    assert window.fit([1] * 5) == 0
+    assert window.space.fit([1] * 5) == 0
     window.purge(15)
     assert window.add_run(list(range(16, 26)), 10) == 16
-    assert window.room() == 0
+    assert window.space.slots == 0
 
 
 def test_w17_purging_an_empty_window_purges_nothing() -> None:
@@ -94,7 +94,7 @@ def test_w25_a_hundred_adds_of_one_take_a_hundred_seqnos() -> None:
     """W25: the core is single-threaded; concurrent senders are tested with Group.send."""
     window = window_with(0, capacity=100)
     assert [window.add_run([seqno], 1) for seqno in range(1, 101)] == list(range(1, 101))
-    assert (window.occupancy, window.room()) == (100, 0)
+    assert (window.occupancy, window.space.slots) == (100, 0)
 
 
 def test_room_follows_the_window_round_the_ring() -> None:
@@ -102,36 +102,37 @@ def test_room_follows_the_window_round_the_ring() -> None:
     for first in range(1, 100, 3):
         assert window.add_run([first, first + 1, first + 2], 3) == first
         assert contents(window) == [first, first + 1, first + 2]
-        assert window.room() == 1
+        assert window.space.slots == 1
         window.purge(first + 2)
-        assert window.room() == 4
+        assert window.space.slots == 4
 
 
 def test_bytes_bind_before_slots_do() -> None:
     window = window_with(0, max_bytes=100)
     window.add_run([1], 60)
-    assert (window.may_add(1, 40), window.may_add(1, 41), window.room()) == (True, False, 9)
+    assert (window.space.takes(1, 40), window.space.takes(1, 41), window.space.slots) == (True, False, 9)
     window.add_run([2], 40)
-    assert (window.room(), window.may_add(1, 0)) == (0, True)
+    assert (window.space.nbytes, window.space.takes(1, 0)) == (0, True)
     window.purge(1)
-    assert (window.bytes, window.room()) == (40, 9)
+    assert (window.bytes, window.space.slots) == (40, 9)
 
 
 def test_one_message_always_fits_an_empty_window() -> None:
     window = window_with(0, max_bytes=100)
-    assert (window.may_add(1, 500), window.may_add(2, 500), window.fit([500, 1])) == (True, False, 1)
+    assert (window.space.takes(1, 500), window.space.takes(2, 500), window.space.fit([500, 1])) == (True, False, 1)
     window.add_run([1], 500)
-    assert (window.room(), window.may_add(1, 1), window.fit([1])) == (0, False, 0)
+    assert window.space == Space(9, -400, is_empty=False)
+    assert (window.space.takes(1, 1), window.space.fit([1])) == (False, 0)
     window.purge(1)
-    assert window.room() == 10
+    assert window.space.slots == 10
 
 
 def test_the_pieces_of_one_message_fit_an_empty_window_together() -> None:
     window = window_with(0, max_bytes=100)
-    assert window.may_add(3, 500, together=True)
-    assert not window.may_add(11, 500, together=True)
+    assert window.space.takes(3, 500, together=True)
+    assert not window.space.takes(11, 500, together=True)
     assert window.add_run([1, 2, 3], 500, together=True) == 1
-    assert not window.may_add(3, 500, together=True)
+    assert not window.space.takes(3, 500, together=True)
     window.check()
 
 
@@ -152,7 +153,7 @@ def test_the_pieces_of_one_message_fit_an_empty_window_together() -> None:
 def test_fit_counts_the_leading_messages_that_fit(sizes: list[int], fits: int) -> None:
     window = window_with(0, max_bytes=101)
     window.add_run([1], 1)
-    assert window.fit(sizes) == fits
+    assert window.space.fit(sizes) == fits
 
 
 def test_a_partly_purged_run_counts_in_full() -> None:
@@ -199,7 +200,7 @@ def test_a_ring_grows_at_once_with_what_it_holds() -> None:
     window = window_with(10)
     window.purge(7)
     assert window.resize(25) is True
-    assert (contents(window), window.room(), window.capacity) == ([8, 9, 10], 22, 25)
+    assert (contents(window), window.space.slots, window.capacity) == ([8, 9, 10], 22, 25)
     window.add_run(list(range(11, 33)), 22)
     assert contents(window) == list(range(8, 33))
 
@@ -207,13 +208,13 @@ def test_a_ring_grows_at_once_with_what_it_holds() -> None:
 def test_a_ring_is_not_shrunk_while_it_holds_anything_but_binds_at_once() -> None:
     window = window_with(6)
     assert window.resize(4) is False
-    assert (window.capacity, window.room()) == (10, 0)
+    assert (window.capacity, window.space.slots) == (10, 0)
     window.purge(3)
-    assert (window.capacity, window.room(), window.fit([1, 1])) == (10, 1, 1)
+    assert (window.capacity, window.space.slots, window.space.fit([1, 1])) == (10, 1, 1)
     assert window.add_run([7], 1) == 7
     window.check()
     window.purge(7)
-    assert (window.capacity, window.room()) == (4, 4)
+    assert (window.capacity, window.space.slots) == (4, 4)
     window.check()
 
 
@@ -221,14 +222,14 @@ def test_an_awaited_shrink_can_be_taken_back() -> None:
     window = window_with(6)
     window.resize(4)
     assert window.resize(10) is True
-    assert window.room() == 4
+    assert window.space.slots == 4
 
 
 def test_an_empty_ring_shrinks_at_once() -> None:
     window = window_with(6)
     window.purge(6)
     assert window.resize(4) is True
-    assert (window.capacity, window.room()) == (4, 4)
+    assert (window.capacity, window.space.slots) == (4, 4)
 
 
 @pytest.mark.parametrize("capacity", [0, -1])

@@ -22,7 +22,7 @@ from ringcast.core.multicast.standstill import Standstill
 from ringcast.core.multicast.stream import Incoming, Outgoing, OwnMessages
 from ringcast.core.packets import Ack, Channel, Highest, Request, Run, Unrepairable
 from ringcast.model import INCOMPLETE, Address, Config, Entry, Event, Kind, View, content_of, is_reset, view_events
-from ringcast.window import total
+from ringcast.window import NO_SPACE, Space, total
 
 GROUP = Channel.GROUP
 _SEND, _DELIVER, _PURGE, _TAKEN, _ACK = Kind.SEND, Kind.DELIVER, Kind.PURGE, Kind.TAKEN, Kind.ACK  # as in node.py
@@ -82,12 +82,13 @@ class Multicast:
 
     # ---- sending
 
-    def room(self) -> int:
-        """Messages that may be sent now (bytes permitting): the window's room, and our own reader's."""
-        if self.standstill is not None:
-            return 0
-        room = self.outgoing.window.room()
-        return room if not self.config.self_delivery else min(room, self.own_room())
+    def space(self) -> Space:
+        """The room that is left now, in the window and at our own reader. None while a roll call holds sends."""
+        space = self.outgoing.window.space
+        if self.standstill is not None or space.nbytes <= 0:
+            return NO_SPACE
+        own = self.own_room()
+        return space if own >= space.slots or not self.config.self_delivery else space._replace(slots=own)
 
     @property
     def own_unread(self) -> int:
@@ -215,7 +216,7 @@ class Multicast:
         taken = Event(_TAKEN, now_ns, self.view.id, origin, 0, first, count, 0, for_nobody) if self.records else None
         out: list[Effect] = [] if taken is None else [taken]
         if origin == self.me:
-            is_awaited = self._own.on_taken(count, self.room(), self.capacity)
+            is_awaited = self._own.on_taken(count, self.space().slots, self.capacity)
             return [*out, Freed()] if is_awaited else out
         incoming = self.incoming.get(origin)
         if incoming is None:

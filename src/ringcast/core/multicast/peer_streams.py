@@ -87,7 +87,7 @@ class PeerStreams:
                 begun += 1
                 if count > self.capacity or not self._may_begin(begun, peers):
                     full.append(peer)
-            elif not stream.window.may_add(count, nbytes, together=True):
+            elif not stream.window.space.takes(count, nbytes, together=True):
                 full.append(peer)
         return full
 

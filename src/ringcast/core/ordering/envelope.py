@@ -12,11 +12,13 @@ are the bytes. `open_envelope` gives None for anything that is not one: every co
 from __future__ import annotations
 
 import struct
+from bisect import bisect_right
 from dataclasses import dataclass
+from itertools import accumulate
 from typing import NamedTuple
 
 from ringcast.core.packets import Envelope
-from ringcast.window import LengthTable
+from ringcast.window import LengthTable, Space
 
 MOST = 2**63 - 1
 _WHOLE, _STUB, _PARCEL, _ANNOUNCEMENT = 1, 2, 3, 4
@@ -35,6 +37,16 @@ PLACE_BYTES = _LENGTHS.field_bytes  # a message's place in the length table
 BATCH_BYTES = HEAD_BYTES + PLACE_BYTES  # what an envelope adds to one message
 MOST_RUNS = 64  # in one announcement: it stays below any frame
 ANNOUNCEMENT_BYTES = _ANNOUNCED.size + MOST_RUNS * _RUN.size  # at most
+
+
+def fit_envelope(sizes: list[int], space: Space, budget: int) -> int:
+    """Count the leading messages that fit this space and one envelope of `budget` bytes. The first has room."""
+    most = min(len(sizes), max(1, space.slots))
+    room = min(budget - HEAD_BYTES, max(space.nbytes, sizes[0]) + PLACE_BYTES * most)
+    if sizes.count(sizes[0]) == len(sizes):  # all of one size: the common case needs no table
+        return min(most, room // (sizes[0] + PLACE_BYTES))
+    ends = accumulate(size + PLACE_BYTES for size in sizes[:most])
+    return bisect_right(list(ends), room)
 
 
 class Whole(NamedTuple):

@@ -6,13 +6,10 @@ on from view to view. A batch always fits when nothing is in flight.
 
 from __future__ import annotations
 
-from bisect import bisect_right
 from collections import deque
 from dataclasses import dataclass
-from itertools import accumulate
 
-from ringcast.core.ordering.envelope import HEAD_BYTES, PLACE_BYTES
-from ringcast.window import Audit
+from ringcast.window import Audit, Space
 
 
 @dataclass(frozen=True, slots=True)
@@ -38,20 +35,9 @@ class InFlight:
     def __len__(self) -> int:
         return len(self._batches)
 
-    def may_add(self, size: int, capacity: int, nbytes: int) -> bool:
-        """One more message of this size?"""
-        return not self._batches or (self.count < capacity and self.nbytes + size <= nbytes)
-
-    def fit(self, sizes: list[int], budget: int, capacity: int, nbytes: int) -> int:
-        """How many of the leading messages may be added as one batch whose envelope fits `budget` bytes."""
-        if not self.may_add(sizes[0], capacity, nbytes):
-            return 0
-        most = min(len(sizes), max(1, capacity - self.count))
-        room = min(budget - HEAD_BYTES, max(nbytes - self.nbytes, sizes[0]) + PLACE_BYTES * most)
-        if sizes.count(sizes[0]) == len(sizes):  # all of one size: the common case needs no table
-            return min(most, room // (sizes[0] + PLACE_BYTES))
-        ends = accumulate(size + PLACE_BYTES for size in sizes[:most])
-        return bisect_right(list(ends), room)
+    def space(self, capacity: int, nbytes: int) -> Space:
+        """The room that is left now, if so many messages and bytes may be in flight."""
+        return Space(max(0, capacity - self.count), nbytes - self.nbytes, not self._batches)
 
     def add(self, count: int, size: int) -> int:
         """Take the next numbers; returns the first."""

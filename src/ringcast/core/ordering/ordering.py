@@ -35,6 +35,7 @@ from ringcast.core.ordering.settlement import Settling, alone, plan, report
 from ringcast.core.packets import Envelope, Loose
 from ringcast.model import Address, Config, Event, Kind, View
 from ringcast.order import Stamp
+from ringcast.window import NO_SPACE, Space
 
 _TO_THE_VIEW = {"to": "view"}
 
@@ -99,13 +100,10 @@ class Ordering:
     def _is_full(self) -> bool:
         return self._backlog.is_full(self.capacity, self.window_bytes)
 
-    def fit(self, sizes: list[int], budget: int) -> int:
-        """How many of the leading messages may be queued now as one batch that fits `budget` bytes."""
-        return self.in_flight.fit(sizes, budget, self.capacity, self.window_bytes) if self.may_queue else 0
-
-    def may_queue_one(self, size: int) -> bool:
-        """The same for one message of any size."""
-        return self.may_queue and self.in_flight.may_add(size, self.capacity, self.window_bytes)
+    @property
+    def space(self) -> Space:
+        """What may be queued now, as far as the order itself is concerned."""
+        return self.in_flight.space(self.capacity, self.window_bytes) if self.may_queue else NO_SPACE
 
     def queue(self, now_ns: int, payloads: list[bytes], to: Sequence[Address] | None) -> tuple[int, list[Effect]]:
         """(number of the first, what to send): one batch to the view (None) or to some of its members; there was room.

@@ -15,9 +15,9 @@ CANDIDATES = (
     Planted(
         "sends are not held while a roll call runs",
         "G5",
-        f"{_MULTICAST}.multicast:Multicast.room",
-        "if self.standstill is not None:",
-        "if False:",
+        f"{_MULTICAST}.multicast:Multicast.space",
+        "if self.standstill is not None or space.nbytes <= 0:",
+        "if space.nbytes <= 0:",
         seeds=60,
     ),
     # Whoever is silent is suspected again and again by the failure detector, until a view without it.

@@ -46,7 +46,7 @@ MEMBERSHIP = (
         "ringcast.core.coordination:Coordination.install",
         "previous, view = self.view, message.view",
         """
-        if self._node.has_group and not self._node.group.outgoing.window.may_add(1, 0):
+        if self._node.has_group and not self._node.group.outgoing.window.space.takes(1, 0):
             return []
         previous, view = self.view, message.view
         """,

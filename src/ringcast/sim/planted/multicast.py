@@ -53,22 +53,22 @@ MULTICAST = (
     Planted(
         "one message more than the window has slots",
         "check",
-        "ringcast.window.send:SendWindow.may_add",
-        "if self.high + count > self.low + self.bound:",
-        "if self.high + count > self.low + self.bound + 1:",
+        "ringcast.window.send:Space.takes",
+        "count <= self.slots",
+        "count <= self.slots + 1",
         seeds=20,
         fixed=True,
     ),
     Planted(
         "the seqno is taken before there is room",
         "check",
-        "ringcast.core.node:Node.fit",
-        "return self.group.outgoing.window.fit(sizes, room) if (room := self.room()) else 0",
+        "ringcast.core.node:Node.space",
+        "return self._group.space() if self._group is not None and self._group.view.is_primary else NO_SPACE",
         """
-        room = self.room()
-        if not room and self.has_group and not self.group.standstill:
+        space = self._group.space() if self._group is not None and self._group.view.is_primary else NO_SPACE
+        if not space.slots and self.has_group and not self.group.standstill:
             self.group.outgoing.window.high += 1
-        return self.group.outgoing.window.fit(sizes, room) if room else 0
+        return space
         """,
         seeds=10,
         fixed=True,

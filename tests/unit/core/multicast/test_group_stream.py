@@ -18,6 +18,7 @@ from ringcast.core import (
     Unrepairable,
 )
 from ringcast.model import Event, Kind, View, ViewId, profile
+from ringcast.window import NO_SPACE
 from unit.core.multicast.nodes import NOW, STRANGER, VIEW, A, B, C, D, node, only, run_of
 
 GROUP = Channel.GROUP
@@ -194,20 +195,30 @@ def test_an_ack_beyond_what_was_sent_counts_as_all() -> None:
 
 def test_exactly_capacity_messages_fit() -> None:
     alice = node(config=profile("test", capacity=3, self_delivery=False))
-    assert alice.fit([1] * 5) == 3
+    assert alice.space().fit([1] * 5) == 3
     send(alice, b"1", b"2", b"3")
-    assert (alice.room(), alice.fit([1])) == (0, 0)
+    assert (alice.space().slots, alice.space().fit([1])) == (0, 0)
     acked(alice, (B, 1), (C, 1))
-    assert alice.fit([1] * 5) == 1
+    assert alice.space().fit([1] * 5) == 1
+
+
+def test_a_window_whose_bytes_are_used_up_has_no_space_even_for_an_empty_message() -> None:
+    alice = node(config=profile("test", capacity=3, self_delivery=False))
+    send(alice, b"1")
+    window = alice.group.outgoing.window
+    window.max_bytes = window.bytes
+    assert alice.space() == NO_SPACE
+    acked(alice, (B, 1), (C, 1))
+    assert alice.space().slots == 3
 
 
 def test_own_messages_that_nobody_reads_are_bounded_by_the_capacity_too() -> None:
     alone = node(view=View(ViewId(1, A), (A,)), config=profile("test", capacity=3))
     (own,) = only(Deliver, send(alone, b"1", b"2", b"3"))  # type: ignore[arg-type]
     assert alone.group.outgoing.window.low == 3
-    assert alone.room() == 0
+    assert alone.space().slots == 0
     assert only(Freed, alone.on_taken(NOW, own)) == [Freed()]
-    assert alone.room() == 3
+    assert alone.space().slots == 3
 
 
 def test_acks_are_sent_after_a_quarter_of_the_window_or_at_the_interval() -> None:
@@ -312,10 +323,10 @@ def test_a_view_that_removes_the_silent_member_frees_the_window() -> None:
     alice = node(view=View(ViewId(1, A), (A, B, C, D)), config=profile("test", capacity=5, self_delivery=False))
     send(alice, *[b"x"] * 5)
     acked(alice, (B, 5), (C, 5))
-    assert alice.room() == 0
+    assert alice.space().slots == 0
     effects = alice.on_view(NOW, View(ViewId(2, A), (A, B, C)), {})
     assert only(Freed, effects)
-    assert alice.room() == 5
+    assert alice.space().slots == 5
 
 
 def test_a_newcomer_counts_from_its_offset_and_not_from_zero() -> None:

@@ -60,7 +60,7 @@ class Driven:
     def do(self, what: int) -> None:
         if what == 1 and self.unread:
             self.note(self.node.on_taken(self.now_ns, self.unread.pop(0)))
-        elif what == 2 and self.node.fit([5, 5]) == 2:
+        elif what == 2 and self.node.space().fit([5, 5]) == 2:
             self.note(self.node.send(self.now_ns, [b"hello", b"world"], [5, 5]))
         elif what == 3:
             self.now_ns = max(self.now_ns, self.node.deadline_ns() or 0)

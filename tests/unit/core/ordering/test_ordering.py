@@ -5,6 +5,7 @@ from ringcast.core.control import Staged
 from ringcast.core.ordering.envelope import (
     Announcement,
     Ticks,
+    fit_envelope,
     open_envelope,
     pack_parcel,
     pack_stub,
@@ -76,20 +77,20 @@ def test_the_recording_says_start_finish_and_dequeue() -> None:
 
 def test_what_is_in_flight_is_bounded_in_messages_and_bytes() -> None:
     held, sizes = InFlight(), [10] * 100
-    assert held.fit(sizes, 10_000, 64, 1_000) == 64
+    assert fit_envelope(sizes, held.space(64, 1_000), 10_000) == 64
     held.add(60, 600)
-    assert held.fit(sizes, 10_000, 64, 1_000) == 4
-    assert held.fit([500], 10_000, 64, 1_000) == 0 and not held.may_add(500, 64, 1_000)
+    assert fit_envelope(sizes, held.space(64, 1_000), 10_000) == 4
+    assert held.space(64, 1_000).takes(1, 10) and not held.space(64, 1_000).takes(1, 500)
     held.add(4, 40)
-    assert held.fit(sizes, 10_000, 64, 1_000) == 0
+    assert not held.space(64, 1_000).takes(1, 10)
     held.finish(64)
-    assert held.may_add(5_000, 64, 1_000)  # One message always fits when nothing is in flight.
+    assert held.space(64, 1_000).takes(1, 5_000)  # One message always fits when nothing is in flight.
 
 
 def test_a_batch_is_cut_to_the_frame() -> None:
     ordering, _ = alone(A)
-    assert ordering.fit([100] * 64, 1_000) == 9
-    assert ordering.fit([100, 200, 300, 400, 50], 1_000) == 3
+    assert fit_envelope([100] * 64, ordering.space, 1_000) == 9
+    assert fit_envelope([100, 200, 300, 400, 50], ordering.space, 1_000) == 3
 
 
 def test_numbers_go_on_from_view_to_view_and_the_counter_begins_again() -> None:
