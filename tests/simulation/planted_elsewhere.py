@@ -108,7 +108,7 @@ def _a_ring_is_filled_to_its_last_byte(tmp_path: Path) -> None:
 _UNSENT, _QUEUE = "ringcast.runtime.unsent:Unsent", "ringcast.transport.write_queue:WriteQueue"
 _RECORDER, _RULES = "ringcast.trace.threaded:ThreadedRecorder", "ringcast.pipeline.rules"
 _MEMBERSHIP, _FAILURE = "ringcast.core.membership", "ringcast.core.failure"
-_DRIVER, _OUTGOING = "ringcast.runtime.driver:Driver", "ringcast.transport.tcp_outgoing:Outgoing"
+_FRAMES_OUT, _OUTGOING = "ringcast.runtime.frames_out:FramesOut", "ringcast.transport.tcp_outgoing:Outgoing"
 _INBOX, _SENDING = "ringcast.bus.inbox:Inbox", "ringcast.runtime.sending:Sending"
 _STATE = "ringcast.core.state"
 _FULL_DISK = _with_disk(test_recorder.test_a_full_disk_is_counted_and_leaves_a_marked_hole)
@@ -242,9 +242,9 @@ ELSEWHERE = (
     Elsewhere(
         _bug(
             "a socket that took a part of what it had refused is believed to have taken all",
-            f"{_DRIVER}._on_writable",
-            "for _ in range(taken):\n        self._backlog.popleft()",
-            "self._backlog.clear()",
+            f"{_FRAMES_OUT}.on_writable",
+            "for _ in range(taken):\n        self.backlog.popleft()",
+            "self.backlog.clear()",
         ),
         "tests/unit/runtime/test_refused_frames.py",
         _alone(test_refused_frames.test_multicasts_that_were_refused_leave_first_whole_and_in_order),
@@ -252,8 +252,8 @@ ELSEWHERE = (
     Elsewhere(
         _bug(
             "multicasts overtake those that the socket refused",
-            f"{_DRIVER}._flush_frames",
-            "if self._backlog:",
+            f"{_FRAMES_OUT}._flush_frames",
+            "if self.backlog:",
             "if False:",
         ),
         "tests/unit/runtime/test_refused_frames.py",
@@ -262,7 +262,7 @@ ELSEWHERE = (
     Elsewhere(
         _bug(
             "the first multicast that the socket refused is lost",
-            f"{_DRIVER}._flush_frames",
+            f"{_FRAMES_OUT}._flush_frames",
             "frames[taken:]",
             "frames[taken + 1 :]",
         ),
@@ -272,9 +272,9 @@ ELSEWHERE = (
     Elsewhere(
         _bug(
             "who waits for the socket is told before all has left",
-            f"{_DRIVER}._on_writable",
-            "if not self._backlog:",
-            "if True:",
+            f"{_FRAMES_OUT}.on_writable",
+            "return not self.backlog",
+            "return True",
         ),
         "tests/unit/runtime/test_refused_frames.py",
         _alone(test_refused_frames.test_multicasts_that_were_refused_leave_first_whole_and_in_order),
@@ -282,8 +282,8 @@ ELSEWHERE = (
     Elsewhere(
         _bug(
             "one peer that refuses delays all others",
-            f"{_DRIVER}._send",
-            "self._unsent.holds(to)",
+            f"{_FRAMES_OUT}._send",
+            "self.unsent.holds(to)",
             "True",
         ),
         "tests/unit/runtime/test_refused_frames.py",

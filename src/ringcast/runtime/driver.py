@@ -4,8 +4,7 @@ The only place where the pure core meets sockets and the clock. It batches: all 
 node before anything is sent, and all multicasts that came of them leave in one call.
 A frame, a deadline or an effect that raises (a mistake of ours) never reaches the event loop: it is logged with whoever
 sent it, and because the node may be half changed, this member gives up its place. The timer is set in any case.
-Invariants: effects are carried out in order; multicast frames that the socket refused wait in `_backlog`, and while
-they do nothing new is taken from the application (so what queues up is coalesced). Not a protocol: it decides nothing.
+Invariant: effects are carried out in order. Not a protocol: it decides nothing.
 """
 
 from __future__ import annotations
@@ -14,7 +13,7 @@ import asyncio
 import logging
 import time
 from collections import deque
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping
 from functools import partial
 from typing import Any
 
@@ -48,7 +47,7 @@ from ringcast.core import (
     Unicast,
     Warn,
 )
-from ringcast.errors import JoinRefused, RingcastError, TransportError
+from ringcast.errors import JoinRefused, RingcastError
 from ringcast.model import STREAMS_PER_EPOCH, Address, Event, Kind, Undelivered
 from ringcast.runtime.allowance import Allowance
 from ringcast.runtime.chronicle import Chronicle
@@ -56,13 +55,13 @@ from ringcast.runtime.coalescing import coalescer
 from ringcast.runtime.drops import Drops
 from ringcast.runtime.event_log import EventLog
 from ringcast.runtime.forks import ends_with_fork
+from ringcast.runtime.frames_out import FramesOut
 from ringcast.runtime.handing import Wake
-from ringcast.runtime.heartbeats import Audience, Heartbeats, Receiver
+from ringcast.runtime.heartbeats import Audience, Heartbeats
 from ringcast.runtime.keys import GroupKeys, unopened_in_words
 from ringcast.runtime.mark_file import MarkStore
 from ringcast.runtime.origins import Origins
 from ringcast.runtime.spool import Spool
-from ringcast.runtime.unsent import Unsent
 from ringcast.trace import Recorder
 from ringcast.transport import Endpoint, Frame, Source, Transport
 from ringcast.wire import VERSION as WIRE_VERSION
@@ -70,7 +69,6 @@ from ringcast.wire import Codec
 
 _log = logging.getLogger("ringcast")
 
-BYTES_PER_CAST = 500_000  # a long run leaves in parts, each sent while it is still in the cache
 _STATE = Channel.STATE
 _OF_MEMBERSHIP, _OF_ORDER = int(Kind.VIEW), int(Kind.QUEUE_START)  # membership and merge lie between them
 BLOCKED_NS = 1_000_000_000  # a loop that comes to a timer so late was blocked
@@ -78,8 +76,6 @@ FAULT_PAUSE_NS = 100_000_000  # before the next try, while there is no place to 
 MAX_HEARD = 4_096  # senders of whom it is remembered when they were heard
 LINES_PER_SECOND = 10  # warnings and errors in the log: what they say may come of what strangers send
 WARNED = 64  # warnings remembered, so that each is logged once
-MAX_ENDPOINTS = 4_096  # parsed endpoints remembered
-MAX_UNSENT = 4_096  # control and repair frames kept while the socket is busy; beyond it they are dropped, and repaired
 
 
 class Driver:
@@ -130,12 +126,7 @@ class Driver:
         self.marks: MarkStore | None = None  # where the mark of primary views is kept
         self.on_unkept: Callable[[RingcastError], None] = _ignore
         self._carried: list[Effect] | None = None  # what is being carried out
-        self._frames: list[bytes] = []  # multicasts of the batch in progress
-        self._frame_bytes = 0
-        self._backlog: deque[bytes] = deque()
-        self._unsent = Unsent(MAX_UNSENT)
-        self._others: list[Endpoint] = []
-        self._endpoints: dict[str, Endpoint | None] = {}
+        self.out = out = FramesOut(node.me, codec, transport, self.drops)
         self._loop: asyncio.AbstractEventLoop | None = None
         self._timer: asyncio.TimerHandle | None = None
         self._timer_ns = 0
@@ -148,9 +139,9 @@ class Driver:
         self.hands_over = False  # readers that wait are stepped in the wake that brings their message
         self.wake = Wake()
         self._do: dict[type, Callable[..., None]] = {
-            Cast: self._cast,
-            Unicast: self._unicast,
-            Probe: self._probe,
+            Cast: out.cast,
+            Unicast: out.unicast,
+            Probe: out.probe,
             Beat: self._beat,
             KeepMark: self._keep_mark,
             Left: self._left,
@@ -279,7 +270,7 @@ class Driver:
     @property
     def is_busy(self) -> bool:
         """The socket has not taken yet what was multicast before: do not give it more."""
-        return bool(self._backlog)
+        return bool(self.out.backlog)
 
     def execute(self, effects: list[Effect]) -> None:
         """Carry out what came of one fact."""
@@ -322,7 +313,7 @@ class Driver:
                 self._fail(fault, "a frame" if packet is None else f"{type(packet).__name__} of {sender}")
             if len(heard) > MAX_HEARD:
                 self._forget_heard()
-            if self._frames or self.inbox or self._freed or self._unsent.count or node.order.ordering.is_due:
+            if self.out.frames or self.inbox or self._freed or self.out.unsent.count or node.order.ordering.is_due:
                 self._after()  # else there is nothing for it to do, as behind nearly every ack
             wake.is_taking = False
             if wake.steps:
@@ -383,10 +374,7 @@ class Driver:
         try:
             if self.node.order.ordering.is_due and not self._is_broken:
                 self._carry_out(self.node.flush(self.now_ns()))
-            if self._frames:
-                self._flush_frames()
-            if self._unsent.count:
-                self._unsent.offer(self.transport.send)
+            self.out.flush()
             if self.inbox:
                 self.on_inbox()
             if self._freed:
@@ -413,48 +401,6 @@ class Driver:
 
     # ---- effects
 
-    def _cast(self, effect: Cast) -> None:
-        frame = self._codec.encode(effect.packet)
-        self._frames.append(frame)
-        self._frame_bytes += len(frame)
-        if self._frame_bytes >= BYTES_PER_CAST:
-            self._flush_frames()
-
-    def _unicast(self, effect: Unicast) -> None:
-        to = effect.to
-        endpoint = self._endpoints.get(to.endpoint) or self._endpoint(to.endpoint)
-        frame = self._codec.encode(effect.packet, to)
-        if endpoint is None or self._unsent.count:
-            self._send(endpoint, frame)
-        elif not self.transport.send(endpoint, frame):
-            self._keep_unsent(endpoint, frame)
-
-    def _probe(self, effect: Probe) -> None:
-        self._send(self._endpoint(effect.endpoint), self._codec.encode(effect.packet))
-
-    def _send(self, to: Endpoint | None, frame: bytes) -> None:
-        if to is None:
-            self.drops.add("an address without a usable endpoint")
-            return
-        if not (self._unsent.count and self._unsent.holds(to)) and self.transport.send(to, frame):
-            return
-        self._keep_unsent(to, frame)
-
-    def _keep_unsent(self, to: Endpoint, frame: bytes) -> None:
-        if not self._unsent.put(to, frame):
-            self.drops.add("the socket was busy for too long")
-
-    def _endpoint(self, text: str) -> Endpoint | None:
-        """Where this text points; None if it points nowhere, for it may come from a peer."""
-        if text not in self._endpoints:
-            if len(self._endpoints) >= MAX_ENDPOINTS:
-                self._endpoints.clear()
-            try:
-                self._endpoints[text] = Endpoint.parse(text)
-            except TransportError:
-                self._endpoints[text] = None
-        return self._endpoints[text]
-
     def _deliver(self, effect: Deliver) -> None:
         if effect.channel is _STATE:
             self.on_state(effect)
@@ -471,12 +417,9 @@ class Driver:
         self.on_finished(effect)
 
     def _install(self, effect: Install) -> None:
-        if self._frames:
-            self._flush_frames()  # What was multicast in the view before goes to the members of that view.
-        self._others = [endpoint for _, endpoint in self._receivers(effect.view.members)]
-        self.transport.set_peers(self._others)
+        others = self.out.set_members(effect.view.members)
         if self.origins is not None:
-            self.origins.set_members(self._others)
+            self.origins.set_members(others)
         windows = {member: incoming.window for member, incoming in self.node.group.incoming.items()}
         self.chronicle.on_view(self.now_ns(), effect.view, windows)
         self._event_log.on_view(effect.view, self.chronicle)
@@ -532,8 +475,8 @@ class Driver:
     def _beat(self, effect: Beat) -> None:
         if self._heartbeats is not None:
             view = self.node.view
-            everybody = self._receivers(view.members)
-            self._heartbeats.tell(Audience(view.id, self._receivers(effect.peers), everybody))
+            everybody = self.out.receivers(view.members)
+            self._heartbeats.tell(Audience(view.id, self.out.receivers(effect.peers), everybody))
 
     def _keep_mark(self, effect: KeepMark) -> None:
         assert self.marks is not None
@@ -549,11 +492,6 @@ class Driver:
         self.fail_view(error)
         self.on_unkept(error)
 
-    def _receivers(self, members: Sequence[Address]) -> tuple[Receiver, ...]:
-        """These members without this one, each with its endpoint."""
-        places = ((member, self._endpoint(member.endpoint)) for member in members if member != self.node.me)
-        return tuple((member, endpoint) for member, endpoint in places if endpoint is not None)
-
     def _left(self, effect: Left) -> None:
         self.on_left(effect)
 
@@ -561,25 +499,8 @@ class Driver:
         self._warn(Warn(f"excluded: the others go on in view {effect.view}"))
         self.on_excluded(effect)
 
-    # ---- the socket
-
-    def _flush_frames(self) -> None:
-        frames, self._frames, self._frame_bytes = self._frames, [], 0
-        if self._backlog:
-            self._backlog.extend(frames)
-            return
-        taken = self.transport.cast(self._others, frames)
-        if taken < len(frames):
-            self._backlog.extend(frames[taken:])
-
     def _on_writable(self) -> None:
-        self._unsent.offer(self.transport.send)
-        if self._backlog:
-            frames = list(self._backlog)
-            taken = self.transport.cast(self._others, frames)
-            for _ in range(taken):
-                self._backlog.popleft()
-        if not self._backlog:
+        if self.out.on_writable():
             self.on_freed()
 
 
