@@ -272,7 +272,7 @@ class RollCall:
     def _fail_late(self, now_ns: int) -> Steps:
         self.timer.at_ns = None
         why = f"roll call {self.id} is not complete within {self.config.view_change_ns / 1e9:g} s"
-        return [Then(partial(self._caller.on_failed, now_ns, why))]
+        return self._caller.on_failed(now_ns, why)
 
     def _complete(self) -> Complete:
         self.timer.at_ns = None
@@ -358,7 +358,7 @@ class RollCall:
             return self.again(now_ns, sender)
         if sender in self._answers:  # It could not fill up to the cut: its answer is void.
             return self.again(now_ns)
-        return [Then(partial(self._caller.on_failed, now_ns, f"{sender} refuses: {refusal.why}"))]
+        return self._caller.on_failed(now_ns, f"{sender} refuses: {refusal.why}")
 
     def on_suspect(self, now_ns: int, member: Address) -> Steps:
         """Stop waiting for it, at once. A leaver that crashed is going-away like anybody."""

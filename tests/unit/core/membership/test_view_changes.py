@@ -6,15 +6,16 @@ from typing import cast
 
 import pytest
 
-from ringcast.core import Packet, Run
-from ringcast.core.control import MergeId, NewView, RollCallId
+from ringcast.core import Effect, Node, Packet, Run
+from ringcast.core.control import Join, MergeId, NewView, RollCallId
 from ringcast.core.deadlines import Deadlines
+from ringcast.core.membership import Phase
 from ringcast.core.membership.coordinator import Coordinator
 from ringcast.core.membership.follower import Follower, Streams
 from ringcast.core.membership.primary_record import PrimaryRecord
 from ringcast.core.membership.suspicions import Suspicions
 from ringcast.core.state.providers import PendingStates
-from ringcast.model import MS, SECOND, Address, Entry, View, ViewId, profile
+from ringcast.model import MS, SECOND, Address, Entry, Kind, Terms, View, ViewId, profile
 from ringcast.sim import FrameRule, delay
 from ringcast.sim.network import kind_of
 from simulation.members import Members, excluded
@@ -362,3 +363,29 @@ def test_the_end_of_one_change_is_not_the_end_of_the_next() -> None:
     world.network.mend_all()
     assert world.is_soon_one("ABCD")
     assert world.verdict() == []
+
+
+def test_a_join_that_ends_a_late_roll_call_is_taken_and_not_told_busy() -> None:
+    """B runs again while A's roll call waits for its old self, and A slept past the limit of that roll call. The JOIN
+    shows that the old B is gone, which fails the roll call; by then A is free, so it must not send the joiner away."""
+    world = Members(jitter_ns=0)
+    world.gather("ABC")
+    handler = world.handler("A")
+    assert world.run_until(lambda: handler.phase is Phase.IDLE)
+    world.network.cut([("B", "A"), ("C", "A")], ("control",))  # Nobody answers the roll call.
+    world.start("D")
+    assert world.run_until(lambda: handler.phase is Phase.CHANGING, look_every_ns=MS)
+    old, config, since_ns = world["B"].address, world["A"].node.config, world.clock.now_ns
+    again = old._replace(incarnation=old.incarnation + 1)
+    join = Join(False, False, config.capacity, config.window_bytes, Terms.of(config, primary=False, reunites=False))
+
+    def on_waking(node: Node, now_ns: int) -> list[Effect]:
+        assert node.coordination is not None
+        return node.coordination.on_message(now_ns + config.view_change_ns, again, join)
+
+    world.into("A", on_waking)
+    asked = [event for event in world.events("A") if event.kind is Kind.REQUESTED and event.peer == again]
+    answers = [(event.detail or {})["answer"] for event in asked]
+    assert world.resumed("A", since_ns) == ["view-failed"]
+    assert answers == ["queued"]
+    assert handler.phase is Phase.GATHERING
