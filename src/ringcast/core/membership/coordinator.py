@@ -331,13 +331,13 @@ class Coordinator:
             return self.change.on_suspect(now_ns, sender)
         return self.change.spreading.on_refusal(now_ns, sender, refusal)
 
-    def on_spread(self, now_ns: int) -> Steps:
-        return [*self._end_change(now_ns), *self._owner.want_primary(now_ns)]
+    def on_spread(self, now_ns: int, view: ViewId) -> Steps:
+        return [*self._end_change(now_ns, view), *self._owner.want_primary(now_ns)]
 
-    def _end_change(self, now_ns: int) -> Steps:
+    def _end_change(self, now_ns: int, view: ViewId) -> Steps:
         change = self.change
-        if change is None or change.spreading is None:  # The next change has begun meanwhile.
-            return []
+        if change is None or change.spreading is None or change.spreading.view.id != view:
+            return []  # The next change has begun meanwhile.
         self.change = None
         if self.me not in change.spreading.view:
             return [Left(clean=True)]

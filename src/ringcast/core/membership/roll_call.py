@@ -91,7 +91,7 @@ class Caller(Protocol):
         """Suspect a member that did not do what it must."""
         ...
 
-    def on_spread(self, now_ns: int) -> Steps:
+    def on_spread(self, now_ns: int, view: ViewId) -> Steps:
         """Every member that must know the view has shown it, or is suspected for not doing so."""
         ...
 

@@ -10,7 +10,6 @@ leader. Not the handler: it says what to process and is told how it ended.
 from __future__ import annotations
 
 from collections.abc import Iterable
-from functools import partial
 
 from ringcast.core.control import Join, MergeId, MergeView, NewView, Transfer, ViewRefusal
 from ringcast.core.deadlines import Timer
@@ -18,7 +17,7 @@ from ringcast.core.effects import SendReliable
 from ringcast.core.membership.requests import Request
 from ringcast.core.membership.roll_call import Caller, Complete, RollCall
 from ringcast.core.state.providers import PendingStates, reunion_of
-from ringcast.core.steps import Steps, Then, Until
+from ringcast.core.steps import Steps, Until
 from ringcast.model import Address, Config, Entry, Mark
 
 
@@ -52,24 +51,24 @@ class Spreading:
     def on_refusal(self, now_ns: int, sender: Address, refusal: ViewRefusal) -> Steps:
         if refusal.view != self.view.id or sender not in self._unacked:
             return []
-        shown = self.on_shown(now_ns, sender)  # Before the suspicion, which is told to this view change, too.
         why = f"refused view {refusal.view}: {refusal.why}"
-        return [*self._caller.suspect(now_ns, sender, why), *shown]
+        suspected = self._caller.suspect(now_ns, sender, why)
+        return [*suspected, *self.on_shown(now_ns, sender)]  # Nothing, if the suspicion has ended the wait for it.
 
     def on_time(self, now_ns: int) -> Steps:
+        """Suspect whoever is late, while the view still spreads: each has until the next repetition to show it."""
         if not self._timer.is_due(now_ns):
             return []
-        late, self._unacked = list(self._unacked), {}
-        ended = self._end_if_shown(now_ns)  # Before the suspicions, which are told to this view change, too.
+        late, self._unacked, self._timer.at_ns = list(self._unacked), {}, None
         why = f"did not show view {self.view.id}"
-        suspected = [step for member in late for step in self._caller.suspect(now_ns, member, why, Until.SHOWN)]
-        return suspected + ended
+        out = [step for member in late for step in self._caller.suspect(now_ns, member, why, Until.SHOWN)]
+        return [*out, *self._caller.on_spread(now_ns, self.view.id)]
 
     def _end_if_shown(self, now_ns: int) -> Steps:
         if self._unacked:
             return []
         self._timer.at_ns = None
-        return [Then(partial(self._caller.on_spread, now_ns))]
+        return self._caller.on_spread(now_ns, self.view.id)
 
 
 class ViewChange:

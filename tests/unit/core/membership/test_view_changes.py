@@ -365,6 +365,21 @@ def test_the_end_of_one_change_is_not_the_end_of_the_next() -> None:
     assert world.verdict() == []
 
 
+def answer_to_a_second_join(world: Members, name: str, *, late_ns: int = 0) -> str:
+    """What A answers to a JOIN of a new process in the place of member `name`, if A reads it so much later."""
+    old, config = world[name].address, world["A"].node.config
+    again = old._replace(incarnation=old.incarnation + 1)
+    join = Join(False, False, config.capacity, config.window_bytes, Terms.of(config, primary=False, reunites=False))
+
+    def read(node: Node, now_ns: int) -> list[Effect]:
+        assert node.coordination is not None
+        return node.coordination.on_message(now_ns + late_ns, again, join)
+
+    world.into("A", read)
+    (asked,) = [event for event in world.events("A") if event.kind is Kind.REQUESTED and event.peer == again]
+    return str((asked.detail or {})["answer"])
+
+
 def test_a_join_that_ends_a_late_roll_call_is_taken_and_not_told_busy() -> None:
     """B runs again while A's roll call waits for its old self, and A slept past the limit of that roll call. The JOIN
     shows that the old B is gone, which fails the roll call; by then A is free, so it must not send the joiner away."""
@@ -375,17 +390,31 @@ def test_a_join_that_ends_a_late_roll_call_is_taken_and_not_told_busy() -> None:
     world.network.cut([("B", "A"), ("C", "A")], ("control",))  # Nobody answers the roll call.
     world.start("D")
     assert world.run_until(lambda: handler.phase is Phase.CHANGING, look_every_ns=MS)
-    old, config, since_ns = world["B"].address, world["A"].node.config, world.clock.now_ns
-    again = old._replace(incarnation=old.incarnation + 1)
-    join = Join(False, False, config.capacity, config.window_bytes, Terms.of(config, primary=False, reunites=False))
-
-    def on_waking(node: Node, now_ns: int) -> list[Effect]:
-        assert node.coordination is not None
-        return node.coordination.on_message(now_ns + config.view_change_ns, again, join)
-
-    world.into("A", on_waking)
-    asked = [event for event in world.events("A") if event.kind is Kind.REQUESTED and event.peer == again]
-    answers = [(event.detail or {})["answer"] for event in asked]
+    since_ns = world.clock.now_ns
+    assert answer_to_a_second_join(world, "B", late_ns=world["A"].node.config.view_change_ns) == "queued"
     assert world.resumed("A", since_ns) == ["view-failed"]
-    assert answers == ["queued"]
+    assert handler.phase is Phase.GATHERING
+
+
+def test_a_join_that_ends_the_spreading_of_a_view_is_taken_and_not_told_busy() -> None:
+    """A's view waits only for B to show it, and B runs again. The JOIN shows that the old B is gone, which ends that
+    wait; by then A is free, so it must not send the joiner away."""
+    world = Members(jitter_ns=0)
+    world.gather("ABC")
+    handler, coordination = world.handler("A"), world["A"].node.coordination
+    assert coordination is not None and coordination.membership.as_coordinator is not None
+    coordinator = coordination.membership.as_coordinator
+    assert world.run_until(lambda: handler.phase is Phase.IDLE)
+
+    def is_spreading() -> bool:
+        return coordinator.change is not None and coordinator.change.spreading is not None
+
+    world.start("D")
+    assert world.run_until(is_spreading, look_every_ns=MS // 10)
+    world.network.cut([("B", "A")])
+    world.run_for(10 * MS)  # C and D show the view.
+    assert is_spreading()
+    since_ns = world.clock.now_ns
+    assert answer_to_a_second_join(world, "B") == "queued"
+    assert world.resumed("A", since_ns) == ["view-installed"]
     assert handler.phase is Phase.GATHERING
