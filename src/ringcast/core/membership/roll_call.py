@@ -19,7 +19,6 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
-from functools import partial
 from typing import NamedTuple, Protocol
 
 from ringcast.core.control import (
@@ -42,7 +41,7 @@ from ringcast.core.control import (
 from ringcast.core.deadlines import Deadlines, Timer
 from ringcast.core.effects import Drop, SendReliable
 from ringcast.core.membership.cut import agreed_cut
-from ringcast.core.steps import Steps, Then, Until
+from ringcast.core.steps import Steps, Until
 from ringcast.model import Address, Config, Electorate, Entry, Event, Kind, Mark, View, ViewId, ViewNumbers, combined
 
 STRIKES = 2  # silent attempts in a row before a member is suspected
@@ -169,7 +168,7 @@ class RollCall:
         """
         if self.merge_id is not None:
             self.timer.at_ns = None
-            return [Then(partial(self._caller.on_digested, now_ns, self.digested(self.merge_id, dropped)))]
+            return self._caller.on_digested(now_ns, self.digested(self.merge_id, dropped))
         if now_ns >= self.until_ns:
             self.timer.at_ns = None
             often = [m for m, missed in self._missed.items() if missed >= STRIKES and m not in self.going]
@@ -351,11 +350,12 @@ class RollCall:
     def on_refusal(self, now_ns: int, sender: Address, refusal: Refusal) -> Steps:
         if refusal.id != self.id or sender in self.going or sender not in self.base:
             return []
+        if self.merge_id is not None:
+            out = self.again(now_ns, sender)  # First, because the suspicion may bring up others, the merge leader too.
+            return [*out, *self._caller.suspect(now_ns, sender, refusal.why)] if refusal.gone else out
         if refusal.gone:  # It is in a later view without us: left to merge.
             again = self.again(now_ns, sender)  # Before the suspicion, which is told to this roll call, too.
             return [*self._caller.suspect(now_ns, sender, refusal.why), *again]
-        if self.merge_id is not None:
-            return self.again(now_ns, sender)
         if sender in self._answers:  # It could not fill up to the cut: its answer is void.
             return self.again(now_ns)
         return self._caller.on_failed(now_ns, f"{sender} refuses: {refusal.why}")

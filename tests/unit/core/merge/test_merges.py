@@ -7,12 +7,13 @@ from random import Random
 
 import pytest
 
-from ringcast.core.control import Announce
+from ringcast.core.control import Announce, Refusal
 from ringcast.core.effects import Effect
 from ringcast.core.membership import Phase, Request, RequestKind
 from ringcast.core.merge import Party
 from ringcast.core.merging import Merging
 from ringcast.core.node import Node
+from ringcast.core.steps import Until
 from ringcast.model import MS, SECOND, View, ViewId
 from ringcast.sim import FrameRule, drop, hold
 from simulation.members import Members, address_of, in_views, told
@@ -310,6 +311,27 @@ def test_a_leader_that_yields_takes_part_in_the_lower_leaders_merge() -> None:
     assert world.handler("C").merge_leader in (address_of("A"), None)
     become_one(world, 3)
     assert any("yielded to A#1~1" in str(event.detail) for event in world.events("C"))
+
+
+def test_a_merge_leader_learns_at_once_who_is_missing_also_from_a_party_that_suspects_it() -> None:
+    """C has gone on without B, so B's part of A's merge has failed. That brings up everybody whom B suspects, A too.
+    A lives: it must not wait for its limit, and then blame B."""
+    world = in_views("A:A/5 B,C:ABC/3")
+    coordination = world["B"].node.coordination
+    assert coordination is not None and coordination.membership.as_coordinator is not None
+    coordinator = coordination.membership.as_coordinator
+    until(world, lambda: coordinator.handler.merge_leader is not None)
+    world.network.cut([("C", "B")], ("control",))
+    until(world, lambda: coordinator.change is not None and coordinator.change.merge_id is not None)
+    assert coordinator.change is not None
+    since_ns = world.clock.now_ns
+    coordination.membership.suspicions.add(address_of("A"), "was not heard for a while", Until.VIEW)
+    world.into("B", told(address_of("C"), Refusal(coordinator.change.roll_call.id, "already in C#1|9", gone=True)))
+    world.run_for(world.network.link.delay_ns)
+    ended, *_ = world.merge_events("A", "end", since_ns)
+    assert (ended.detail or {})["why"] == "B#1 has no digest for C#1"
+    world.network.mend_all()
+    become_one(world, 10)
 
 
 def raise_merge(world: Members, *names: str) -> None:
