@@ -64,7 +64,7 @@ class Finder(Protocol):
 
 
 class MergeDetector:
-    """Findings are deferred (`Then`), because whatever else was read must be judged in the same state."""
+    """Detection of splits: which other views there are, and what follows from them."""
 
     def __init__(
         self,
@@ -148,7 +148,7 @@ class MergeDetector:
             return []
         told = [] if self.acting == self.me else self._pass_on(now_ns, self.acting, peer, sighting)
         if lag is Lag.OVERDUE:
-            return [Then(partial(self._finder.suspect, now_ns, peer, "has another view", Until.SHOWN)), *told]
+            return [*self._finder.suspect(now_ns, peer, "has another view", Until.SHOWN), *told]
         # Who comes from another side is told by its own coordinator, with the cut of that side.
         is_ours = self._view is not None and not self._view.joins(self.me, peer)
         return self._finder.give_view(peer) if is_ours and self.acting == self.me else told
@@ -167,7 +167,7 @@ class MergeDetector:
     def _agree(self, now_ns: int, peer: Address) -> Steps:
         is_new = peer not in self.agreed
         self._note_agreed(peer)
-        return [Then(partial(self._finder.shown, now_ns, peer))] if is_new else []
+        return self._finder.shown(now_ns, peer) if is_new else []
 
     def _note_agreed(self, peer: Address) -> None:
         self.agreed[peer] = None
@@ -308,6 +308,7 @@ class MergeDetector:
             return []
         gone = _without_us(mine, split)
         why = {peer: f"is in {view.id}, without this member" for peer, view in gone.items()}
+        # Deferred, because the exclusion that was found with it is judged in the same state.
         return [Then(partial(self._finder.suspect, now_ns, peer, why[peer])) for peer in gone]
 
     def _exclusion(self, now_ns: int, mine: View, split: dict[Address, View]) -> Steps:
@@ -318,7 +319,7 @@ class MergeDetector:
         gone = all(any(member in view for view in without_us) for member in others)
         if not without_us or not gone:
             return []
-        return [Then(partial(self._finder.left_behind, now_ns, max(without_us, key=lambda view: view.id)))]
+        return self._finder.left_behind(now_ns, max(without_us, key=lambda view: view.id))
 
     def _raise(self, now_ns: int, mine: View, split: dict[Address, View], rereading: Rereading) -> Steps:
         if self.acting != self.me or not split:
@@ -342,6 +343,7 @@ class MergeDetector:
         is_alone = all(len(party.members) == 1 for party in found if self.me in party.members)
         reached = (party for party in found if party.via is None or not is_alone)
         parties = tuple(party for party in reached if not self._is_kept_out(now_ns, party))
+        # Deferred, because an exclusion that was found with it comes first, and may end this member's place.
         return [Then(partial(self._finder.raise_merge, now_ns, parties))] if len(parties) > 1 else []
 
     def _is_counted_in(self, mine: View, rereading: Rereading) -> bool:
