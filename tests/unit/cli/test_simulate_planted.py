@@ -11,7 +11,7 @@ from ringcast.cli.app import run
 from ringcast.sim import Stage, known, play
 
 QUICK = known("the seqno is taken before there is room")
-HARMLESS = replace(QUICK, name="nothing at all", right="(sizes, room)", wrong="(sizes, room + 0)", seeds=1)
+HARMLESS = replace(QUICK, name="nothing at all", wrong=QUICK.right, seeds=1)
 
 
 def test_all_bugs_are_hunted_and_told_with_the_promised_keys(
