@@ -374,7 +374,8 @@ class Driver:
         try:
             if self.node.order.ordering.is_due and not self._is_broken:
                 self._carry_out(self.node.flush(self.now_ns()))
-            self.out.flush()
+            if self.out.frames or self.out.unsent.count:
+                self.out.flush()
             if self.inbox:
                 self.on_inbox()
             if self._freed:
