@@ -162,12 +162,12 @@ def holding(views: Mapping[str, View], seed: int, config: Config) -> Members:
     return world
 
 
-def told(sender: Address, message: Control) -> Fact:
-    """This message comes."""
+def told(sender: Address, message: Control, *, later_ns: int = 0) -> Fact:
+    """This message comes, or is read so much later."""
 
     def put(node: Node, now_ns: int) -> list[Effect]:
         assert node.coordination is not None
-        return node.coordination.on_message(now_ns, sender, message)
+        return node.coordination.on_message(now_ns + later_ns, sender, message)
 
     return put
 

@@ -20,6 +20,7 @@ from ringcast.core.control import (
     MergeView,
     NewView,
     Refusal,
+    RollCallId,
     StateConfirmed,
     StateProgress,
     ViewAck,
@@ -290,12 +291,13 @@ class Coordinator:
     def _tell(self, now_ns: int, change: ViewChange, message: NewView) -> Steps:
         """Install the view here, before any other member hears of it; then spread it."""
         spreading = change.spread(now_ns, message, self)
+        told = spreading.messages()  # All shall have it, also whom nobody waits for any more once it is installed here.
         here = self._owner.take_view(now_ns, self.me, message) if self.me in message.members else []
-        return [*here, *change.roll_call.dismiss(now_ns), *spreading.begin(now_ns)]
+        return [*here, *change.roll_call.dismiss(now_ns), *told, *spreading.end_if_shown(now_ns)]
 
-    def on_failed(self, now_ns: int, why: str) -> Steps:
-        if self.change is None:
-            return []
+    def on_failed(self, now_ns: int, roll_call: RollCallId, why: str) -> Steps:
+        if self.change is None or self.change.roll_call.id != roll_call:
+            return []  # The next change has begun meanwhile.
         self.change.why = why
         return self._fail(now_ns, self.change)
 
@@ -332,14 +334,15 @@ class Coordinator:
         return self.change.spreading.on_refusal(now_ns, sender, refusal)
 
     def on_spread(self, now_ns: int, view: ViewId) -> Steps:
-        return [*self._end_change(now_ns, view), *self._owner.want_primary(now_ns)]
-
-    def _end_change(self, now_ns: int, view: ViewId) -> Steps:
+        """End the change of this view, if it is still under way: what its view brought up here may have ended it."""
         change = self.change
         if change is None or change.spreading is None or change.spreading.view.id != view:
-            return []  # The next change has begun meanwhile.
-        self.change = None
-        if self.me not in change.spreading.view:
+            return []
+        self.change, self._timer.at_ns = None, None
+        return [*self._end_change(now_ns, change, change.spreading), *self._owner.want_primary(now_ns)]
+
+    def _end_change(self, now_ns: int, change: ViewChange, spreading: Spreading) -> Steps:
+        if self.me not in spreading.view:
             return [Left(clean=True)]
         if change.merge_id is not None:
             return self.handler.on_merge_ended(now_ns, change.merge_id, installed=True)

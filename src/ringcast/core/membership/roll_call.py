@@ -82,8 +82,8 @@ class Caller(Protocol):
 
     def on_digested(self, now_ns: int, digested: Digested) -> Steps: ...
 
-    def on_failed(self, now_ns: int, why: str) -> Steps:
-        """The roll call cannot end in a view."""
+    def on_failed(self, now_ns: int, roll_call: RollCallId, why: str) -> Steps:
+        """This roll call cannot end in a view."""
         ...
 
     def suspect(self, now_ns: int, member: Address, why: str, until: Until = Until.VIEW) -> Steps:
@@ -271,7 +271,7 @@ class RollCall:
     def _fail_late(self, now_ns: int) -> Steps:
         self.timer.at_ns = None
         why = f"roll call {self.id} is not complete within {self.config.view_change_ns / 1e9:g} s"
-        return self._caller.on_failed(now_ns, why)
+        return self._caller.on_failed(now_ns, self.id, why)
 
     def _complete(self) -> Complete:
         self.timer.at_ns = None
@@ -355,10 +355,11 @@ class RollCall:
             return [*out, *self._caller.suspect(now_ns, sender, refusal.why)] if refusal.gone else out
         if refusal.gone:  # It is in a later view without us: left to merge.
             again = self.again(now_ns, sender)  # Before the suspicion, which is told to this roll call, too.
-            return [*self._caller.suspect(now_ns, sender, refusal.why), *again]
+            suspected = self._caller.suspect(now_ns, sender, refusal.why)
+            return [*suspected, *again] if now_ns < self.until_ns else [*again, *suspected]  # Past it, it has failed.
         if sender in self._answers:  # It could not fill up to the cut: its answer is void.
             return self.again(now_ns)
-        return self._caller.on_failed(now_ns, f"{sender} refuses: {refusal.why}")
+        return self._caller.on_failed(now_ns, self.id, f"{sender} refuses: {refusal.why}")
 
     def on_suspect(self, now_ns: int, member: Address) -> Steps:
         """Stop waiting for it, at once. A leaver that crashed is going-away like anybody."""

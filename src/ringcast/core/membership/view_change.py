@@ -24,7 +24,8 @@ from ringcast.model import Address, Config, Entry, Mark
 class Spreading:
     """One view, told to everybody who has to ack it, and to those who only shall know. It is installed here already.
 
-    Who refuses it or stays silent until the limit is suspected.
+    Who refuses it or stays silent until the limit is suspected. A suspicion may begin the next change while this one
+    goes on: the timer is the coordinator's, and belongs to the newest change.
     """
 
     def __init__(
@@ -37,16 +38,15 @@ class Spreading:
         self._unacked = dict.fromkeys(to)
         self._also = tuple(also)
 
-    def begin(self, now_ns: int) -> Steps:
-        told: Steps = [SendReliable(member, self._message) for member in (*self._unacked, *self._also)]
-        return told + self._end_if_shown(now_ns)
+    def messages(self) -> Steps:
+        return [SendReliable(member, self._message) for member in (*self._unacked, *self._also)]
 
     def on_shown(self, now_ns: int, member: Address) -> Steps:
         """This member has shown the view, or nobody waits for it any more."""
         if member not in self._unacked:
             return []
         del self._unacked[member]
-        return self._end_if_shown(now_ns)
+        return self.end_if_shown(now_ns)
 
     def on_refusal(self, now_ns: int, sender: Address, refusal: ViewRefusal) -> Steps:
         if refusal.view != self.view.id or sender not in self._unacked:
@@ -59,16 +59,13 @@ class Spreading:
         """Suspect whoever is late, while the view still spreads: each has until the next repetition to show it."""
         if not self._timer.is_due(now_ns):
             return []
-        late, self._unacked, self._timer.at_ns = list(self._unacked), {}, None
+        late, self._unacked = list(self._unacked), {}
         why = f"did not show view {self.view.id}"
         out = [step for member in late for step in self._caller.suspect(now_ns, member, why, Until.SHOWN)]
         return [*out, *self._caller.on_spread(now_ns, self.view.id)]
 
-    def _end_if_shown(self, now_ns: int) -> Steps:
-        if self._unacked:
-            return []
-        self._timer.at_ns = None
-        return self._caller.on_spread(now_ns, self.view.id)
+    def end_if_shown(self, now_ns: int) -> Steps:
+        return [] if self._unacked else self._caller.on_spread(now_ns, self.view.id)
 
 
 class ViewChange:

@@ -73,9 +73,9 @@ MEMBERSHIP = (
     Planted(
         "the view handler goes on before the view has reached anybody",
         "G6",
-        f"{_MEMBERSHIP}.view_change:Spreading._end_if_shown",
-        "if self._unacked:",
-        "if False:",
+        f"{_MEMBERSHIP}.view_change:Spreading.end_if_shown",
+        "[] if self._unacked else ",
+        "",
         seeds=5,
     ),
     Planted(

@@ -6,8 +6,8 @@ from typing import cast
 
 import pytest
 
-from ringcast.core import Effect, Node, Packet, Run
-from ringcast.core.control import Join, MergeId, NewView, RollCallId
+from ringcast.core import Packet, Run
+from ringcast.core.control import Join, MergeId, NewView, Refusal, RollCallId
 from ringcast.core.deadlines import Deadlines
 from ringcast.core.membership import Phase
 from ringcast.core.membership.coordinator import Coordinator
@@ -18,7 +18,7 @@ from ringcast.core.state.providers import PendingStates
 from ringcast.model import MS, SECOND, Address, Entry, Kind, Terms, View, ViewId, profile
 from ringcast.sim import FrameRule, delay
 from ringcast.sim.network import kind_of
-from simulation.members import Members, excluded
+from simulation.members import Members, excluded, told
 from unit.core.calls import carried_out, neighbour
 
 A, B = (Address(name, 1, f"mem:{name}") for name in "AB")
@@ -370,12 +370,7 @@ def answer_to_a_second_join(world: Members, name: str, *, late_ns: int = 0) -> s
     old, config = world[name].address, world["A"].node.config
     again = old._replace(incarnation=old.incarnation + 1)
     join = Join(False, False, config.capacity, config.window_bytes, Terms.of(config, primary=False, reunites=False))
-
-    def read(node: Node, now_ns: int) -> list[Effect]:
-        assert node.coordination is not None
-        return node.coordination.on_message(now_ns + late_ns, again, join)
-
-    world.into("A", read)
+    world.into("A", told(again, join, later_ns=late_ns))
     (asked,) = [event for event in world.events("A") if event.kind is Kind.REQUESTED and event.peer == again]
     return str((asked.detail or {})["answer"])
 
@@ -418,3 +413,25 @@ def test_a_join_that_ends_the_spreading_of_a_view_is_taken_and_not_told_busy() -
     assert answer_to_a_second_join(world, "B") == "queued"
     assert world.resumed("A", since_ns) == ["view-installed"]
     assert handler.phase is Phase.GATHERING
+
+
+@pytest.mark.parametrize("gather_ns", [0, profile("test").gather_ns])
+def test_a_late_roll_call_is_recorded_as_over_before_what_follows_from_its_end(gather_ns: int) -> None:
+    """B has gone on without A, whose roll call is past its limit: A is free again before it suspects B, so the next
+    suspension is recorded after the end of the one before."""
+    world = Members(jitter_ns=0, config=profile("test", gather_ns=gather_ns))
+    world.gather("ABC")
+    handler, coordination = world.handler("A"), world["A"].node.coordination
+    assert coordination is not None and coordination.membership.as_coordinator is not None
+    leading = coordination.membership.as_coordinator
+    assert world.run_until(lambda: handler.phase is Phase.IDLE)
+    world.network.cut([("B", "A"), ("C", "A")], ("control",))
+    world.start("D")
+    assert world.run_until(lambda: handler.phase is Phase.CHANGING, look_every_ns=MS)
+    assert leading.change is not None
+    refusal = Refusal(leading.change.roll_call.id, "already in B#1|9", gone=True)
+    since_ns, late_ns = world.clock.now_ns, world["A"].node.config.view_change_ns
+    world.into("A", told(world["B"].address, refusal, later_ns=late_ns))
+    kinds = (Kind.RESUME, Kind.SUSPECT, Kind.SUSPEND)
+    found = [event.kind for event in world.events("A") if event.t_ns > since_ns and event.kind in kinds]
+    assert found[:2] == [Kind.RESUME, Kind.SUSPECT]

@@ -7,14 +7,15 @@ from random import Random
 
 import pytest
 
-from ringcast.core.control import Announce, Refusal
+from ringcast.core.control import Announce, Join, Refusal, ViewRefusal
 from ringcast.core.effects import Effect
+from ringcast.core.failure import Reason
 from ringcast.core.membership import Phase, Request, RequestKind
 from ringcast.core.merge import Party
 from ringcast.core.merging import Merging
 from ringcast.core.node import Node
 from ringcast.core.steps import Until
-from ringcast.model import MS, SECOND, View, ViewId
+from ringcast.model import MS, SECOND, Terms, View, ViewId
 from ringcast.sim import FrameRule, drop, hold
 from simulation.members import Members, address_of, in_views, told
 
@@ -332,6 +333,51 @@ def test_a_merge_leader_learns_at_once_who_is_missing_also_from_a_party_that_sus
     assert (ended.detail or {})["why"] == "B#1 has no digest for C#1"
     world.network.mend_all()
     become_one(world, 10)
+
+
+def test_the_limit_of_a_view_that_spreads_is_not_that_of_the_change_after_it() -> None:
+    """A leads a merge, has installed its view and is free for requests, while the view still spreads. B refuses the
+    view just when a batch is due: the next roll call begins, and its limit must run, for C dies before it answers."""
+    world = in_views("A,B:AB/5 C:C/3")
+    coordination, config = world["A"].node.coordination, world["A"].node.config
+    assert coordination is not None and coordination.membership.as_coordinator is not None
+    leading = coordination.membership.as_coordinator
+    until(world, lambda: leading.change is not None and leading.change.complete is not None)
+    world.network.cut([("B", "A")])  # What B says of the view does not come.
+    until(world, lambda: leading.change is not None and leading.change.spreading is not None)
+    spreading = leading.change and leading.change.spreading
+    assert spreading is not None
+    join = Join(False, False, config.capacity, config.window_bytes, Terms.of(config, primary=False, reunites=False))
+    refusal = ViewRefusal(spreading.view.id, "not at its cut")
+    world.into("A", told(address_of("D"), join))
+    world.into("A", told(address_of("B"), refusal, later_ns=config.gather_ns))
+    assert leading.change is not None and leading.change.merge_id is None
+    world.crash("C")
+    assert world.run_until(lambda: not {"B", "C"} & set(members_of(world, "A")), 3 * SECOND)
+
+
+def test_a_merge_view_is_sent_also_to_a_member_that_is_suspected_when_it_is_installed() -> None:
+    """M has answered A's roll call and holds. A suspects it before the other side has answered, and waits for it no
+    longer; M is heard again, and must not hold until it is found to be behind."""
+    world = in_views("A,M:AM/5 C:C/3")
+    coordination = world["A"].node.coordination
+    assert coordination is not None and coordination.membership.as_coordinator is not None
+    leading = coordination.membership.as_coordinator
+    until(world, lambda: leading.change is not None and leading.change.merge_id is not None)
+    world.network.cut([("C", "A")], ("control",))
+    until(world, lambda: leading.change is not None and leading.change.complete is not None)
+
+    def suspected(node: Node, now_ns: int) -> list[Effect]:
+        assert node.coordination is not None
+        found = node.coordination.detector._suspect(now_ns, address_of("M"), Reason.SILENT)
+        return node.coordination.carry_out(now_ns, found)
+
+    world.network.mend_all()
+    world.network.cut([("M", "A")])
+    world.into("A", suspected)
+    until(world, lambda: world["A"].node.view.is_merge)
+    world.run_for(2 * world.network.link.delay_ns)
+    assert world["M"].node.view == world["A"].node.view
 
 
 def raise_merge(world: Members, *names: str) -> None:
