@@ -37,8 +37,16 @@ class Stage:
         self.changes.made.clear()
         out: list[Any] = getattr(self, command.replace("-", "_"))(*args) or []
         self.ticket = next((d[1] for d in out if isinstance(d, tuple) and d[0] == "start"), self.ticket)
-        watched = [made for made in self.changes.made if made[0] in ("watch", "unwatch")]
-        return [line for decision in [*out, *watched] for line in told(decision)]
+        return [line for decision in self._in_order(out) for line in told(decision)]
+
+    def _in_order(self, out: list[Any]) -> list[Any]:
+        """The decisions, with each call that answers nothing (`watch`, `unwatch`) before the call made after it."""
+        made, ordered = self.changes.made, list(out)
+        for at, call in enumerate(made):
+            if call[0] in ("watch", "unwatch"):
+                following = next((ordered.index(later) for later in made[at + 1 :] if later in ordered), len(ordered))
+                ordered.insert(following, call)
+        return ordered
 
     def view(self, *names: str, merges: bool = False) -> list[Any]:
         self.number += 1

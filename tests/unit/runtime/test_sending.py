@@ -1,7 +1,7 @@
 """What a send's answer says is true: raised or cancelled is not sent, returned is sent, and nobody waits for others."""
 
 import asyncio
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Sequence
 from contextlib import asynccontextmanager
 from pathlib import Path
 from random import Random
@@ -196,6 +196,38 @@ async def _ordered_sends_that_end_early(record: Path) -> None:
 
 
 # ---- waking
+
+
+class Refusing(MemoryTransport):
+    """A socket that is full until `room` is true."""
+
+    room = False
+
+    def cast(self, peers: Sequence[Endpoint], frames: Sequence[bytes]) -> int:
+        return super().cast(peers, frames) if self.room else 0
+
+
+def test_a_send_that_waits_for_the_socket_is_woken_when_it_is_writable() -> None:
+    async def story() -> None:
+        hub, members = MemoryHub(), {"A": "mem:A", "B": "mem:B"}
+        socket = Refusing(hub, "A")
+        async with (
+            await open_fixed("g", "A", members, transport=socket, config=profile("test")) as a,
+            await open_fixed("g", "B", members, transport=MemoryTransport(hub, "B"), config=profile("test")) as b,
+        ):
+            await a.send(b"refused")
+            await asyncio.sleep(0)
+            waiting = asyncio.create_task(a.send(b"waits"))
+            await waits_in_send(a)
+            socket.room = True
+            assert socket.on_writable is not None
+            socket.on_writable()
+            await waiting
+            async with reading(b) as got, reading(a):
+                await a.flush()
+                assert got == [b"refused", b"waits"]
+
+    asyncio.run(story())
 
 
 @in_world

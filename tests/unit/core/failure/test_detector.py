@@ -5,8 +5,9 @@ from typing import Any
 from ringcast.core.control import AreYouThere, AskAbout, Heard, Heartbeat, Suspicion
 from ringcast.core.effects import Beat, send_once
 from ringcast.core.failure import FailureDetector, Reason
+from ringcast.core.steps import Then
 from ringcast.model import MS, SECOND, Address, Config, Event, Kind, View, ViewId
-from unit.core.calls import neighbour, with_calls_made
+from unit.core.calls import carried_out, neighbour, with_calls_made
 
 A, B, C, D, E, X = (Address(name, 0, f"{name}:1") for name in "ABCDEX")
 CONFIG = Config()
@@ -401,3 +402,17 @@ def test_a_member_alone_has_nothing_to_wait_for() -> None:
 def test_a_view_names_who_expects_our_heartbeats() -> None:
     detector = detector_of(A, beats=False)
     assert detector.on_view(0, view_of(A, B, C, D)) == [Beat((D, C, B))]
+
+
+def test_a_verdict_is_given_when_its_turn_comes_and_not_while_the_detector_goes_through_its_peers() -> None:
+    """What follows from a verdict may end the watch of another peer."""
+    verdicts = neighbour()
+    made = FailureDetector(A, CONFIG, verdicts)
+    made.on_view(0, view_of(A, B, C))
+    found: list[Any] = []
+    while not any(isinstance(step, Then) for step in found):
+        assert made.timer.at_ns is not None
+        found = made.on_time(made.timer.at_ns)
+    assert verdicts.made == []
+    carried_out(found)
+    assert [call[0] for call in verdicts.made] == ["on_suspected"] * len(verdicts.made) != []

@@ -194,7 +194,7 @@ def test_however_often_it_begins_again_it_ends_before_the_view_would_meet_the_re
         steps = orders(roll_call.on_refusal(now_ns, B, Refusal(roll_call.id, "already beyond the cut")))
         if not any(isinstance(step, SendReliable) for step in steps):
             break
-    assert steps == [("on_failed", f"roll call {roll_call.id} is not complete within 1.5 s")]
+    assert steps == [("on_failed", roll_call.id, f"roll call {roll_call.id} is not complete within 1.5 s")]
     assert now_ns == CONFIG.view_change_ns and roll_call.timer.at_ns is None
     assert now_ns + CONFIG.view_limit_ns <= CONFIG.resumer_ns
 
@@ -207,13 +207,13 @@ def test_a_coordinator_that_slept_past_the_limit_makes_no_view_of_late_answers()
     for member in (A, B):
         roll_call.on_filled(0, member, Filled(FIRST))
     (failed,) = orders(roll_call.on_filled(CONFIG.view_change_ns, C, Filled(FIRST)))
-    assert failed == ("on_failed", f"roll call {FIRST} is not complete within 1.5 s")
+    assert failed == ("on_failed", FIRST, f"roll call {FIRST} is not complete within 1.5 s")
 
 
 def test_a_refusal_ends_it_and_one_from_a_later_view_leaves_that_member_to_merge() -> None:
     roll_call = roll_call_of(1)
     asked(roll_call)
-    assert orders(roll_call.on_refusal(0, B, Refusal(FIRST, "no"))) == [("on_failed", "B#1 refuses: no")]
+    assert orders(roll_call.on_refusal(0, B, Refusal(FIRST, "no"))) == [("on_failed", FIRST, "B#1 refuses: no")]
     suspect, *rest = orders(roll_call.on_refusal(0, C, Refusal(FIRST, "gone", gone=True)))
     assert suspect == ("suspect", C, "gone")
     assert [step.to for step in rest if isinstance(step, SendReliable)] == [B, A]

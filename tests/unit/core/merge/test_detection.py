@@ -12,7 +12,7 @@ from ringcast.core.merge import MergeDetector
 from ringcast.core.merge.sightings import Outsiders
 from ringcast.core.steps import Until
 from ringcast.model import MS, SECOND, Address, Config, View, ViewId
-from unit.core.calls import neighbour, with_calls_made
+from unit.core.calls import carried_out, neighbour, with_calls_made
 
 CONFIG = Config(announce_ns=3600 * SECOND // 8, merge_gather_ns=100 * MS, reread_ns=300 * MS, view_limit_ns=3 * SECOND)
 
@@ -295,6 +295,20 @@ def test_a_leader_that_does_nothing_for_two_merges_is_gone_without() -> None:
 
 
 # ---- being left behind
+
+
+def test_an_exclusion_comes_before_the_merge_that_was_found_with_it() -> None:
+    """B and C have gone on without A; the exclusion may end A's place, and with it the merge that A would lead."""
+    finder = neighbour()
+    made = MergeDetector(A, CONFIG, Random(1), finder)
+    made.on_view(0, view("ABC/5"))
+    hear(made, 0, B, "BC/6")
+    carried_out(made.on_time(100 * MS))
+    finder.made.clear()
+    out = made.on_view_answer(101 * MS, B, view("BC/6"))
+    assert [call[0] for call in finder.made] == ["left_behind"]
+    carried_out(out)
+    assert [call[0] for call in finder.made] == ["left_behind", "raise_merge"]
 
 
 def test_a_member_whose_coordinator_goes_on_without_it_learns_it() -> None:

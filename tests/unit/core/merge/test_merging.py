@@ -11,6 +11,7 @@ from ringcast.core.effects import SendReliable
 from ringcast.core.failure import Readmission
 from ringcast.core.membership import Membership
 from ringcast.core.merge import Party
+from ringcast.core.merge.leader import Stage
 from ringcast.core.merging import Merging
 from ringcast.core.steps import Steps
 from ringcast.model import Address, Config, Entry, Event, View, ViewId
@@ -76,6 +77,25 @@ def test_a_leader_yields_to_a_lower_one_whose_request_it_accepts() -> None:
     assert [step.to for step in steps if isinstance(step, SendReliable) and isinstance(step.message, CancelMerge)] == [
         C
     ]
+
+
+def test_a_leader_does_not_yield_once_its_roll_calls_run() -> None:
+    merging = leading()
+    ours = merging.leader.attempt
+    assert ours is not None
+    for coordinator in (B, C):
+        take(merging, 1, coordinator, MergeRsp(ours.merge_id, True))
+    assert ours.step is Stage.CALLING
+    (answer,) = said(take(merging, 2, A, MergeReq(MergeId(A, 1), MINE.id, (B,))))
+    assert isinstance(answer, SendReliable) and isinstance(answer.message, MergeRsp) and not answer.message.accepted
+    assert merging.leader.attempt is ours
+
+
+def test_a_leader_does_not_yield_to_a_higher_one() -> None:
+    merging = leading()
+    (answer,) = said(take(merging, 1, C, MergeReq(MergeId(C, 1), MINE.id, (B,))))
+    assert isinstance(answer, SendReliable) and isinstance(answer.message, MergeRsp) and not answer.message.accepted
+    assert merging.leader.attempt is not None
 
 
 def test_a_merge_is_relayed_once_and_only_for_a_member_y13() -> None:
