@@ -85,7 +85,7 @@ seeds: setup ## 10,000 simulated runs, judged; stopped at any time, the same com
 	@.venv/bin/ringcast simulate --first-seed 1 --seeds $(or $(SEEDS),10000) --resume out/seeds.jsonl
 
 same-protocol: setup ## Compare every event and frame of 80 seeds with those of another commit, and try each planted bug (BASE=REF, SEEDS=n)
-	@$(PYTHON_IN_VENV) tools/same_protocol.py $(or $(BASE),HEAD) --seeds $(or $(SEEDS),80)
+	@$(PYTHON_IN_VENV) tools/same_protocol.py $(or $(BASE),$(error Say with what to compare: make same-protocol BASE=main~1)) --seeds $(or $(SEEDS),80)
 
 trace-hashes-record: setup ## Record the hashes that `make test` compares; when that is right: CONTRIBUTING.md
 	@$(PYTHON_IN_VENV) tools/trace_hashes.py --seeds 80 --out tests/simulation/testdata/trace_hashes.json

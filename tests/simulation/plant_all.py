@@ -1,4 +1,7 @@
-"""Plant every known mistake once: a sentence for each that no longer matches the code it edits, then how many apply."""
+"""Plant every known mistake once: a sentence for each that no longer matches the code it edits, then how many apply.
+
+`--names` prints the name of each instead.
+"""
 
 from __future__ import annotations
 
@@ -25,6 +28,9 @@ def why_not(bug: Planted) -> str | None:
 
 def main() -> int:
     bugs = all_bugs()
+    if "--names" in sys.argv[1:]:
+        print(*(bug.name for bug in bugs), sep="\n")
+        return 0
     lost = [why for bug in bugs if (why := why_not(bug)) is not None]
     print(*lost, f"{len(bugs) - len(lost)} of {len(bugs)} planted bugs apply", sep="\n")
     return 0

@@ -1,8 +1,8 @@
 """The part of a node that deals with the other members: membership, failure detection, merge, state transfer.
 
-Each component returns steps; here they are carried out, depth first and in order, so that a coordinator has installed a
-view before its message to anybody else exists. A message to oneself is handled at once. Exists only in a node that
-joins by itself; a node with a fixed view needs none of this.
+It routes each control message to the component that takes it, and implements the ports through which components call
+each other. What they return is sent here, depth first and in order; a message to oneself is handled at once. Exists
+only in a node that joins by itself; a node with a fixed view needs none of this.
 """
 
 from __future__ import annotations

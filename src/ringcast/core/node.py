@@ -161,7 +161,7 @@ class Node:
 
     def space(self) -> Space:
         """What may be multicast now: nothing before the first view, and nothing on a side that is not primary."""
-        return self._group.space() if self._group is not None and self._group.view.is_primary else NO_SPACE
+        return self._group.space() if self._group is not None and self._may_send else NO_SPACE
 
     @property
     def _may_send(self) -> bool:

@@ -7,6 +7,8 @@ from pathlib import Path
 
 import pytest
 
+from ringcast.sim.planted import KNOWN
+
 ROOT = Path(__file__).resolve().parents[3]
 ARMED = "self.timer.at_ns = now_ns + self.limit_ns"
 A_NANOSECOND_LATER = "self.timer.at_ns = self.limit_ns + now_ns + 1"
@@ -41,6 +43,14 @@ def test_the_same_code_is_the_same_protocol_and_an_edit_is_named(checkout: Path)
     assert "total 1 events" in different.stdout
     assert "SUSPEND" in next(line for line in different.stdout.splitlines() if line.startswith("seed 1, here: "))
     assert "the planted bug 'the Resumer is not armed' does not match" in different.stdout
+
+
+def test_a_planted_bug_that_is_dropped_is_named(checkout: Path) -> None:
+    listed = checkout / "tests/simulation/plant_all.py"
+    listed.write_text(listed.read_text().replace("return [*KNOWN, ", "return [*KNOWN[1:], "))
+    dropped = compare(checkout, "HEAD")
+    assert dropped.returncode == 1
+    assert f"the planted bug {KNOWN[0].name!r} of HEAD is gone" in dropped.stdout
 
 
 def test_a_commit_that_is_not_there_is_refused_in_a_sentence(checkout: Path) -> None:

@@ -63,9 +63,9 @@ MULTICAST = (
         "the seqno is taken before there is room",
         "check",
         "ringcast.core.node:Node.space",
-        "return self._group.space() if self._group is not None and self._group.view.is_primary else NO_SPACE",
+        "return self._group.space() if self._group is not None and self._may_send else NO_SPACE",
         """
-        space = self._group.space() if self._group is not None and self._group.view.is_primary else NO_SPACE
+        space = self._group.space() if self._group is not None and self._may_send else NO_SPACE
         if not space.slots and self.has_group and not self.group.standstill:
             self.group.outgoing.window.high += 1
         return space
