@@ -129,7 +129,8 @@ class Driver:
         self.out = out = FramesOut(node.me, codec, transport, self.drops)
         self._loop: asyncio.AbstractEventLoop | None = None
         self._timer: asyncio.TimerHandle | None = None
-        self._timer_ns = 0
+        self._timer_ns = 0  # the deadline that the timer is for
+        self._awaited_ns = 0  # when the timer was to fire: later than a deadline that had passed when it was set
         self._first_view: asyncio.Future[None] | None = None
         self._freed = False
         self.is_closed = False
@@ -338,8 +339,8 @@ class Driver:
         if self._is_broken:
             return
         now = self.now_ns()
-        if now - self._timer_ns > BLOCKED_NS:
-            self._say_blocked(now - self._timer_ns)
+        if now - self._awaited_ns > BLOCKED_NS:
+            self._say_blocked(now - self._awaited_ns)
         try:
             if effects := self.node.on_time(now):
                 self._carry_out(effects)
@@ -394,8 +395,9 @@ class Driver:
             return
         if self._timer is not None:
             self._timer.cancel()
-        self._timer_ns = deadline
-        delay = max(0, deadline - self.now_ns()) / 1e9
+        now = self.now_ns()
+        self._timer_ns, self._awaited_ns = deadline, max(deadline, now)
+        delay = (self._awaited_ns - now) / 1e9
         if self._loop is None:
             self._loop = asyncio.get_running_loop()  # once: in Python 3.11 to ask for it is a system call
         self._timer = self._loop.call_later(delay, self._on_time)

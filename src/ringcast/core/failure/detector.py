@@ -99,9 +99,10 @@ class FailureDetector:
                 health.trust()
         self.complaints.forget(now_ns, view)
         self.vouching.on_view(view)
-        self.watch_ring(now_ns)
+        asked = self.watch_ring(now_ns)
         self._set_timer()
-        return [*self.heartbeats.beat_to(now_ns, tuple(watchers(view.members, self.me, self.config.watch_peers)))]
+        beat_to = tuple(watchers(view.members, self.me, self.config.watch_peers))
+        return [*self.heartbeats.beat_to(now_ns, beat_to), *asked]
 
     def watch(self, now_ns: int, peer: Address) -> None:
         """Also this one, member or not, until `unwatch`."""
@@ -119,7 +120,8 @@ class FailureDetector:
 
     def watch_ring(self, now_ns: int) -> Steps:
         """The ring closes over suspects: as many as are suspected (at least the usual number) are watched beyond them,
-        so that a stretch of dead members is uncovered in doubling steps of one question, not of one silence, each."""
+        so that a stretch of dead members is uncovered in doubling steps of one question, not of one silence, each.
+        Without suspects the watch of a member begins now, because it had no reason to send us heartbeats before."""
         assert self._view is not None
         ring = [m for m in self._view.members if not self._is_out(m)]
         suspects = len(self._view.members) - len(ring)
@@ -129,8 +131,12 @@ class FailureDetector:
             places.append(leader)
         before, self._watched = self._watched, {peer: None for peer in places if peer != self.me}
         self._wake(now_ns)
-        fresh = [peer for peer in self._watched if suspects and peer not in before]
-        return [order for peer in fresh for order in self._question_unheard(now_ns, peer)]
+        fresh = [peer for peer in self._watched if peer not in before]
+        if suspects:
+            return [order for peer in fresh for order in self._question_unheard(now_ns, peer)]
+        for peer in fresh:
+            self.health[peer].begin(now_ns)
+        return []
 
     def _is_out(self, member: Address) -> bool:
         return self.is_suspected(member) or member in self.given_up

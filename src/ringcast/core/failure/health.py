@@ -38,6 +38,11 @@ class Health:
     vouched_ns: int | None = None  # when another member said last that it hears this peer, since the doubt began
     complained_ns: int = 0
 
+    def begin(self, now_ns: int) -> None:
+        """Begin to expect heartbeats: what was not heard before says nothing."""
+        self.heard_ns = self.progressed_ns = now_ns
+        self.progress, self.is_slow = None, False
+
     def doubt_it(self, now_ns: int, reason: Reason, *, told: bool = False) -> None:
         self.doubt, self.is_suspected, self.was_told = reason, False, told
         self.since_ns = self.asked_ns = now_ns

@@ -4,7 +4,7 @@ from typing import Any
 
 from ringcast.core.control import AreYouThere, AskAbout, Heard, Heartbeat, Suspicion
 from ringcast.core.effects import Beat, send_once
-from ringcast.core.failure import FailureDetector, Reason
+from ringcast.core.failure import FailureDetector, Reason, watched
 from ringcast.core.steps import Then
 from ringcast.model import MS, SECOND, Address, Config, Event, Kind, View, ViewId
 from unit.core.calls import carried_out, neighbour, with_calls_made
@@ -338,6 +338,18 @@ def test_several_bad_links_are_settled_together() -> None:
 
 
 # ---- watching by name, own sleep, standing still
+
+
+def test_who_is_watched_since_a_view_is_expected_to_be_heard_from_then_on() -> None:
+    """In a group of 25 nobody sent it heartbeats before: its silence until then says nothing, nor does its progress."""
+    names = [Address(f"m{number:02}", 0, f"m{number:02}:1") for number in range(25)]
+    clock = Clock(names[0], *names)
+    clock.run(40 * SECOND, *watched(names, names[0], CONFIG.watch_peers))
+    clock.detector.on_view(clock.now_ns, view_of(*names[:-3], number=2))
+    now = watched(names[:-3], names[0], CONFIG.watch_peers)
+    assert set(now) - set(watched(names, names[0], CONFIG.watch_peers))
+    assert clock.detector.timer.at_ns > clock.now_ns
+    assert clock.run(5 * SECOND, *now) == []
 
 
 def test_who_goes_on_without_us_is_not_watched_in_the_place_of_the_dead() -> None:
