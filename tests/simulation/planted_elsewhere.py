@@ -23,7 +23,7 @@ from simulation import test_leaving, test_window_sizes
 from unit.bus import test_inbox
 from unit.core.failure import test_detector
 from unit.core.membership import test_joining, test_roll_call, test_suspicions
-from unit.core.merge import test_leader, test_merging
+from unit.core.merge import test_leader, test_merges, test_merging
 from unit.core.multicast import test_departed
 from unit.core.ordering import test_settlement
 from unit.core.reunion import test_sides
@@ -654,6 +654,30 @@ ELSEWHERE = (
         ),
         "tests/unit/core/merge/test_leader.py",
         _alone(test_leader.test_overlap_is_warned_of_and_takes_the_maximum),
+    ),
+    Elsewhere(
+        _bug(
+            "a coordinator that leaves a member out of its answer is believed",
+            "ringcast.core.merge.leader:_mismatch",
+            "if omitted and sender not in party.view.observers:",
+            "if False:",
+        ),
+        "tests/unit/core/merge/test_leader.py",
+        _alone(
+            lambda: test_leader.test_a_coordinator_that_answers_for_others_than_it_was_asked_for_is_not_believed_g9(
+                "C10", "C#0 was asked for C#0, D#0, and says nothing of D#0"
+            )
+        ),
+    ),
+    Elsewhere(
+        _bug(
+            "an old suspicion of a merge leader ends its merge",
+            f"{_MEMBERSHIP}.coordinator:Coordinator.on_suspects",
+            "if member != self.handler.merge_leader:",
+            "if True:",
+        ),
+        "tests/unit/core/merge/test_merges.py",
+        _alone(test_merges.test_an_older_suspicion_of_a_merge_leader_that_lives_does_not_end_its_merge),
     ),
 )
 

@@ -132,10 +132,14 @@ class Coordinator:
         return self.handler.on_request(now_ns, Request(kind, sender))
 
     def on_suspects(self, now_ns: int) -> Steps:
-        """Everybody we suspect shall go: said again and again, until a view without them."""
+        """Raise every suspicion, new or old: said again and again, until a view without these members.
+
+        An old one is no news of the leader of the merge that we follow: its request came after it.
+        """
         out: Steps = []
         for member in list(self._suspicions.members):
-            out += self.handler.on_suspect(now_ns, member)
+            if member != self.handler.merge_leader:
+                out += self.handler.on_suspect(now_ns, member)
         return out
 
     def on_wanting_primary(self, now_ns: int) -> Steps:
@@ -151,6 +155,7 @@ class Coordinator:
         return []
 
     def on_merge_leader_gone(self, now_ns: int, leader: Address) -> Steps:
+        """Resume: this suspicion is later than the leader's request, which we accepted (seed 004, case #3)."""
         return self.handler.on_suspect(now_ns, leader)
 
     def on_joiner_gone(self, now_ns: int, member: Address) -> Steps:

@@ -219,7 +219,8 @@ class Membership:
         view, leading = self.view, self.as_coordinator
         if view is None or leading is None or member == self.me:
             return []
-        if member == leading.handler.merge_leader:  # Whoever leads us: the merge it led is over (seed 004, case #3).
+        if member == leading.handler.merge_leader and self.suspicions.is_news(member, until):
+            # Whoever leads us: the merge it led is over (seed 004, case #3).
             return leading.on_merge_leader_gone(now_ns, member) + self._suspect_member(now_ns, member, why, until)
         if member not in view:
             return leading.on_joiner_gone(now_ns, member)

@@ -33,6 +33,15 @@ class Suspicions:
     def __contains__(self, member: object) -> bool:
         return member in self.members
 
+    def is_news(self, member: Address, until: Until) -> bool:
+        """True if this suspicion says that the member is gone, and none that still stands has said it before.
+
+        Who is only late with a view lives. Who did not do what it must may go silent as well: that is news.
+        """
+        if until is Until.SHOWN:
+            return False
+        return member not in (self._unheard if until is Until.HEARD else self.members)
+
     def add(self, member: Address, why: str, until: Until) -> bool:
         """True if this is new."""
         if member == self.me:

@@ -146,10 +146,11 @@ class MergeLeader:
         if attempt is None:
             return []
         if answer.missing:
-            names = ", ".join(map(str, answer.missing))
-            return self._fail(now_ns, f"{sender} has no digest for {names}", answer.missing)
+            return self._fail(now_ns, f"{sender} has no digest for {_names(answer.missing)}", answer.missing)
         if not _is_firsthand(sender, answer):
             return self._fail(now_ns, f"{sender} sent what its members did not say themselves", [sender])
+        if wrong := _mismatch(attempt.parties[sender], sender, answer):
+            return self._fail(now_ns, f"{sender} {wrong}", [sender])
         attempt.aggregates[sender] = _aggregate(attempt.parties[sender], answer)
         del attempt.awaited[sender]
         told = zip(answer.members, answer.origins, answer.entries, strict=True)
@@ -165,13 +166,13 @@ class MergeLeader:
         view = merge_view(self._numbers.next_id(highest, self.me), aggregates)
         missing = digest.missing(view.members)
         if missing:
-            return self._fail(now_ns, f"no digest for {', '.join(map(str, missing))}", missing)
+            return self._fail(now_ns, f"no digest for {_names(missing)}", missing)
         attempt.step, self._timer.at_ns = Stage.SPREADING, now_ns + self.config.merge_ask_ns
         attempt.outcome = view.id
         stateless = tuple(member for aggregate in aggregates for member in aggregate.stateless)
         outcome = _merge_view(attempt.merge_id, view, digest, stateless)
         spread = [SendReliable(to, outcome) for to in self._addressees(attempt)]
-        who = ", ".join(map(str, overlap))  # seed 000 asks for a warning
+        who = _names(overlap)  # seed 000 asks for a warning
         warning = [Warn(f"merge: more than one side sent a digest of {who}; the highest entries count")] if who else []
         return [self._traced(now_ns, "view", {"view": view.id, "overlap": list(overlap)}), *warning, *spread]
 
@@ -233,7 +234,7 @@ class MergeLeader:
         if attempt.step is Stage.SPREADING:
             return self._fail(now_ns, "our own subgroup did not install the view", ())
         late = list(attempt.awaited)
-        return self._fail(now_ns, f"no answer from {', '.join(map(str, late))} while {attempt.step}", late)
+        return self._fail(now_ns, f"no answer from {_names(late)} while {attempt.step}", late)
 
     # ---- small things
 
@@ -263,6 +264,27 @@ def _self_last(me: Address, parties: list[Party]) -> list[Party]:
 def _is_firsthand(sender: Address, answer: MergeDigest) -> bool:
     """Whole, and without hearsay (G8)."""
     return sender in answer.members and len(answer.members) == len(answer.entries) and answer.members == answer.origins
+
+
+def _mismatch(party: Party, sender: Address, answer: MergeDigest) -> str | None:
+    """What is wrong with the members of this answer, beside those it was asked for; None if they are the same (G9).
+
+    Only an observer may leave members out: where no voter is left it speaks for its side, and the merge excludes whom
+    it suspects, because nobody there can (`RollCall.digested`).
+    """
+    strangers = [member for member in answer.members if member not in party.members]
+    if strangers:
+        return f"answered for {_names(strangers)}, without being asked"
+    if len(dict.fromkeys(answer.members)) < len(answer.members):
+        return "answered twice for the same member"
+    omitted = [member for member in party.members if member not in answer.members]
+    if omitted and sender not in party.view.observers:
+        return f"was asked for {_names(party.members)}, and says nothing of {_names(omitted)}"
+    return None
+
+
+def _names(members: Iterable[Address]) -> str:
+    return ", ".join(map(str, members))
 
 
 def _aggregate(party: Party, answer: MergeDigest) -> Aggregate:

@@ -66,8 +66,8 @@ def reason(decisions: list[Any]) -> object:
     return event.detail["why"]
 
 
-def calling() -> MergeLeader:
-    leader, merge_id = asking()
+def calling(parties: tuple[Party, ...] = PARTIES) -> MergeLeader:
+    leader, merge_id = asking(parties)
     for coordinator in (A, C):
         leader.on_merge_rsp(1, coordinator, MergeRsp(merge_id, True))
     return leader
@@ -129,7 +129,8 @@ def test_the_trace_says_whose_entry_came_from_whom_g8() -> None:
 
 
 def test_overlap_is_warned_of_and_takes_the_maximum() -> None:
-    leader = calling()
+    """B is asked for on both sides."""
+    leader = calling((Party(C, View(ViewId(7, C), (C, D, B)), (C, D, B)), PARTIES[1]))
     leader.on_merge_digest(2, C, digest(FIRST, "C10 D9 B5"))
     out = orders(leader.on_merge_digest(3, A, digest(FIRST, "A15 B7")))
     assert out[0] == Warn("merge: more than one side sent a digest of B#0; the highest entries count")
@@ -157,6 +158,35 @@ def test_hearsay_cancels_g8() -> None:
     hearsay = MergeDigest(FIRST, heard.members, (C, C), heard.entries, (), 7, 64, 1000)
     out = orders(calling().on_merge_digest(2, C, hearsay))
     assert out == cancelled("C#0 sent what its members did not say themselves", C)
+
+
+@pytest.mark.parametrize(
+    ("answered", "wrong"),
+    [
+        ("C10", "C#0 was asked for C#0, D#0, and says nothing of D#0"),
+        ("C10 E9", "C#0 answered for E#0, without being asked"),
+        ("C10 D9 E9", "C#0 answered for E#0, without being asked"),
+        ("C10 D9 D9", "C#0 answered twice for the same member"),
+    ],
+)
+def test_a_coordinator_that_answers_for_others_than_it_was_asked_for_is_not_believed_g9(
+    answered: str, wrong: str
+) -> None:
+    """Seed 000: "digests for all 6 nodes". It names nobody as missing, and cancels nothing itself."""
+    leader = calling()
+    assert orders(leader.on_merge_digest(2, C, digest(FIRST, answered))) == cancelled(wrong, C)
+    fail(leader, C, PARTIES)
+    three = (*PARTIES, Party(E, View(ViewId(1, E), (E,)), (E,)))
+    assert asked_next(leader, three) == [A, E]  # It was blamed for that.
+
+
+def test_an_observer_that_speaks_for_its_side_leaves_out_whom_the_merge_is_to_exclude() -> None:
+    observers = View(ViewId(7, C), (C, D), observers=(C, D))
+    leader = calling((Party(C, observers, (C, D)), PARTIES[1]))
+    assert orders(leader.on_merge_digest(2, C, digest(FIRST, "C10"))) == []
+    *_, sent = leader.on_merge_digest(3, A, digest(FIRST, "A15 B7"))
+    assert isinstance(sent, SendReliable) and isinstance(sent.message, MergeView)
+    assert sent.message.members == (A, B, C)
 
 
 @pytest.mark.parametrize("wrong", ["too few entries", "without its sender"])

@@ -380,6 +380,48 @@ def test_a_merge_view_is_sent_also_to_a_member_that_is_suspected_when_it_is_inst
     assert world["M"].node.view == world["A"].node.view
 
 
+def follower_that_suspects(world: Members) -> Callable[[str, str], None]:
+    """B follows A's merge, from a view with A, which it has suspected before. `suspect(member, why)` is B's."""
+    coordination = world["B"].node.coordination
+    assert coordination is not None
+    membership = coordination.membership
+    raise_merge(world, "A", "B")
+    until(world, lambda: world.handler("B").merge_leader == address_of("A"))
+    assert "A" in members_of(world, "B")
+    membership.suspicions.add(address_of("A"), "is in A#1|5, without this member", Until.VIEW)
+
+    def suspect(name: str, why: str) -> None:
+        def put(node: Node, now_ns: int) -> list[Effect]:
+            assert node.coordination is not None
+            return node.coordination.carry_out(now_ns, membership.suspect(now_ns, address_of(name), why))
+
+        world.into("B", put)
+
+    return suspect
+
+
+def test_an_older_suspicion_of_a_merge_leader_that_lives_does_not_end_its_merge() -> None:
+    """A new suspicion, of C, brings up A's too: but A's request came after it (seed 004, case #3)."""
+    world = in_views("A:A/5 B,C:ABC/3")
+    suspect = follower_that_suspects(world)
+    since_ns = world.clock.now_ns
+    suspect("C", "silent")
+    suspect("A", "is in A#1|5, without this member")
+    become_one(world, 10)
+    assert "leader-gone" not in world.resumed("B", since_ns)
+
+
+def test_a_merge_leader_that_was_suspected_before_its_request_and_then_dies_is_gone() -> None:
+    world = in_views("A:A/5 B,C:ABC/3")
+    follower_that_suspects(world)
+    since_ns = world.clock.now_ns
+    world.crash("A")
+    until(world, lambda: bool(world.resumed("B", since_ns)))
+    assert world.resumed("B", since_ns) == ["leader-gone"]
+    config = world.config_of("B")
+    assert world.clock.now_ns - since_ns < config.suspect_after_ns + 2 * config.verify_ns + config.heartbeat_ns
+
+
 def raise_merge(world: Members, *names: str) -> None:
     """The first of these finds out that the views of these are apart."""
     views = [(address_of(name), world[name].node.view) for name in names]
