@@ -84,9 +84,10 @@ class Stage:
     def merge(self, text: str) -> list[Any]:
         return raise_merge(self.handler, self.now_ns, merge_id(text))
 
-    def merge_req(self, text: str) -> list[Any]:
+    def merge_req(self, text: str, *names: str) -> list[Any]:
+        """`names`: the members of our view that are asked for."""
         wanted = merge_id(text)
-        return ask_to_merge(self.handler, self.now_ns, wanted.leader, wanted)
+        return ask_to_merge(self.handler, self.now_ns, wanted.leader, wanted, tuple(map(member, names)))
 
     def merge_done(self, text: str) -> list[Any]:
         return self.handler.on_merge_ended(self.now_ns, merge_id(text), True)

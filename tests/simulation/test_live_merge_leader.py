@@ -1,4 +1,4 @@
-"""A live merge leader is not taken for gone: heals of one member that was excluded although it lives (seed 004, #3)."""
+"""Heals of one member that was excluded although it lives: its leader is not taken for gone, and it is not refused."""
 
 from __future__ import annotations
 
@@ -35,3 +35,19 @@ def test_a_live_member_that_was_excluded_heals_without_a_false_departure_of_its_
     assert world.is_soon_one("ABCE")
     assert world.is_soon_one("ABCDE", 5 * SECOND)
     assert [event for name in "ABCDE" for event in false_departures(world.events(name))] == []
+
+
+@pytest.mark.parametrize("seed", range(10))
+def test_a_live_member_that_was_excluded_is_not_refused_for_what_it_gathers(seed: int) -> None:
+    """D suspects all who went on without it, just when the merge asks for it: these suspicions wait (seed 004)."""
+    world = Members(seed)
+    world.gather("ABCDE")
+    began_ns, suspect = world.clock.now_ns, world.address("D")
+    world.into("A", lambda node, now_ns: node.suspect(now_ns, suspect))
+    assert world.is_soon_one("ABCE")
+    assert world.is_soon_one("ABCDE", 5 * SECOND)
+    assert [event for name in "ABCDE" for event in world.merge_events(name, "refuse", began_ns)] == []
+    number = world["A"].node.view.id.number
+    world.run_for(3 * SECOND)
+    assert world.is_one("ABCDE") and world["A"].node.view.id.number == number  # Nobody was excluded once more.
+    assert world.verdict() == []

@@ -201,7 +201,7 @@ class Merging:
         # Yield only to a merge that will be accepted; else both would fail.
         handler, merge_id = leading.handler, request.merge_id
         yielded = self.leader.on_other_merge(now_ns, merge_id) if handler.would_follow_after_own else []
-        why = handler.refusal(now_ns, merge_id)
+        why = handler.refusal(now_ns, merge_id, request.members)
         if why is not None:
             refused = self.participant.on_refused(now_ns, sender, merge_id, why)
             return [*yielded, *handler.refuse(now_ns, merge_id, refused)]

@@ -77,8 +77,11 @@ def raise_merge(handler: ViewHandler, now_ns: int, merge_id: MergeId) -> list[An
     return [*handler.lead_merge(now_ns, merge_id), ("start merge", merge_id)]
 
 
-def ask_to_merge(handler: ViewHandler, now_ns: int, leader: Address, merge_id: MergeId) -> list[Any]:
-    why = handler.refusal(now_ns, merge_id)
+def ask_to_merge(
+    handler: ViewHandler, now_ns: int, leader: Address, merge_id: MergeId, members: tuple[Address, ...] = ()
+) -> list[Any]:
+    """`members` of its view are asked for."""
+    why = handler.refusal(now_ns, merge_id, members)
     if why is not None:
         refused: Any = ("reject", leader, merge_id, why)
         return handler.refuse(now_ns, merge_id, [refused])

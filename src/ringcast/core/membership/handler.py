@@ -1,7 +1,8 @@
 """The view handler of seed 004: view changes and merges never run together at a coordinator (G6).
 
 Requests wait in a queue for a short gathering delay and are processed one batch at a time. Processing, leading a
-merge and following one each suspend the handler; suspended, it takes nothing. Every suspension is watched by the
+merge and following one each suspend the handler; suspended, it takes nothing. (What was queued when a merge was
+followed is processed behind it.) Every suspension is watched by the
 Resumer and ends with one of the seed's four causes, named in the trace; one that ends without a view orders a cancel
 to all who hold (G7). What is discarded never matters: askers are told BUSY at once, suspicion is raised again until
 a view, merges are detected periodically.
@@ -12,6 +13,7 @@ who is suspected (the failure detector), and how an asker waits before it asks a
 
 from __future__ import annotations
 
+from collections.abc import Collection
 from dataclasses import dataclass
 from typing import Protocol
 
@@ -227,18 +229,36 @@ class ViewHandler:
         discarded = _merge_event(now_ns, MergeEvent.MERGE, merge_id, "discarded")
         return [discarded, *(self._process(now_ns) if rule is Rule.DISCARD_AND_PROCESS else [])]
 
-    def refusal(self, now_ns: int, merge_id: MergeId) -> str | None:
-        """Why this member does not take part in this merge now; None if it does."""
+    def refusal(self, now_ns: int, merge_id: MergeId, members: Collection[Address] = ()) -> str | None:
+        """Why this member does not take part in this merge now; None if it does.
+
+        `members` of our view are asked for.
+        """
         phase = self._phase_for_merge(now_ns)
-        is_accepted = RULES[MergeEvent.MERGE_REQ][phase] is Rule.ACCEPT or self._is_suspended_for(merge_id)
-        return None if is_accepted else f"{self.me} is {phase}"
+        rule = RULES[MergeEvent.MERGE_REQ][phase]
+        if rule is Rule.ACCEPT or self._is_suspended_for(merge_id):
+            return None
+        return self._goes_first(now_ns, members) if rule is Rule.ACCEPT_OR_PROCESS else f"{self.me} is {phase}"
+
+    def _goes_first(self, now_ns: int, members: Collection[Address]) -> str | None:
+        """What of the queue, or beside it, cannot wait for a merge of these members; None: all of it waits."""
+        going = next((m for m in members if Request(RequestKind.SUSPECT, m) in self.queue), None)
+        if going is not None:  # It would be missing in the merge's roll call, and so would the merge fail.
+            return f"{self.me} is about to exclude {going}"
+        if self.transfers.under_way and not self.merge_turn.is_due(now_ns):
+            return f"{self.me} is {Phase.TRANSFERRING}"
+        return None
 
     def take_part(self, now_ns: int, leader: Address, merge_id: MergeId) -> Steps:
-        """Suspend for the merge of this leader (another coordinator, or ourselves). Ask `refusal` first."""
+        """Suspend for the merge of this leader (another coordinator, or ourselves). Ask `refusal` first.
+
+        Queued requests wait until the handler resumes; who asks again meanwhile is told BUSY.
+        """
         assert self.refusal(now_ns, merge_id) is None
         if self._is_suspended_for(merge_id):
             return [_merge_event(now_ns, MergeEvent.MERGE_REQ, merge_id, "accepted again")]
         accepted = _merge_event(now_ns, MergeEvent.MERGE_REQ, merge_id, "accepted")
+        self._gathering.at_ns = None
         suspended = self._suspend(now_ns, Phase.FOLLOWING, merge_id=merge_id, leader=leader)
         self._changes.watch(now_ns, leader)
         return [accepted, *suspended]
@@ -248,7 +268,7 @@ class ViewHandler:
         rule = RULES[MergeEvent.MERGE_REQ][self._phase_for_merge(now_ns)]
         self._turn_away(now_ns)
         rejected = _merge_event(now_ns, MergeEvent.MERGE_REQ, merge_id, "rejected")
-        return [rejected, *answer, *(self._process(now_ns) if rule is Rule.REJECT_AND_PROCESS else [])]
+        return [rejected, *answer, *(self._process(now_ns) if rule is Rule.ACCEPT_OR_PROCESS else [])]
 
     def _is_suspended_for(self, merge_id: MergeId) -> bool:
         """True for the merge that we lead or follow: the request is the leader's own, or a duplicate."""
@@ -278,6 +298,8 @@ class ViewHandler:
         out: Steps = [_transfer_over(now_ns, joiner, "excluded") for joiner in gone]
         for request in self.queue.take_where(self._is_settled):
             out += self._settle(now_ns, request)
+        if view.is_merge:  # Whoever is suspected still is raised again; the others are with us once more.
+            self.queue.take_where(lambda request: request.kind is RequestKind.SUSPECT)
         if view.coordinator != self.me:  # The requests are for somebody else now.
             for request in self.queue.take_where(lambda request: True):
                 out += [_requested(now_ns, request, "busy"), *_busy_if_asked(request)]
@@ -340,6 +362,9 @@ class ViewHandler:
         if not with_view:
             out += self._changes.cancel(now_ns, ended, cause)
             out += [_busy(request) for request in ended.requests if request.has_asker]
+        if cause is ResumeCause.MERGE_VIEW and len(self.queue):  # This view is still to be told to our side.
+            self._gathering.at_ns = now_ns + self.gather_ns
+            return out
         return out + self._process(now_ns)
 
     # ---- time

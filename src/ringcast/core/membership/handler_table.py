@@ -9,13 +9,15 @@ doing. Every cell is filled, and each has its test (tests/unit/core/membership/t
     SUSPECT                add      add           add                 tell      tell           tell, or resume #3
     PRIMARY                add      add           add                 discard   discard        discard
     MERGE                  start    discard       discard + process   discard   discard        discard
-    MERGE-REQ              accept   reject        reject + process    reject    reject others  reject others
+    MERGE-REQ              accept   reject        accept, or process  reject    reject others  reject others
 
 PRIMARY is not the seed's: with the primary policy a coordinator asks itself for a view that is primary.
-The seed has no column TRANSFERRING (it asks the question as its open issue) and leaves MERGE-REQ open while requests
-are queued; there we answer as for MERGE. A merge that was turned away for long goes first (`MergeTurn`): JOINs are
-told BUSY, and TRANSFERRING counts as IDLE for it. "reject others": a MERGE-REQ with the merge id for which the handler
-is suspended is accepted again, for it is the leader's own or a duplicate.
+The seed has no column TRANSFERRING (it asks the question as its open issue). A merge that was turned away for long goes
+first (`MergeTurn`): JOINs are told BUSY, and TRANSFERRING counts as IDLE for it. "accept, or process": the queued
+requests wait for the merge and are processed behind it; only where the merge could not succeed, because it asks for a
+member that a queued SUSPECT is to exclude, or where a joiner loads its state, it is rejected, and the queue processed.
+"reject others": a MERGE-REQ with the merge id for which the handler is suspended is accepted again, for it is the
+leader's own or a duplicate.
 """
 
 from __future__ import annotations
@@ -48,7 +50,7 @@ class Rule(Enum):
     DISCARD = auto()
     DISCARD_AND_PROCESS = auto()  # discard, and process the queue now
     REJECT = auto()  # answer at once with merge_rejected
-    REJECT_AND_PROCESS = auto()
+    ACCEPT_OR_PROCESS = auto()  # suspend, and take part; if the queue must go first: reject, and process it now
     REJECT_OTHERS = auto()  # reject, unless it is the merge for which the handler is suspended
 
 
@@ -68,7 +70,7 @@ _MERGE = {
 _MERGE_REQ = {
     Phase.IDLE: Rule.ACCEPT,
     Phase.TRANSFERRING: Rule.REJECT,
-    Phase.GATHERING: Rule.REJECT_AND_PROCESS,
+    Phase.GATHERING: Rule.ACCEPT_OR_PROCESS,
     Phase.CHANGING: Rule.REJECT,
     Phase.LEADING: Rule.REJECT_OTHERS,
     Phase.FOLLOWING: Rule.REJECT_OTHERS,

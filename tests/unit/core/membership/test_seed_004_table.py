@@ -1,4 +1,4 @@
-"""Seed 004, "On reception of ...": every cell of the table in rules.py, tried on a real handler.
+"""Seed 004, "On reception of ...": every cell of the table in handler_table.py, tried on a real handler.
 
 The stories (tests/scenario/testdata/view_handler) tell the same rules in sequence; here none can be missing.
 """
@@ -143,11 +143,20 @@ def test_a_merge_req_with_the_id_of_the_suspension_is_accepted_again(phase: Phas
     assert handler.phase is phase
 
 
-def test_a_merge_req_is_rejected_for_queued_events_and_these_are_processed() -> None:
+def test_a_merge_req_is_accepted_while_events_are_queued_and_these_are_processed_behind_it() -> None:
     handler = handler_in(Phase.GATHERING)
-    rejected, started = orders(ask_to_merge(handler, 0, L, THEIRS))
-    assert rejected == ("reject", L, THEIRS, "A#0 is gathering")
-    assert started == ("start", 1, (Request(RequestKind.JOIN, L),))
+    assert orders(ask_to_merge(handler, 0, L, THEIRS, (A, B))) == [("accept", L, THEIRS)]
+    assert (handler.phase, handler.deadlines.first_ns) == (Phase.FOLLOWING, Config().resumer_ns)
+    steps = orders(handler.on_merge_ended(1, THEIRS, installed=False))
+    assert steps[-1] == ("start", 2, (Request(RequestKind.JOIN, L),))
+
+
+def test_a_merge_req_is_rejected_for_a_queued_suspicion_of_somebody_it_asks_for_and_the_queue_processed() -> None:
+    handler = handler_in(Phase.GATHERING)
+    handler.on_suspect(0, B)
+    rejected, started = orders(ask_to_merge(handler, 0, L, THEIRS, (A, B)))
+    assert rejected == ("reject", L, THEIRS, "A#0 is about to exclude B#0")
+    assert started == ("start", 1, (Request(RequestKind.JOIN, L), Request(RequestKind.SUSPECT, B)))
 
 
 def test_the_trace_names_suspension_cause_and_case() -> None:
