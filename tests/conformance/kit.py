@@ -164,13 +164,13 @@ def sealed(kind: Kind) -> Callable[[World, Endpoint | None], Transport]:
 
 
 @cache
-def _tls() -> Tls:
+def a_tls() -> Tls:
     files = Authority(Path(tempfile.mkdtemp(prefix="ringcast-tls-"))).files_for("anybody")
     return mutual_tls(*(Path(files[part]) for part in ("certificate", "private_key", "authority")))
 
 
 def _over_tls(world: World, at: Endpoint | None) -> Transport:
-    return TcpTransport(at or "127.0.0.1:0", tls=_tls())
+    return TcpTransport(at or "127.0.0.1:0", tls=a_tls())
 
 
 TLS4 = Kind("tls4", _over_tls, slows_senders=True)

@@ -5,13 +5,15 @@ from __future__ import annotations
 import asyncio
 import random
 import socket
+import ssl
 from collections.abc import Awaitable, Callable
 from dataclasses import replace
 
 import pytest
 
-from conformance.kit import LONG, TCP4, Inbox, World, eventually, repeat_until, tell
-from ringcast.transport import Endpoint, TcpLimits, TcpTransport
+from conformance.kit import LONG, TCP4, TLS4, Inbox, World, a_tls, eventually, repeat_until, tell
+from ringcast.transport import DEFAULT_LIMITS, Endpoint, Frame, Source, StrangerLimits, TcpLimits, TcpTransport
+from ringcast.transport.tcp_incoming import PER_ENDPOINT
 
 FAST = TcpLimits(hello_seconds=0.05, stall_seconds=0.05, connect_seconds=0.2, last_retry_seconds=0.05)
 HELLO = b"rcst\x01\x0e127.0.0.1:7001"
@@ -340,3 +342,171 @@ def test_many_connections_that_claim_one_endpoint_are_few() -> None:
             writer.close()
 
     tell(TCP4, story)
+
+
+# ---- what hosts that have proved nothing may cost
+
+
+class Refusing:
+    """A guard that takes nothing but one frame, as with a key nobody who lacks it sends anything that is taken."""
+
+    def __init__(self) -> None:
+        self.asked = 0
+
+    def __call__(self, source: Source, frame: Frame, reply_to: Source) -> Frame | None:
+        self.asked += 1
+        return frame if bytes(frame) == b"genuine" else None
+
+
+class Turns:
+    """Frames that one turn of the loop asked the guard about, the most of all turns."""
+
+    def __init__(self, guard: Refusing) -> None:
+        self.most = 0
+        self._guard, self._before = guard, 0
+        asyncio.get_running_loop().call_soon(self._turn)
+
+    def _turn(self) -> None:
+        self.most = max(self.most, self._guard.asked - self._before)
+        self._before = self._guard.asked
+        asyncio.get_running_loop().call_soon(self._turn)
+
+
+async def flood(to: TcpTransport, data: bytes) -> None:
+    """Write all of it, or as much as the other end takes."""
+    _, writer = await dial(to)
+    writer.write(data)
+    try:
+        await asyncio.wait_for(writer.drain(), LONG)
+    except ConnectionError:
+        pass
+    writer.close()
+
+
+@pytest.mark.parametrize("frame", [b"", b"garbage"], ids=["empty", "short"])
+def test_the_smallest_frames_that_nobody_takes_end_their_stream_after_a_few(frame: bytes) -> None:
+    """One wake took 2 MiB of them, half a million frames, from each connection: the loop stood still for seconds."""
+
+    async def story(world: World) -> None:
+        b, _ = await world.member()
+        guard = b.guard = Refusing()
+        turns = Turns(guard)
+        few = 4
+        await asyncio.gather(*(flood(b, HELLO + (a_length(len(frame)) + frame) * 200_000) for _ in range(few)))
+        await eventually(lambda: b.open_connections == 0)
+        most = DEFAULT_LIMITS.refused_in_a_row
+        assert guard.asked <= few * most
+        assert turns.most <= few * most
+        assert b.counters.lost["a stream of frames that nobody took"] == few
+
+    tell(TCP4, story)
+
+
+def test_a_stream_with_a_frame_shorter_than_any_ends_before_anybody_is_asked() -> None:
+    async def story(world: World) -> None:
+        b, _ = await world.member()
+        guard = b.guard = Refusing()
+        await flood(b, HELLO + (a_length(7) + b"garbage") * 1_000)
+        await eventually(lambda: b.counters.lost == {"stream broke the framing": 1})
+        assert guard.asked == 0
+
+    tell(replace(TCP4, make=lambda _, at: TcpTransport(at or "127.0.0.1:0", least_frame=8)), story)
+
+
+def test_a_connection_of_which_something_was_taken_is_ended_by_garbage_too() -> None:
+    async def story(world: World) -> None:
+        b, inbox = await world.member()
+        guard = b.guard = Refusing()
+        reader, writer = await dial(b)
+        writer.write(HELLO + a_length(7) + b"genuine")
+        assert await inbox.hold(1) == [b"genuine"]
+        writer.write((a_length(7) + b"garbage") * 10_000)
+        assert await is_closed(reader)
+        assert guard.asked == 1 + DEFAULT_LIMITS.refused_in_a_row
+        writer.close()
+
+    tell(TCP4, story)
+
+
+def test_the_hello_of_a_stranger_closes_no_connection_of_the_member_that_it_names() -> None:
+    """It was believed: eight connections that named a member's endpoint, from any host, closed the member's own."""
+
+    async def story(world: World) -> None:
+        (a, _), (b, inbox) = await world.friends()
+        b.guard = Refusing()
+        b.set_peers([a.local])
+        a.send(b.local, b"genuine")
+        await inbox.hold(1)
+        text = str(a.local).encode()
+        hello = b"rcst\x01" + bytes([len(text)]) + text
+        dialled = [await dial(b) for _ in range(40)]
+        for _, writer in dialled:
+            writer.write(hello)
+            await asyncio.sleep(0)
+        await eventually(lambda: b.counters.lost.get("too many connections") == 40 - PER_ENDPOINT)
+        a.send(b.local, b"genuine")
+        assert await inbox.hold(2) == [b"genuine"] * 2
+        assert a.counters.connects == 1, "it never had to connect again"
+        for _, writer in dialled:
+            writer.close()
+
+    tell(TCP4, story)
+
+
+def test_strangers_that_name_a_member_count_as_strangers() -> None:
+    async def story(world: World) -> None:
+        (a, _), (b, _) = await world.friends()
+        b.guard = Refusing()
+        b.set_peers([Endpoint("127.0.0.1", port) for port in range(7000, 7010)] + [a.local])
+        dialled = [await dial(b) for _ in range(20)]
+        for number, (_, writer) in enumerate(dialled):
+            writer.write(b"rcst\x01\x0e127.0.0.1:70%02d" % (number % 10))
+        await eventually(lambda: b.counters.lost.get("too many connections") == 20 - 5)
+        for _, writer in dialled:
+            writer.close()
+
+    limited(TcpLimits(max_strangers=5))(story)
+
+
+def test_a_host_that_connects_again_and_again_is_closed_at_once_and_is_not_waited_for() -> None:
+    async def story(world: World) -> None:
+        b, _ = await world.member()
+        dialled = [await dial(b) for _ in range(40)]
+        for reader, writer in dialled[-20:]:
+            assert await is_closed(reader)
+            writer.close()
+        assert b.counters.lost["too many connections"] >= 20
+        for _, writer in dialled:
+            writer.close()
+
+    few = StrangerLimits(connects_per_second=1)
+    tell(replace(TCP4, make=lambda _, at: TcpTransport(at or "127.0.0.1:0", strangers=few)), story)
+
+
+def test_a_stranger_that_only_begins_handshakes_is_given_a_few() -> None:
+    """Each answer to a ClientHello costs a signature: 3 ms of the loop with RSA of 4,096 bits."""
+
+    async def story(world: World) -> None:
+        b, _ = await world.member()
+        context = ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT)
+        context.check_hostname, context.verify_mode = False, ssl.CERT_NONE
+        answered = 0
+        for _ in range(40):
+            into, out = ssl.MemoryBIO(), ssl.MemoryBIO()
+            hello = context.wrap_bio(into, out)
+            with pytest.raises(ssl.SSLWantReadError):
+                hello.do_handshake()
+            reader, writer = await dial(b)
+            writer.write(out.read())
+            try:
+                answered += bool(await asyncio.wait_for(reader.read(1), LONG))
+            except ConnectionError:
+                pass
+            writer.close()
+        refused = b.counters.lost["too many handshakes of hosts that are not members'"]
+        assert answered + refused == 40
+        assert refused >= 20
+
+    few = StrangerLimits(handshakes_per_second=1)
+    made = replace(TLS4, make=lambda _, at: TcpTransport(at or "127.0.0.1:0", tls=a_tls(), strangers=few))
+    tell(made, story)

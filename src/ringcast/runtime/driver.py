@@ -49,7 +49,6 @@ from ringcast.core import (
 )
 from ringcast.errors import JoinRefused, RingcastError
 from ringcast.model import STREAMS_PER_EPOCH, Address, Event, Kind, Undelivered
-from ringcast.runtime.allowance import Allowance
 from ringcast.runtime.chronicle import Chronicle
 from ringcast.runtime.coalescing import coalescer
 from ringcast.runtime.drops import Drops
@@ -63,7 +62,7 @@ from ringcast.runtime.mark_file import MarkStore
 from ringcast.runtime.origins import Origins
 from ringcast.runtime.spool import Spool
 from ringcast.trace import Recorder
-from ringcast.transport import Endpoint, Frame, Source, Transport
+from ringcast.transport import DEFAULT_LIMITS, Allowance, Endpoint, Frame, Source, Transport
 from ringcast.wire import VERSION as WIRE_VERSION
 from ringcast.wire import Codec
 
@@ -74,7 +73,7 @@ _OF_MEMBERSHIP, _OF_ORDER = int(Kind.VIEW), int(Kind.QUEUE_START)  # membership 
 BLOCKED_NS = 1_000_000_000  # a loop that comes to a timer so late was blocked
 FAULT_PAUSE_NS = 100_000_000  # before the next try, while there is no place to give up
 MAX_HEARD = 4_096  # senders of whom it is remembered when they were heard
-LINES_PER_SECOND = 10  # warnings and errors in the log: what they say may come of what strangers send
+LINES_PER_SECOND = DEFAULT_LIMITS.lines_per_second  # what warnings and errors say may come of what strangers send
 WARNED = 64  # warnings remembered, so that each is logged once
 
 

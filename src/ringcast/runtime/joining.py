@@ -45,7 +45,7 @@ from ringcast.runtime.words import why_not_joined
 from ringcast.security import KeySource
 from ringcast.trace import RecordingOptions, recording_options
 from ringcast.transport import Datagrams, TcpTransport, Transport, UdpTransport
-from ringcast.wire import Codec, decode_control, encode_control, may_be_of
+from ringcast.wire import LEAST_FRAME, Codec, decode_control, encode_control, may_be_of
 
 _log = logging.getLogger("ringcast")
 
@@ -234,7 +234,7 @@ def make_transport(
 ) -> Transport:
     if kind == "tcp":
         tls = None if identity is None else identity.tls
-        return TcpTransport(bind, advertise=advertise, tls=tls, speaks_for=may_be_of)
+        return TcpTransport(bind, advertise=advertise, tls=tls, speaks_for=may_be_of, least_frame=LEAST_FRAME)
     if kind != "udp":
         raise ConfigError(f"transport must be 'udp', 'tcp' or a Transport, got {kind!r}")
     return UdpTransport(

@@ -17,8 +17,8 @@ allowance, unproved ones that were challenged already.
 
 Behind an address translation a member comes from elsewhere than it can be reached: it is proved like anybody.
 Not authentication: whoever can read what is sent to a member's endpoint can speak for it.
-Bounded: `MOST_OUTSIDERS` proved endpoints and challenged sources, `MOST_KEPT` first frames, `PER_SECOND` challenges and
-proofs.
+Bounded by transport/strangers.py: proved endpoints and challenged sources, first frames that are kept, challenges and
+proofs, and frames of which only the decoder can say what they are (of another group, version or process).
 """
 
 from __future__ import annotations
@@ -31,8 +31,7 @@ from dataclasses import dataclass
 from hashlib import blake2s
 
 from ringcast.model import Address
-from ringcast.runtime.allowance import Allowance
-from ringcast.transport import Endpoint, Frame, Guarded, Passes, Source, Transport
+from ringcast.transport import DEFAULT_LIMITS, Allowance, Endpoint, Frame, Guarded, Passes, Source, Transport
 from ringcast.wire import (
     CHALLENGE,
     PROOF,
@@ -46,20 +45,21 @@ from ringcast.wire import (
 )
 from ringcast.wire import VERSION as WIRE_VERSION
 
-MOST_OUTSIDERS = 1_024
-MOST_KEPT = 64
+MOST_OUTSIDERS = DEFAULT_LIMITS.hosts
+MOST_KEPT = DEFAULT_LIMITS.kept_frames
 KEPT_BYTES = 2_048  # a first frame that is larger is not kept: its sender repeats it
-PER_SECOND = 500  # challenges, and as many proofs
+PER_SECOND = DEFAULT_LIMITS.challenges_per_second
 CHALLENGE_AGAIN_NS = 50_000_000
-OUTSIDER_PER_SECOND = 100  # frames taken of one process outside the view; runs of a multicast count apart
-OUTSIDER_RUNS_PER_SECOND = 200  # such runs: what a process sends in a view that this one does not have yet
-OUTSIDERS_PER_SECOND = 500  # frames of all of them together, without such runs
-
-VERSIONS_PER_SECOND = 10  # processes of another version that are told of it
+OUTSIDER_PER_SECOND = DEFAULT_LIMITS.frames_per_second
+OUTSIDER_RUNS_PER_SECOND = DEFAULT_LIMITS.runs_per_second
+OUTSIDERS_PER_SECOND = DEFAULT_LIMITS.frames_of_all
+UNREADABLE_PER_SECOND = DEFAULT_LIMITS.unreadable_per_second
+VERSIONS_PER_SECOND = DEFAULT_LIMITS.versions_per_second
 
 GARBAGE = "not a ringcast frame"
 UNPROVED = "its sender is not proved to be where it says"
 TOO_MANY = "too many frames of processes outside the view"
+UNREADABLE = "too many frames of other groups, versions or processes"
 OF_ORIGINS = "a challenge or its proof"
 
 _NOBODY = 0, None  # the sender of no frame
@@ -101,6 +101,7 @@ class Origins:
         self._challenges = Allowance(PER_SECOND, now)
         self._proofs = Allowance(PER_SECOND, now)
         self._versions = Allowance(VERSIONS_PER_SECOND, now)
+        self._unreadable = Allowance(UNREADABLE_PER_SECOND, now)
         self.on_other_version: Callable[[Source, int], None] = _ignore
         self._all = Allowance(OUTSIDERS_PER_SECOND, now)
 
@@ -154,7 +155,7 @@ class Origins:
             self._answer(frames, frame, reply_to)
             return False
         if claimed is None:
-            return True  # cut off: the decoder says so
+            return self._may_be_named()  # cut off: the decoder says so
         if kind == PROOF:
             self._on_proof(source, frame, claimed)
             return False
@@ -170,7 +171,14 @@ class Origins:
         if not is_of_ringcast(frame):
             self._lose(GARBAGE)
             return False
-        return not self._is_of_other_version(frames, frame, reply_to)
+        return not self._is_of_other_version(frames, frame, reply_to) and self._may_be_named()
+
+    def _may_be_named(self) -> bool:
+        """May the decoder say what is wrong with a frame? It costs more than to count it."""
+        if self._unreadable.take(self._now_ns()):
+            return True
+        self._lose(UNREADABLE)
+        return False
 
     def _is_of_other_version(self, frames: OriginFrames, frame: Frame, reply_to: Source) -> bool:
         """Its sender is told this member's version, once for each frame; whoever is told so says it, and is silent."""

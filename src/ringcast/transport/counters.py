@@ -21,6 +21,8 @@ BAD_STREAM = "stream broke the framing"
 NO_CERTIFICATE = "a connection without a certificate of the authority"
 NOT_ITS_NAME = "sent in the name of somebody else than the certificate's"
 TOO_MANY_CONNECTIONS = "too many connections"
+TOO_MANY_HANDSHAKES = "too many handshakes of hosts that are not members'"
+NOBODY_TOOK = "a stream of frames that nobody took"
 QUEUE_FULL = "receive queue full"
 
 

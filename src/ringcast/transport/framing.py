@@ -58,7 +58,7 @@ def with_lengths(frames: Sequence[bytes]) -> list[bytes]:
     return buffers
 
 
-def split_frames(data: memoryview, max_frame: int) -> tuple[list[memoryview], int]:
+def split_frames(data: memoryview, max_frame: int, least_frame: int = 0) -> tuple[list[memoryview], int]:
     """The whole frames at the front, as views, and how many bytes they took."""
     frames: list[memoryview] = []
     at, end, unpack, head = 0, len(data), LENGTH.unpack_from, LENGTH.size
@@ -66,6 +66,8 @@ def split_frames(data: memoryview, max_frame: int) -> tuple[list[memoryview], in
         (length,) = unpack(data, at)
         if length > max_frame:
             raise PeerError(f"a frame of {length} B is larger than {max_frame} B")
+        if length < least_frame:
+            raise PeerError(f"a frame of {length} B is smaller than {least_frame} B")
         stop = at + head + length
         if stop > end:
             break

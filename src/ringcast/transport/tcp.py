@@ -19,6 +19,7 @@ from ringcast.transport.framing import LENGTH, encode_hello, with_lengths
 from ringcast.transport.heap import keep_heap
 from ringcast.transport.limits import refuse_oversize
 from ringcast.transport.protocol import Guard, OnFrames, OnWritable, SpeaksFor
+from ringcast.transport.strangers import DEFAULT_LIMITS, SECOND, StrangerLimits, Strangers
 from ringcast.transport.tcp_aside import AsideLinks
 from ringcast.transport.tcp_incoming import Listener
 from ringcast.transport.tcp_limits import MAX_FRAME, TcpLimits
@@ -39,13 +40,19 @@ class TcpTransport:
         limits: TcpLimits | None = None,
         tls: Tls | None = None,
         speaks_for: SpeaksFor | None = None,
+        least_frame: int = 0,
+        strangers: StrangerLimits = DEFAULT_LIMITS,
     ) -> None:
-        """With `tls` everybody shows a certificate; `speaks_for` is asked whether a frame may be of who it is for."""
+        """With `tls` everybody shows a certificate; `speaks_for` is asked whether a frame may be of who it is for.
+
+        A stream with a frame shorter than `least_frame` ends. `strangers` is what hosts that proved nothing may cost.
+        """
         self.on_writable: OnWritable | None = None
         self.counters = Counters()
         self._bind, self._advertise, self._limits = bind, advertise, limits or TcpLimits()
         self._cut = CutSwitch()
         self._tls, self._speaks_for = tls, speaks_for
+        self._least_frame, self._strangers = least_frame, strangers
         self._guard: Guard | None = None
         self._local: Endpoint | None = None
         self._listener: Listener | None = None
@@ -106,8 +113,9 @@ class TcpTransport:
         sock = bound_socket(socket.SOCK_STREAM, at, shared=True)
         listen(sock, at)
         self._local = with_bound_port(advertised, sock)
-        self._listener = Listener(sock, loop, self.counters, self._cut, self._limits, on_frames)
-        self._listener.guard = self._guard
+        strangers = Strangers(lambda: int(loop.time() * SECOND), self._strangers)
+        self._listener = Listener(sock, loop, self.counters, self._cut, self._limits, strangers, on_frames)
+        self._listener.guard, self._listener.least_frame = self._guard, self._least_frame
         self._listener.tls, self._listener.speaks_for = self._tls, self._speaks_for
         hello = encode_hello(self._local)
         self._dialer = Dialer(loop, self.counters, self._limits, hello, at, self._on_room, self._tls)

@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, fields
 
 from ringcast.errors import ConfigError
+from ringcast.transport.strangers import DEFAULT_LIMITS
 
 MAX_FRAME = 65_536
 
@@ -18,7 +19,7 @@ class TcpLimits:
     read_bytes: int = 256 << 10  # taken from one connection in one read
     reads_per_wake: int = 8
     max_incoming: int = 256  # connections from others than members
-    max_strangers: int = 64  # of these, without a hello yet
+    max_strangers: int = DEFAULT_LIMITS.unproved_connections  # of which nothing was taken yet
     max_outgoing: int = 256
     hello_seconds: float = 5.0  # a connection that has not said who it is by then is closed
     connect_seconds: float = 3.0

@@ -3,7 +3,7 @@
 from ringcast.wire.codec import ENCRYPTED, Codec, Onlooker
 from ringcast.wire.control import decode_control, encode_control
 from ringcast.wire.header import HEAD_BYTES
-from ringcast.wire.limits import MAX_FRAME, VERSION
+from ringcast.wire.limits import LEAST_FRAME, MAX_FRAME, VERSION
 from ringcast.wire.origin import (
     CHALLENGE,
     PROOF,
@@ -21,6 +21,7 @@ __all__ = [
     "CHALLENGE",
     "ENCRYPTED",
     "HEAD_BYTES",
+    "LEAST_FRAME",
     "MAX_FRAME",
     "PROOF",
     "VERSION",

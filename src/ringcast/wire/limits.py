@@ -4,6 +4,7 @@ VERSION = 1
 MAGIC = b"RC"
 SEALED_MAGIC = b"RS"  # of a frame that security/ sealed; nobody here can read it
 MAX_FRAME = 65_535
+LEAST_FRAME = 8  # the one that tells a version
 MAX_ITEMS = 32_768  # a frame of empty messages: two bytes each in the length table
 MAX_RANGES = 4_096
 MAX_SEQNO = 2**63 - 1

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import pytest
+
 from ringcast.core import Loose, Packet
 from ringcast.core.control import AreYouThere, Hello
 from ringcast.model import SECOND, Address
@@ -134,8 +136,21 @@ def test_what_is_for_the_process_before_this_uses_up_no_allowance() -> None:
     watched.prove(AT_X, X)
     before = ME._replace(incarnation=0)
     frame = Codec("g", X).encode(Loose(Hello()), before)
-    assert all(watched.origins.admits(AT_X, frame, AT_X) for _ in range(10 * origins.OUTSIDER_PER_SECOND))
+    left = sum(watched.origins.admits(AT_X, frame, AT_X) for _ in range(10 * origins.OUTSIDER_PER_SECOND))
+    assert left == origins.UNREADABLE_PER_SECOND, "more of them are counted, and not looked at"
     assert watched.admits(AT_X, X)
+
+
+@pytest.mark.parametrize("begin", [b"RC\x01\x01", b"RC\x09\x01", b"RS\x02\x00"])
+def test_frames_that_only_the_decoder_can_name_are_named_a_few_times_a_second(begin: bytes) -> None:
+    """Each of them costs a decoding: they would keep the loop as busy as frames of members, and prove nothing."""
+    watched = Watched()
+    frame = begin + b"another group" + bytes(40)
+    taken = sum(watched.origins.admits(AT_X, frame, AT_X) for _ in range(10_000))
+    assert taken == origins.UNREADABLE_PER_SECOND
+    assert watched.lost == [origins.UNREADABLE] * (10_000 - taken)
+    watched.now_ns += SECOND
+    assert watched.origins.admits(AT_X, frame, AT_X)
 
 
 def test_what_is_of_another_group_or_cut_off_is_left_to_the_decoder() -> None:
