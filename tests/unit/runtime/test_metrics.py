@@ -84,13 +84,13 @@ def test_the_operations_page_lists_each_metric_with_its_help() -> None:
     ],
 )
 def test_requests_are_answered_or_refused(head: bytes, code: int) -> None:
-    answer = HttpServer({"/here": lambda: (200, PLAIN, "yes\n")})._respond(head)
+    answer = HttpServer({"/here": lambda: (200, PLAIN, "yes\n")}).respond(head)
     assert answer.startswith(f"HTTP/1.1 {code} ".encode())
     assert (b"yes\n" in answer) == (code == 200)
 
 
 def test_head_is_answered_without_a_body() -> None:
-    answer = HttpServer({"/here": lambda: (200, PLAIN, "yes\n")})._respond(b"HEAD /here HTTP/1.1\r\n\r\n")
+    answer = HttpServer({"/here": lambda: (200, PLAIN, "yes\n")}).respond(b"HEAD /here HTTP/1.1\r\n\r\n")
     assert answer.endswith(b"\r\n\r\n") and b"Content-Length: 4" in answer
 
 
