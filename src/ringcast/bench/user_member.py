@@ -77,6 +77,7 @@ async def run(role: Role) -> None:
         expect=role.members,
         record=role.record,
         inspect=False,
+        unencrypted=True,
     ) as group:
         await group.wait_for(role.members, 60.0)
         body = Body(role.size, role.senders)

@@ -72,6 +72,7 @@ class PuppetProcess:
                 config=config,
                 record=order.get("record"),
                 key=order.get("key"),
+                unencrypted=order.get("key") is None,
             )
         else:
             self.transport = make_transport(order, order["bind"], config)
@@ -106,6 +107,7 @@ class PuppetProcess:
             primary_mark=order.get("primary_mark"),
             quorum=order.get("quorum", 0),
             key=order.get("key"),
+            unencrypted=order.get("key") is None,
         )
 
     async def reload_keys(self, order: Answer) -> Answer:

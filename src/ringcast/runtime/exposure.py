@@ -10,20 +10,34 @@ from __future__ import annotations
 import ipaddress
 
 from ringcast.errors import ConfigError
-from ringcast.transport import split_host_port
+from ringcast.transport import Exposed, Transport, split_host_port
+
+
+def check_transport(transport: Transport, *, is_sealed: bool, unencrypted: bool) -> None:
+    """The same of a transport that the caller made: each place on which it can be reached."""
+    if isinstance(transport, Exposed):
+        for place in transport.places:
+            check_exposure(place, is_sealed=is_sealed, unencrypted=unencrypted)
 
 
 def check_exposure(bind: str, *, is_sealed: bool, unencrypted: bool) -> None:
     """ConfigError if this place is not on loopback, has no key, and that was not asked for."""
     if is_sealed or unencrypted or bind.startswith("mem:"):
         return
-    host, _ = split_host_port(bind)
-    if not _is_loopback(host):
+    if not _is_loopback(_host(bind)):
         raise ConfigError(
             f"{bind} is not on loopback and there is no key: make one with `ringcast key new -o FILE`, copy it to "
             "every machine and give it as key= (--key-file, RINGCAST_KEY_FILE); on a network you trust, "
             "unencrypted=True (--unencrypted) goes without"
         )
+
+
+def _host(place: str) -> str:
+    """Of host:port, or of the address of an interface."""
+    try:
+        return str(ipaddress.ip_address(place))
+    except ValueError:
+        return split_host_port(place)[0]
 
 
 def _is_loopback(host: str) -> bool:

@@ -14,6 +14,7 @@ from ringcast.model import Address, Config, View, ViewId, check_name, profile
 from ringcast.runtime.arguments import RecordTo
 from ringcast.runtime.driver import Driver, Entry
 from ringcast.runtime.dropped import given_to_application
+from ringcast.runtime.exposure import check_transport
 from ringcast.runtime.group import Group
 from ringcast.runtime.host import Host, RealHost
 from ringcast.runtime.keys import GroupKeys, chosen_key
@@ -48,6 +49,7 @@ async def open_fixed(
     view = View(ViewId(1, addresses[0]), addresses)
     to = None if record is None else recording_options(record)
     source = chosen_key(key, unencrypted)
+    check_transport(transport, is_sealed=source is not None, unencrypted=unencrypted)
     keys = None if source is None else GroupKeys(group, source)
     return given_to_application(await enter_fixed(group, mine, view, transport, config, to, RealHost(), Entry(), keys))
 

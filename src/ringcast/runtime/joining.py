@@ -26,7 +26,7 @@ from ringcast.runtime.absences import nobody_answered
 from ringcast.runtime.discovery import Discovery, NoAnswerYet, StaticDiscovery
 from ringcast.runtime.driver import Driver, Entry
 from ringcast.runtime.dropped import given_to_application
-from ringcast.runtime.exposure import check_exposure
+from ringcast.runtime.exposure import check_exposure, check_transport
 from ringcast.runtime.fixed import within_transport
 from ringcast.runtime.group import Group
 from ringcast.runtime.heartbeats import Heartbeats
@@ -198,9 +198,11 @@ def join(
     identity = identity_of(certificate, private_key, authority, key, unencrypted, transport)
     name = name if identity is None else identity.checked_name(name)
     source = None if identity is not None else chosen_key(key, unencrypted)
+    is_sealed = source is not None or identity is not None
     if isinstance(transport, str):
-        is_sealed = source is not None or identity is not None
         check_exposure(own, is_sealed=is_sealed, unencrypted=unencrypted)
+    else:
+        check_transport(transport, is_sealed=is_sealed, unencrypted=unencrypted)
     keys = None if source is None else GroupKeys(group, source)
     carrier = make_transport(transport, own, shown, settings, identity) if isinstance(transport, str) else transport
     return Joining(

@@ -6,7 +6,7 @@ from ringcast.transport.endpoint import Endpoint, reason, resolve, split_host_po
 from ringcast.transport.inbox import Inbox
 from ringcast.transport.memory import MemoryHub, MemoryTransport
 from ringcast.transport.multicast import MulticastGroup, group_socket, prepare_sender
-from ringcast.transport.protocol import Frame, Guard, Guarded, OnFrames, OnWritable, Passes, Source, Transport
+from ringcast.transport.protocol import Exposed, Frame, Guard, Guarded, OnFrames, OnWritable, Passes, Source, Transport
 from ringcast.transport.sealed import SealedTransport, sealed_transport
 from ringcast.transport.strangers import DEFAULT_LIMITS, SECOND, Allowance, StrangerLimits, Strangers
 from ringcast.transport.tcp import TcpTransport
@@ -24,6 +24,7 @@ __all__ = [
     "Counters",
     "Datagrams",
     "Endpoint",
+    "Exposed",
     "Frame",
     "Guard",
     "Guarded",

@@ -41,6 +41,15 @@ class Guarded(Protocol):
 
 
 @runtime_checkable
+class Exposed(Protocol):
+    """A transport on places that others may reach and read, unless these are on loopback."""
+
+    @property
+    def places(self) -> tuple[str, ...]:
+        """Each as host:port, or as the address of an interface; none if what is sent there is encrypted already."""
+
+
+@runtime_checkable
 class Foretelling(Protocol):
     """A guard that need not be asked for every frame."""
 

@@ -80,6 +80,11 @@ class TcpTransport:
         return self._local
 
     @property
+    def places(self) -> tuple[str, ...]:
+        """Where it is bound, unless with TLS."""
+        return (str(self._bind),) if self._tls is None else ()
+
+    @property
     def max_frame(self) -> int:
         return MAX_FRAME
 

@@ -97,6 +97,12 @@ class UdpTransport:
         return self._local
 
     @property
+    def places(self) -> tuple[str, ...]:
+        """Where it is bound, and on which interface packets to all leave and come."""
+        interface = "" if self._multicast is None else self._multicast.interface
+        return (str(self._bind), interface) if interface else (str(self._bind),)
+
+    @property
     def max_frame(self) -> int:
         return self._datagrams.max_frame
 
