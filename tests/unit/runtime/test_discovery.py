@@ -2,9 +2,11 @@
 
 import asyncio
 import json
+import os
 import socket
 import subprocess
 import sys
+import threading
 import time
 from pathlib import Path
 from types import SimpleNamespace
@@ -14,7 +16,7 @@ import pytest
 
 from ringcast.errors import ConfigError, TransportError
 from ringcast.lab import namespace
-from ringcast.runtime.discovery import DirectoryDiscovery, DnsDiscovery, NoAnswerYet, StaticDiscovery
+from ringcast.runtime.discovery import DirectoryDiscovery, DnsDiscovery, NoAnswerYet, StaticDiscovery, directory
 from ringcast.transport import Endpoint
 
 ME, OTHER = Endpoint("127.0.0.1", 7001), Endpoint("127.0.0.1", 7002)
@@ -52,6 +54,57 @@ def test_a_shared_directory_shows_who_is_there_and_forgets_who_closed(tmp_path: 
 
     asyncio.run(body())
     assert list(tmp_path.iterdir()) == []
+
+
+def test_a_writer_follows_no_link_and_waits_for_no_fifo(tmp_path: Path) -> None:
+    """The name of the new file could be foreseen: a link there led the entry into a file of somebody else."""
+    precious = tmp_path / "precious"
+    precious.write_text("not an entry")
+    directory = tmp_path / "shared"
+    directory.mkdir()
+    mine = f"g.{ME}"
+    for prepared in (f"{mine}.{os.getpid()}.new", f"{mine}.json"):
+        (directory / prepared).symlink_to(precious)
+
+    async def body() -> None:
+        discovery, other = DirectoryDiscovery(directory, lease_seconds=0.03), DirectoryDiscovery(directory)
+        await discovery.open("g", ME)
+        os.unlink(directory / f"{mine}.{os.getpid()}.new")
+        os.mkfifo(directory / f"{mine}.{os.getpid()}.new")
+        await asyncio.sleep(0.05)  # long enough that it is renewed
+        await other.open("g", OTHER)
+        assert await asyncio.wait_for(other.find(), 30) == [ME]
+        await discovery.close()
+        await other.close()
+
+    asyncio.run(body())
+    assert precious.read_text() == "not an entry"
+    assert [path.name for path in directory.iterdir()] == [f"{mine}.{os.getpid()}.new"], "nothing of ours is left"
+
+
+def test_a_directory_that_stands_still_stops_no_loop_and_no_process(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """As a network file system whose server is gone: a call into it never returns."""
+    stands_still = threading.Event()
+    monkeypatch.setattr(directory, "LIMIT_SECONDS", 0.05)
+
+    async def body() -> None:
+        discovery = DirectoryDiscovery(tmp_path)
+        await discovery.open("g", ME)
+        monkeypatch.setattr(os, "scandir", lambda path: stands_still.wait())
+        for _ in range(3):
+            with pytest.raises(NoAnswerYet, match="does not answer"):
+                await discovery.find()
+        await discovery.close()
+        with pytest.raises(TransportError, match="does not answer"):
+            stuck = DirectoryDiscovery(tmp_path)
+            monkeypatch.setattr(os, "open", lambda *arguments: stands_still.wait())
+            await stuck.open("g", OTHER)
+
+    asyncio.run(body())
+    monkeypatch.undo()
+    stands_still.set()
 
 
 def test_a_stale_or_broken_entry_does_no_harm(tmp_path: Path) -> None:

@@ -2,6 +2,9 @@
 
 A file is written whole and renamed into place; a reader sees all of it or nothing. An entry whose lease is over is
 ignored, and removed once it is over for long. Clocks of the hosts may differ by less than a lease.
+Others may write to the directory: a file of ours is made under a random name that nobody can prepare (no link is
+followed, nothing that is there is opened), then renamed. All of it is done by a thread of its own, which is waited for
+`LIMIT_SECONDS` at most: a file system that stands still (a server of it that is gone) stops no event loop.
 """
 
 from __future__ import annotations
@@ -9,17 +12,29 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import os
+import queue
+import secrets
 import stat
+import threading
 import time
+from collections.abc import Callable
+from fnmatch import fnmatchcase
 from glob import escape
+from itertools import islice
 from pathlib import Path
+from typing import Any, TypeVar
 
 import msgspec
 
 from ringcast.errors import TransportError
+from ringcast.runtime.discovery.protocol import NoAnswerYet
 from ringcast.transport import Endpoint
 
+T = TypeVar("T")
+
 MAX_ENTRIES = 4_096
+MAX_NAMES = 65_536  # looked at in one directory, whatever they are of
+LIMIT_SECONDS = 5.0
 MAX_ENTRY_BYTES = 1_024
 
 
@@ -34,6 +49,50 @@ class _Entry(msgspec.Struct, frozen=True):
             return None
 
 
+class _Worker:
+    """A thread that does what it is asked, one thing after the other. Nobody waits longer than a limit for it."""
+
+    def __init__(self) -> None:
+        self._jobs: queue.SimpleQueue[tuple[asyncio.Future[Any], Callable[[], Any]] | None] = queue.SimpleQueue()
+        self._is_begun = False
+
+    async def do(self, job: Callable[[], T]) -> T:
+        """TimeoutError if it takes longer than the limit; then it is not begun any more, or its answer is dropped."""
+        if not self._is_begun:
+            self._is_begun = True
+            # A daemon: a call into a file system that stands still never returns, and the process has to end.
+            threading.Thread(target=self._run, name="ringcast-directory", daemon=True).start()
+        answer: asyncio.Future[T] = asyncio.get_running_loop().create_future()
+        self._jobs.put((answer, job))
+        async with asyncio.timeout(LIMIT_SECONDS):
+            return await answer
+
+    def end(self) -> None:
+        self._jobs.put(None)
+
+    def _run(self) -> None:
+        while (asked := self._jobs.get()) is not None:
+            answer, job = asked
+            if answer.cancelled():
+                continue
+            result, error = None, None
+            try:
+                result = job()
+            except Exception as raised:
+                error = raised
+            with contextlib.suppress(RuntimeError):  # the loop has ended
+                answer.get_loop().call_soon_threadsafe(_answer, answer, result, error)
+
+
+def _answer(answer: asyncio.Future[Any], result: object, error: Exception | None) -> None:
+    if answer.done():
+        return
+    if error is None:
+        answer.set_result(result)
+    else:
+        answer.set_exception(error)
+
+
 class DirectoryDiscovery:
     """Announces by a file that is renewed at a third of its lease."""
 
@@ -44,25 +103,29 @@ class DirectoryDiscovery:
         self._me: Endpoint | None = None
         self._group = ""
         self._renewing: asyncio.Task[None] | None = None
+        self._worker = _Worker()
 
     async def open(self, group: str, me: Endpoint) -> None:
         self._group, self._me = group, me
+        self._mine = self._path / f"{group}.{str(me).replace('/', '_')}.json"
         try:
-            self._path.mkdir(parents=True, exist_ok=True)
-            self._mine = self._path / f"{group}.{str(me).replace('/', '_')}.json"
-            self._renew()
+            await self._worker.do(self._announce)
+        except TimeoutError:
+            raise TransportError(f"cannot announce in {self._path}: it does not answer") from None
         except OSError as error:
             raise TransportError(f"cannot announce in {self._path}: {error.strerror or error}") from None
         self._renewing = asyncio.create_task(self._keep_renewing())
 
     async def find(self) -> list[Endpoint]:
-        return await asyncio.to_thread(self._find)
+        try:
+            return await self._worker.do(self._find)
+        except TimeoutError:
+            raise NoAnswerYet(f"{self._path} does not answer") from None
 
     def _find(self) -> list[Endpoint]:
-        """In a thread: a directory on a network may take its time, and whatever lies in it."""
         now = time.time()
         found = []
-        for path in sorted(self._path.glob(f"{escape(self._group)}.*.json"))[:MAX_ENTRIES]:
+        for path in self._entries():
             entry = _read(path)
             if entry is None:
                 continue
@@ -74,25 +137,52 @@ class DirectoryDiscovery:
                 found.append(endpoint)
         return found
 
+    def _entries(self) -> list[Path]:
+        """Files that are named as entries of this group, not more than a bound of all that lies there."""
+        form = f"{escape(self._group)}.*.json"
+        try:
+            with os.scandir(self._path) as names:
+                named = [one.name for one in islice(names, MAX_NAMES) if fnmatchcase(one.name, form)]
+        except OSError:
+            return []
+        return [self._path / name for name in sorted(named)[:MAX_ENTRIES]]
+
     async def close(self) -> None:
         if self._renewing is not None:
             self._renewing.cancel()
         if self._mine is not None:
-            self._mine.unlink(missing_ok=True)
+            with contextlib.suppress(OSError, TimeoutError):
+                await self._worker.do(lambda mine=self._mine: mine.unlink(missing_ok=True))  # type: ignore[misc]
+            self._worker.end()
+
+    def _announce(self) -> None:
+        self._path.mkdir(parents=True, exist_ok=True)
+        self._renew()
 
     def _renew(self) -> None:
         assert self._mine is not None
-        new = self._mine.with_suffix(f".{os.getpid()}.new")
-        new.write_bytes(msgspec.json.encode(_Entry(str(self._me), time.time() + self._lease)))
-        new.replace(self._mine)
+        new = self._path / f".{self._group}.{secrets.token_hex(8)}.new"
+        _write_new(new, msgspec.json.encode(_Entry(str(self._me), time.time() + self._lease)))
+        try:
+            new.replace(self._mine)
+        except OSError:
+            new.unlink(missing_ok=True)
+            raise
 
     async def _keep_renewing(self) -> None:
         while True:
             await asyncio.sleep(self._lease / 3)
             try:
-                self._renew()
-            except OSError:
+                await self._worker.do(self._renew)
+            except (OSError, TimeoutError):
                 continue  # A directory that is gone for a while: others forget us until it is back.
+
+
+def _write_new(path: Path, data: bytes) -> None:
+    """A file of ours; FileExistsError if anything is there, a link included."""
+    flags = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC
+    with open(os.open(path, flags, 0o644), "wb") as file:
+        file.write(data)
 
 
 def _read(path: Path) -> _Entry | None:
