@@ -8,7 +8,7 @@ import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
 
-from playwright.sync_api import Browser, Page, sync_playwright
+from playwright.sync_api import Browser, BrowserContext, Page, sync_playwright
 
 from needs.probes import command_path
 
@@ -44,7 +44,7 @@ def browsing() -> Iterator[Browser]:
             browser.close()
 
 
-def opened(browser: Browser, address: str, heard: list[str], **options: object) -> Page:
+def opened(browser: Browser | BrowserContext, address: str, heard: list[str], **options: object) -> Page:
     """The page, once it has drawn its first scene; `heard` gets every word on its console."""
     page = browser.new_page(**options)  # type: ignore[arg-type]
     page.set_default_timeout(LIMIT_MS)

@@ -124,7 +124,8 @@ def test_time_can_be_set_back_and_stepped(browser: Browser, simulated: str) -> N
 
 def test_a_shared_link_shows_the_same_run(browser: Browser, simulated: str) -> None:
     heard: list[str] = []
-    page = opened(browser, simulated, heard)
+    context = browser.new_context()
+    page = opened(context, simulated, heard)
     begin_again(page, 9)
     drag_out(page, "B")
     until_views(page, 2)
@@ -134,11 +135,11 @@ def test_a_shared_link_shows_the_same_run(browser: Browser, simulated: str) -> N
     page.wait_for_function("() => location.hash.includes('seed=9')")
     link, shown = page.url, page.inner_text("#state")
     begin_again(page, 10)
-    other = opened(browser, link, heard)
+    assert "token" not in link, "it can be sent to others; whoever may look has the cookie"
+    other = opened(context, link, heard)
     other.wait_for_function(f"() => document.getElementById('state').textContent === {shown!r}")
     assert heard == []
-    page.close()
-    other.close()
+    context.close()
 
 
 def test_everything_can_be_done_by_keyboard(browser: Browser, simulated: str) -> None:

@@ -62,7 +62,16 @@ def test_with_a_certificate_it_is_https_and_the_cookie_stays_there(tmp_path: Pat
         assert [cookie.secure for cookie in asks_for_its_token(address)] == [True]
 
 
-def test_plain_behind_a_proxy_it_still_asks_for_the_token() -> None:
-    with served("--plain", "--token", "a-token-of-ours") as address:
-        assert address.startswith("http://") and address.endswith("?token=a-token-of-ours")
+def test_plain_behind_a_proxy_it_still_asks_for_the_token(tmp_path: Path) -> None:
+    token = tmp_path / "token"
+    token.touch(0o600)
+    token.write_text("a-token-of-our-own\n")
+    with served("--plain", "--token-file", str(token)) as address:
+        assert address.startswith("http://") and address.endswith("?token=a-token-of-our-own")
+        asks_for_its_token(address)
+
+
+def test_on_loopback_it_asks_for_its_token_too() -> None:
+    """Another user of the host reads there what the members themselves would not answer to him."""
+    with served("--bind", "127.0.0.1:0") as address:
         asks_for_its_token(address)

@@ -9,6 +9,7 @@ import click
 
 from ringcast.cli.output import emit_json, json_option, say_progress
 from ringcast.errors import UsageError
+from ringcast.security import check_owner
 
 _EPILOG = """\b
 Examples:
@@ -16,7 +17,8 @@ Examples:
   ringcast page --group chat          only those of one group
   ringcast page --seed 7              a simulated group to cut, kill and heal with the mouse
   ringcast page recordings/           a recording with a time slider, each violation linked to its events
-Beyond loopback a token is made and printed, and --certificate/--private-key (or --plain behind a proxy) is needed.
+A token is made and printed with the address; beyond loopback --certificate/--private-key (or --plain behind a proxy) is
+needed too.
 It changes nothing in a real group. Ctrl-C ends it.
 """
 
@@ -30,7 +32,11 @@ It changes nothing in a real group. Ctrl-C ends it.
 @click.option(
     "--partition", type=click.Choice(["all", "primary"]), default="all", help="Which sides go on (simulated)."
 )
-@click.option("--token", help="What every request must carry; default: made beyond loopback, none on it.")
+@click.option(
+    "--token-file",
+    type=click.Path(path_type=Path, dir_okay=False),
+    help="What every request must carry, in a file that only you can read; default: made anew and printed.",
+)
 @click.option("--certificate", type=click.Path(path_type=Path), help="For https.")
 @click.option("--private-key", type=click.Path(path_type=Path), help="Of the certificate.")
 @click.option("--plain", is_flag=True, help="No encryption beyond loopback: a proxy in front does it.")
@@ -42,7 +48,7 @@ def command(
     seed: int | None,
     members: int,
     partition: str,
-    token: str | None,
+    token_file: Path | None,
     certificate: Path | None,
     private_key: Path | None,
     plain: bool,
@@ -72,6 +78,18 @@ def command(
             click.echo(address)
             say_progress("Open it in a browser; Ctrl-C ends.")
 
+    token = None if token_file is None else _token_in(token_file)
     with suppress(KeyboardInterrupt):  # the ordinary end
         serve(source, bind, say, token=token, certificate=certificate, private_key=private_key, plain=plain)
     return 0
+
+
+def _token_in(path: Path) -> str:
+    """Of a file of one's own: what stands in the arguments of a process, every user of the host can read."""
+    try:
+        check_owner(path, path.stat(), "token file")
+        return path.read_text("ascii").strip()
+    except OSError as error:
+        raise UsageError(f"cannot read the token file {path}: {error.strerror or error}") from None
+    except UnicodeDecodeError:
+        raise UsageError(f"the token file {path} is not text") from None

@@ -1,8 +1,9 @@
 """The page over HTTP: static files, one stream of server-sent events, and acts for a simulated world.
 
 Everything that is drawn is computed once per update and sent to all who look, at most ten times a second; nobody looks:
-nothing is computed. Loopback asks for nothing; beyond it every request needs the token, once as `?token=` and then as a
-cookie. A foreign web page can do nothing here: the Host must be one of ours and an act must say where it comes from.
+nothing is computed. Every request needs the token, once as `?token=` and then as a cookie, on loopback too: the page
+shows what members answer to their own user alone, and others of the host reach its loopback. A foreign web page can do
+nothing here: the Host must be one of ours and an act must say where it comes from. A body is read up to its bound only.
 """
 
 from __future__ import annotations
@@ -22,7 +23,7 @@ from starlette.responses import FileResponse, RedirectResponse, Response, Stream
 from starlette.routing import Mount, Route
 from starlette.staticfiles import StaticFiles
 
-from ringcast.errors import RingcastError
+from ringcast.errors import RingcastError, UsageError
 from ringcast.page.assets import STATIC
 from ringcast.page.source import Source
 
@@ -31,7 +32,8 @@ MOST_LOOKERS = 32
 MOST_BODY = 64 * 1024
 MOST_LINES = 400
 
-COOKIE = "ringcast-token"
+COOKIE = "ringcast-token"  # and the port: browsers send the cookies of one port of a host to all of them
+LEAST_TOKEN = 16  # characters
 _SECURITY = {
     "Content-Security-Policy": "default-src 'self'; style-src 'self' 'unsafe-inline'; img-src 'self' data:; "
     "frame-ancestors 'none'; base-uri 'none'; form-action 'none'",
@@ -108,7 +110,8 @@ class Page:
             response: Response = RedirectResponse("/", status_code=303)
             is_https = request.url.scheme == "https"
             token = request.query_params["token"]
-            response.set_cookie(COOKIE, token, httponly=True, samesite="strict", secure=is_https)
+            # Lax: the links of a report, which is a file, lead here. What changes anything asks for a header as well.
+            response.set_cookie(cookie_name(request), token, httponly=True, samesite="lax", secure=is_https)
             return response
         return FileResponse(STATIC / "index.html")
 
@@ -152,8 +155,8 @@ class Page:
         return _json({"epoch": source.log.epoch, "last": source.log.last, "lines": lines})
 
     async def act(self, request: Request) -> Response:
-        body = await request.body()
-        if len(body) > MOST_BODY:
+        body = await _body(request)
+        if body is None:
             return _sentence("too much for an act", 413)
         try:
             words = msgspec.json.decode(body, type=dict[str, Any])
@@ -196,12 +199,31 @@ class Guard(BaseHTTPMiddleware):
 
     def _has_token(self, request: Request) -> bool:
         assert self._token is not None
-        given = request.cookies.get(COOKIE) or request.query_params.get("token") or ""
+        given = request.query_params.get("token") or request.cookies.get(cookie_name(request)) or ""
         return hmac.compare_digest(given.encode(), self._token.encode())
 
 
+def cookie_name(request: Request) -> str:
+    return f"{COOKIE}-{request.url.port or request.url.scheme}"
+
+
+async def _body(request: Request) -> bytes | None:
+    """None if it is longer than an act; the rest of it is not read then."""
+    body = b""
+    async for part in request.stream():
+        body += part
+        if len(body) > MOST_BODY:
+            return None
+    return body
+
+
 def make_app(source: Source, hosts: tuple[str, ...] = (), token: str | None = None) -> Starlette:
-    """`hosts`: names under which the page may be asked for (none: any); `token`: what every request must carry."""
+    """`hosts`: names under which the page may be asked for (none: any); `token`: what every request must carry.
+
+    UsageError if the token is so short that it can be guessed.
+    """
+    if token is not None and (len(token) < LEAST_TOKEN or not token.isascii() or not token.isprintable()):
+        raise UsageError(f"a token has at least {LEAST_TOKEN} printable characters of ASCII")
     page = Page(source)
     app = Starlette(
         routes=[

@@ -1,7 +1,7 @@
 """Starting the server: where it listens, who may look, and what is printed.
 
-Loopback needs no token. Beyond it a token is made (or given), and the connection is encrypted with a certificate, or
-plain where that was asked for because a proxy in front does it.
+A token is made (or given) and stands in the address that is printed, on loopback too. Beyond loopback the connection is
+encrypted with a certificate, or plain where that was asked for because a proxy in front does it.
 """
 
 from __future__ import annotations
@@ -11,6 +11,7 @@ import secrets
 import socket
 from collections.abc import Callable
 from pathlib import Path
+from urllib.parse import quote
 
 import uvicorn
 
@@ -43,13 +44,13 @@ def serve(
         raise UsageError(
             f"{host} is beyond loopback: give --certificate and --private-key, or --plain behind a proxy that encrypts"
         )
-    if beyond and token is None:
+    if token is None:
         token = secrets.token_urlsafe(24)
     app = make_app(source, () if beyond else LOOPBACK_NAMES, token)
     listener = _listen(host, port)
     scheme = "http" if certificate is None else "https"
     shown = f"[{host}]" if ":" in host else host
-    say(f"{scheme}://{shown}:{listener.getsockname()[1]}/{'' if token is None else f'?token={token}'}")
+    say(f"{scheme}://{shown}:{listener.getsockname()[1]}/?token={quote(token)}")
     config = uvicorn.Config(
         app,
         log_level="warning",

@@ -5,7 +5,7 @@ key is used, so a group on loopback without a key does not pay for it.
 """
 
 from ringcast.security.certificate import check_private_key, names_in
-from ringcast.security.key_file import KEY_FILE_VARIABLE, KeySource, read_keyring, write_keyring
+from ringcast.security.key_file import KEY_FILE_VARIABLE, KeySource, check_owner, read_keyring, write_keyring
 from ringcast.security.keyring import Key, Keyring, new_key
 from ringcast.security.seal import NOT_SEALED, OTHER_VERSION, OVERHEAD, REASONS, UNKNOWN_KEY, Seal, is_sealed
 
@@ -20,6 +20,7 @@ __all__ = [
     "KeySource",
     "Keyring",
     "Seal",
+    "check_owner",
     "check_private_key",
     "is_sealed",
     "names_in",

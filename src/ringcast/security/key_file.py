@@ -52,15 +52,14 @@ def _from_file(path: Path, shown: str) -> Keyring:
         raise ConfigError(f"cannot read the key file {shown}: {error.strerror or error}") from None
 
 
-def check_owner(path: Path, found: os.stat_result) -> None:
+def check_owner(path: Path, found: os.stat_result, what: str = "key file") -> None:
+    """ConfigError if it is no file, or somebody else's, or others can read it."""
     if not stat.S_ISREG(found.st_mode):
-        raise ConfigError(f"the key file {path} is not a file")
+        raise ConfigError(f"the {what} {path} is not a file")
     if found.st_uid not in (os.getuid(), 0):
-        raise ConfigError(f"the key file {path} belongs to another user")
+        raise ConfigError(f"the {what} {path} belongs to another user")
     if found.st_mode & 0o077:
-        raise ConfigError(
-            f"others can read the key file {path}: chmod 600 {path}, and make a new key if they might have"
-        )
+        raise ConfigError(f"others can read the {what} {path}: chmod 600 {path}, and make a new one if they might have")
 
 
 def _parse(data: bytes, where: str) -> Keyring:

@@ -1,7 +1,8 @@
 """Who may look and who may act: hosts, the token, acts from the page itself, bad requests in a sentence."""
 
 import asyncio
-from collections.abc import Iterator
+from collections.abc import Iterator, MutableMapping
+from typing import Any
 
 import pytest
 
@@ -58,13 +59,48 @@ def test_the_log_is_paged_by_number(page: Client) -> None:
 
 
 def test_without_the_token_nothing_is_shown_and_with_it_the_cookie_carries_on() -> None:
-    with Client(make_app(Simulated(1, 2), (), "secret")) as client:
+    with Client(make_app(Simulated(1, 2), (), "a secret of ours")) as client:
         for path in ("/", "/api/scene", "/api/log", "/static/main.js"):
             assert client.get(path).status == 401
         assert client.get("/", token="wrong").status == 401
-        answer = client.get("/", token="secret")
+        answer = client.get("/", token="a secret of ours")
         assert (answer.status, answer.headers["location"]) == (303, "/")
         assert client.get("/api/scene").status == 200
+
+
+@pytest.mark.parametrize("token", ["", " ", "short", "fifteen letters", "sixteen\nletters!", "sechzehn Umläute"])
+def test_a_token_that_can_be_guessed_is_refused(token: str) -> None:
+    """An empty one opened the page to everybody."""
+    with pytest.raises(UsageError, match="at least 16"):
+        make_app(Simulated(1, 2), (), token)
+
+
+def test_a_body_is_read_up_to_its_bound() -> None:
+    """300 MB were read before they were measured."""
+    read = 0
+
+    async def receive() -> dict[str, object]:
+        nonlocal read
+        read += 65_536
+        return {"type": "http.request", "body": bytes(65_536), "more_body": True}
+
+    async def story() -> int:
+        app = make_app(Simulated(1, 2))
+        async with app.router.lifespan_context(app):
+            statuses: list[int] = []
+
+            async def send(message: MutableMapping[str, Any]) -> None:
+                statuses.append(message.get("status", 0))
+
+            headers = [(b"host", b"localhost"), (b"x-ringcast", b"act")]
+            scope = {"type": "http", "http_version": "1.1", "method": "POST", "path": "/api/act", "root_path": ""}
+            scope |= {"scheme": "http", "query_string": b"", "server": ("localhost", 80), "client": ("127.0.0.1", 1)}
+            async with asyncio.timeout(30):
+                await app(scope | {"headers": headers}, receive, send)
+            return statuses[0]
+
+    assert asyncio.run(story()) == 413
+    assert read <= 3 * 65_536
 
 
 @pytest.mark.parametrize(
