@@ -164,7 +164,7 @@ class LivenessChecker:
         elif any(t_ns > heal.t_ns for t_ns, clock in self._faults if clock == heal.clock):
             self._report.lacks("the last FAULT came after the last HEAL")
         else:
-            self._judge_after_heal(heal.t_ns, heal.bound_ns, heal.clock)
+            self._judge_after_heal(heal.t_ns, heal.bound_ns, heal.clock, closed)
         return self._report.finding()
 
     def _judge_own_limit(self, member: Address, state: _Member, wait: _Wait) -> None:
@@ -181,7 +181,7 @@ class LivenessChecker:
                 due_ns = max(due_ns, again_ns + GRACE_NS)
         return due_ns
 
-    def _judge_after_heal(self, heal_ns: int, bound_ns: int, clock: str) -> None:
+    def _judge_after_heal(self, heal_ns: int, bound_ns: int, clock: str, closed: Closed) -> None:
         settled_ns = heal_ns + bound_ns
         here = {m: s for m, s in self._members.items() if s.clock == clock and _is_of_a_group(m)}
         live = {
@@ -199,7 +199,7 @@ class LivenessChecker:
         dead = [member for member, state in here.items() if state.how and state.last_ns <= heal_ns]
         self._judge_views(live, dead, settled_ns, horizon_ns)
         made = {view: it for view, it in self._made.items() if view.creator in here}
-        self._judge_exclusions(live, made, self._healed_ns(heal_ns, clock), horizon_ns)
+        self._judge_exclusions(live, made, self._healed_ns(heal_ns, clock), horizon_ns, closed)
 
     def _healed_ns(self, heal_ns: int, clock: str) -> int:
         """Since when nothing was wrong: a bound may be stated again later, when everything is settled."""
@@ -208,7 +208,12 @@ class LivenessChecker:
         return min(alike, default=heal_ns)
 
     def _judge_exclusions(
-        self, live: dict[Address, _Member], made: dict[ViewId, _Made], since_ns: int, horizon_ns: int
+        self,
+        live: dict[Address, _Member],
+        made: dict[ViewId, _Made],
+        since_ns: int,
+        horizon_ns: int,
+        closed: Closed,
     ) -> None:
         held: dict[Address, Installed] = {}
         shared: Installed | None = None
@@ -218,7 +223,9 @@ class LivenessChecker:
             held[member] = view
             gone = [other for other in live if other not in view.members]
             how = made.get(view.id, _Made(when_ns, {}))
-            behind = [other for other in gone if how.left_out_ns(other) >= shared_ns]
+            # Where the maker's recording breaks off before this view, nobody knows whom it left out when.
+            is_known = view.id in made or closed.get(view.id.creator, True)
+            behind = [other for other in gone if is_known and how.left_out_ns(other) >= shared_ns]
             if gone and not behind:
                 shared = None  # It was under way when the last of them came: whoever made it could not know.
             if shared is not None and behind and when_ns <= horizon_ns:

@@ -26,7 +26,7 @@ from ringcast.trace.reader import (
     unnamed_run,
 )
 from ringcast.trace.recorder import FileRecorder, MemoryRecorder, Recorder, RecorderLimits, directory_for
-from ringcast.trace.segment import SUFFIX, UNDER_WAY, frames_in, segment_number, under_run
+from ringcast.trace.segment import SUFFIX, UNDER_WAY, SegmentWriter, frames_in, segment_number, under_run
 from ringcast.trace.threaded import ThreadedRecorder
 
 __all__ = [
@@ -47,6 +47,7 @@ __all__ = [
     "Recording",
     "RecordingOptions",
     "SegmentStart",
+    "SegmentWriter",
     "ThreadedRecorder",
     "TraceError",
     "as_address",

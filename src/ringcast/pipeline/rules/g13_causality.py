@@ -239,7 +239,8 @@ def _sides(run: Run, out: Out) -> Sides:
     sides: Sides = {}
     begun: dict[tuple[str, int, int], Fact] = {}
     facts = [fact for what in ("late", "begun", "known", "started", "finished") for fact in run.of(GUARANTEE, what)]
-    turn = {"late": 0, "started": 1, "finished": 2, "known": 3, "begun": 4}
+    # What the member knew by the end of a segment comes last: nothing in this segment is judged by it.
+    turn = {"late": 0, "started": 1, "begun": 2, "finished": 3, "known": 4}
     for fact in sorted(facts, key=lambda f: (f.member, f.segment, turn[f.what], f.index)):
         stay = run.members_by_key[fact.member].stay_at(fact.index)
         side = sides.setdefault((fact.member, stay.start), _Side(stay))

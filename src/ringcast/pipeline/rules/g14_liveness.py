@@ -10,7 +10,8 @@ moment when the first live member ends or begins to leave. A live process in no 
 gone. Once all live ones shared a view after everything was healed (HEAL `all`), no view leaves any of them out whose
 maker does so behind that moment: with the attempt of its roll call that first names it as going. What is heard in one
 attempt decides the next, which therefore counts from the begin of the one before, but at most `GRACE_NS` before its
-own. Whoever is not named is left out when the maker installs the view; by a merge, when its one attempt begins.
+own. Whoever is not named is left out when the maker installs the view; by a merge, when its one attempt begins. Where
+the maker's recording breaks off before that view, this moment is unknown, and nobody is accused.
 Judged on the clock of whoever recorded the heal.
 """
 
@@ -127,7 +128,7 @@ def _after(run: Run, heal: Control, waits: dict[str, list[_Wait]], out: Out) -> 
                 out.violation(wait.row.index, sentence, member=member.key)
     dead = {member.key: member for member in here if member.how and member.last_ns <= heal.t_ns}
     _views(live, dead, settled_ns, horizon_ns, out)
-    _exclusions(live, _makers(run, here), _healed_ns(run, heal, clock), horizon_ns, out)
+    _exclusions(run, live, _makers(run, here), _healed_ns(run, heal, clock), horizon_ns, out)
 
 
 def _healed_ns(run: Run, heal: Control, clock: str) -> int:
@@ -164,7 +165,9 @@ def _makers(run: Run, here: list[Member]) -> dict[View, _Made]:
     return found
 
 
-def _exclusions(live: list[Member], made: dict[View, _Made], since_ns: int, horizon_ns: int, out: Out) -> None:
+def _exclusions(
+    run: Run, live: list[Member], made: dict[View, _Made], since_ns: int, horizon_ns: int, out: Out
+) -> None:
     """All share a view when the last of them has come to it, and none of them is missing in it."""
     names = {member.key: member for member in live}
     steps = [(stay.view, member) for member in live for stay in member.stays if stay.view is not None]
@@ -176,7 +179,8 @@ def _exclusions(live: list[Member], made: dict[View, _Made], since_ns: int, hori
         last[member.key] = view.id
         gone = [key for key in names if key not in view.members]
         made_ns, since = made.get(view.id, (view.t_ns, {}))
-        behind = [key for key in gone if since.get(key, made_ns) >= shared_ns]
+        is_known = view.id in made or run.is_whole(view.id[1]) or view.id[1] not in run.members_by_key
+        behind = [key for key in gone if is_known and since.get(key, made_ns) >= shared_ns]
         if gone and not behind:
             shared = None
         if behind and shared is not None and view.t_ns <= horizon_ns:
