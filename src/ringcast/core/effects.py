@@ -131,6 +131,10 @@ class Freed(NamedTuple):
     """Acks or a view made room or progress: waiting sends and flushes should look again."""
 
 
+class Spent(NamedTuple):
+    """The ordering took room for multicasts: what the application may send without asking is less than it was."""
+
+
 @dataclass(slots=True)
 class Drop:
     """Something a peer sent was not used. Counted and traced, never an exception."""
@@ -251,6 +255,7 @@ Effect = (
     | Sealed
     | Install
     | Freed
+    | Spent
     | Drop
     | Warn
     | Lost

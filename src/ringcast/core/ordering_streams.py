@@ -10,7 +10,7 @@ from collections.abc import Sequence
 from typing import Protocol
 
 from ringcast.core.control import Carried, Holding, Settlement, Source, Staged
-from ringcast.core.effects import Dequeue, Effect, Sealed
+from ringcast.core.effects import Dequeue, Effect, Sealed, Spent
 from ringcast.core.multicast import Multicast, PeerStreams, largest_item, pieces_of
 from ringcast.core.ordering.envelope import ANNOUNCEMENT_BYTES, BATCH_BYTES, fit_envelope
 from ringcast.core.ordering.ordering import Ordering
@@ -120,7 +120,7 @@ class OrderingStreams:
 
     def multicast(self, now_ns: int, item: Envelope) -> list[Effect]:
         items = self._items(item)
-        return self._node.group.send(now_ns, items, list(map(len, items)), [])
+        return [*self._node.group.send(now_ns, items, list(map(len, items)), []), Spent()]
 
     def post(self, now_ns: int, to: Sequence[Address], item: Envelope) -> list[Effect]:
         return self._node.peers.send(now_ns, list(to), self._items(item))

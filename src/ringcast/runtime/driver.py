@@ -43,6 +43,7 @@ from ringcast.core import (
     ProvideState,
     Refused,
     SideOver,
+    Spent,
     StateOver,
     Unicast,
     Warn,
@@ -101,6 +102,7 @@ class Driver:
         self.on_inbox: Callable[[], None] = _nothing
         self.on_retiring: Callable[[str], None] = _say_nothing  # how it ends; before the recording does
         self.on_freed: Callable[[], None] = _nothing
+        self.on_spent: Callable[[], None] = _nothing
         self.on_lost: Callable[[str], None] = _say_nothing
         self.on_left: Callable[[Left], None] = _ignore
         self.on_finished: Callable[[Finished], None] = _ignore
@@ -151,6 +153,7 @@ class Driver:
             Finished: self._finish,
             Install: self._install,
             Freed: self._note_freed,
+            Spent: self._note_spent,
             Drop: self._drop,
             Warn: self._warn,
             Lost: self._lost,
@@ -435,6 +438,9 @@ class Driver:
             self.chronicle.on_event(event)
             self._event_log.on_event(event)
         self._record(event)
+
+    def _note_spent(self, effect: Spent) -> None:
+        self.on_spent()
 
     def _note_freed(self, effect: Freed) -> None:
         self._freed = True

@@ -79,6 +79,7 @@ class Group:
         driver.on_inbox = self._reading.on_inbox
         driver.on_retiring = lambda how: self._reading.end_recording(how, self._told)
         driver.on_freed = self._on_freed
+        driver.on_spent = self._sending.refill
         driver.on_lost = self._on_lost
         driver.on_refused = lambda error: self._end(error, "refused")
         driver.on_unkept = lambda error: self._end(error, "mark not kept")

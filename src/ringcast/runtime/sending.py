@@ -215,7 +215,7 @@ class Sending:
     def _put_in_turn(self, payload: bytes) -> bool:
         """Put a message whose turn in line has come, before those that are still in line."""
         if not self.turn.outbox:
-            self._refill()
+            self.refill()
         self.turn.slots, self._slots_in_line = self.turn.slots + self._slots_in_line, 0
         is_put = self.put(payload)
         if self._lines.holds(GROUP):
@@ -229,7 +229,7 @@ class Sending:
             driver.execute(node.send_large(now, payload))
         else:
             driver.execute(node.send(now, [payload], [len(payload)]))
-        self._refill()
+        self.refill()
 
     # ---- to some members
 
@@ -391,7 +391,7 @@ class Sending:
         else:
             self._send_outbox()
         if self.turn.outbox or self._driver.is_busy:
-            self._refill()  # Else what the turn may accept is what it was, without this message: no need to ask again.
+            self.refill()  # Else what the turn may accept is what it was, without this message: no need to ask again.
         self._driver.wake.at_end(self._end_turn)
 
     def _end_turn(self) -> None:
@@ -424,7 +424,7 @@ class Sending:
         """Send what may be sent; a roll call that began in this turn holds the rest until its view or its cancel."""
         if self.turn.outbox:
             self._send_outbox()
-        self._refill()
+        self.refill()
 
     def _send_outbox(self) -> None:
         sizes, _ = measured(self.turn.outbox)
@@ -435,8 +435,8 @@ class Sending:
         if count:
             self._driver.execute(self._node.send(self._driver.now_ns(), payloads, sizes))
 
-    def _refill(self) -> None:
-        """What may go through the outbox: a frame's worth or few, for those in line if there are any."""
+    def refill(self) -> None:
+        """Ask the node what may go through the outbox: a frame's worth, or few; for those in line if there are any."""
         node = self._node
         self.turn.slots = self._slots_in_line = self.turn.room_bytes = 0
         if self._is_turn_full or self.turn.outbox or self._driver.is_busy or self._closing is not None:

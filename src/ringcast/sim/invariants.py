@@ -32,13 +32,14 @@ from ringcast.core import (
     PeerStreams,
     Request,
     Run,
+    Spent,
     Staged,
     Unicast,
 )
 from ringcast.model import Address, Event, Kind
 
 # These say what became of a stream; none of them comes from another machine than the one that was reached.
-_NEAR = frozenset({Drop, Freed, Deliver, Dequeue, Finished, Cast})
+_NEAR = frozenset({Drop, Freed, Spent, Deliver, Dequeue, Finished, Cast})
 
 # Asked for every packet, where a name of this module costs a tenth of looking a member up in its enum.
 _GROUP, _PEER, _CONTROL = Channel.GROUP, Channel.PEER, Channel.CONTROL

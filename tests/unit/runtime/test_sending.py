@@ -198,6 +198,31 @@ async def _ordered_sends_that_end_early(record: Path) -> None:
 # ---- waking
 
 
+def test_a_message_is_not_accepted_into_room_that_an_ordered_one_has_taken() -> None:
+    """Simulated seed 400567: it was, stood in the outbox, and never left, for the side lost its majority."""
+
+    async def story() -> None:
+        hub, members = MemoryHub(), {"A": "mem:A", "B": "mem:B"}
+        transports, config = {name: MemoryTransport(hub, name) for name in members}, profile("test", capacity=2)
+        async with (
+            await open_fixed("g", "A", members, transport=transports["A"], config=config) as a,
+            await open_fixed("g", "B", members, transport=transports["B"], config=config) as b,
+        ):
+            transports["A"].block([Endpoint.in_memory("B")])
+            await a.queue(b"ordered")
+            await asyncio.sleep(0)
+            await asyncio.sleep(0)  # It has left, with the turn of the loop in which it was queued.
+            await a.send(b"plain")
+            waiting = asyncio.create_task(a.send(b"no room"))
+            await waits_in_send(a)
+            async with reading(a), reading(b):
+                transports["A"].unblock()
+                await waiting
+                await a.flush()
+
+    asyncio.run(story())
+
+
 class Refusing(MemoryTransport):
     """A socket that is full until `room` is true."""
 
