@@ -405,6 +405,10 @@ class Group:
         """Read the key file again, or use another `key` from now on; the names of the keys, the primary one first."""
         return self._thread.call(lambda: self._on_loop(lambda: self._group.reload_keys(key)))
 
+    def reload_certificates(self) -> None:
+        """Read the certificate, its key and the authority's file again, and make every connection again with them."""
+        self._thread.call(lambda: self._on_loop(self._group.reload_certificates))
+
     @staticmethod
     async def _on_loop(ask: Callable[[], T]) -> T:
         return ask()

@@ -110,3 +110,28 @@ def test_what_does_not_go_together_is_refused_in_a_sentence(tmp_path: Path) -> N
     Path(files["private_key"]).chmod(0o644)
     with pytest.raises(ringcast.ConfigError, match="chmod 600"):
         ringcast.join(GROUP, transport="tcp", **files)
+
+
+def test_certificates_are_read_again_while_the_group_runs(tmp_path: Path) -> None:
+    authority = Authority(tmp_path)
+
+    async def story() -> None:
+        async with asyncio.timeout(120), AsyncExitStack() as stack:
+            first = free_port()
+            groups = [await stack.enter_async_context(join(name, first, authority.files_for(name))) for name in NAMES]
+            await until(lambda: all(len(group.members) == 3 for group in groups))
+            view = groups[0].view
+            for name, group in zip(NAMES, groups, strict=True):
+                authority.files_for(name)  # a new one in the same file
+                group.reload_certificates()
+            await groups[0].send(b"after the change")
+            for group in groups:
+                assert b"after the change" in await read_payload(group, b"after the change")
+                assert group.view == view
+            (tmp_path / "anna.crt").write_text("nothing")
+            with pytest.raises(ringcast.ConfigError, match="cannot be used"):
+                groups[0].reload_certificates()
+            with pytest.raises(ringcast.UsageError, match="without a key"):
+                groups[0].reload_keys()
+
+    asyncio.run(story())

@@ -64,5 +64,5 @@ def test_internals_of_a_group_are_hidden() -> None:
         *("send", "send_many", "queue", "queue_many", "flush", "barrier", "stamp", "after"),
         *("receive", "receive_many", "receive_batch", "batches"),
         *("ready", "wait_for", "waiting", "explain", "status", "metrics", "inspect", "leave", "close"),
-        "reload_keys",
+        *("reload_keys", "reload_certificates"),
     }

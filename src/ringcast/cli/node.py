@@ -142,6 +142,8 @@ async def _be_a_member(group_name: str, as_json: bool, stay: bool, **place: Any)
             printing = asyncio.create_task(_print(group, as_json))
             if group.status()["keys"] is not None:
                 asyncio.get_running_loop().add_signal_handler(signal.SIGHUP, _reload_keys, group)
+            elif place["certificate"] is not None:
+                asyncio.get_running_loop().add_signal_handler(signal.SIGHUP, _reload_certificates, group)
             await _send_lines(group)
             await group.flush()
             if stay:
@@ -157,6 +159,15 @@ def _reload_keys(group: Group) -> None:
         return
     also = f", opens what {', '.join(accepted)} sealed too" if accepted else ""
     say_progress(f"{group.me.name} seals with key {primary}{also}")
+
+
+def _reload_certificates(group: Group) -> None:
+    try:
+        group.reload_certificates()
+    except RingcastError as error:
+        say_progress(f"the certificate stays as it was: {error}")
+        return
+    say_progress(f"{group.me.name} shows its certificate as it is now")
 
 
 async def _say_if_it_takes_long(group_name: str, seeds: tuple[str, ...]) -> None:

@@ -58,6 +58,7 @@ from ringcast.runtime.forks import ends_with_fork
 from ringcast.runtime.frames_out import FramesOut
 from ringcast.runtime.handing import Wake
 from ringcast.runtime.heartbeats import Audience, Heartbeats
+from ringcast.runtime.identity import Identity
 from ringcast.runtime.keys import GroupKeys, unopened_in_words
 from ringcast.runtime.mark_file import MarkStore
 from ringcast.runtime.origins import Origins
@@ -123,6 +124,7 @@ class Driver:
         self.asked_buffer_bytes = 0  # of the kernel, for what arrives; what it gave is in the node's config
         self.origins: Origins | None = None  # where frames may come from, on a transport that does not know it
         self.keys: GroupKeys | None = None  # what the transport is sealed with
+        self.identity: Identity | None = None  # the certificate that its connections show
         self.asked: list[str] = []  # where discovery says that others may be
         self.marks: MarkStore | None = None  # where the mark of primary views is kept
         self.on_unkept: Callable[[RingcastError], None] = _ignore

@@ -15,7 +15,7 @@ from ringcast.model import Address
 from ringcast.runtime.drops import Drops
 from ringcast.runtime.heartbeats import Receiver
 from ringcast.runtime.unsent import Unsent
-from ringcast.transport import Endpoint, Transport
+from ringcast.transport import Endpoint, Recognizing, Transport
 from ringcast.wire import Codec
 
 BYTES_PER_CAST = 500_000  # a long run leaves in parts, each sent while it is still in the cache
@@ -42,7 +42,10 @@ class FramesOut:
         """Multicast to these members from now on; return where the others of them are."""
         if self.frames:  # They were multicast in the view before, and go to its members.
             self._flush_frames()
-        self._others = [endpoint for _, endpoint in self.receivers(members)]
+        receivers = self.receivers(members)
+        self._others = [endpoint for _, endpoint in receivers]
+        if isinstance(self._transport, Recognizing):
+            self._transport.expect({endpoint: member.name for member, endpoint in receivers})
         self._transport.set_peers(self._others)
         return self._others
 

@@ -39,6 +39,7 @@ from ringcast.runtime.waiting import Limit, Waits
 from ringcast.runtime.watching import Watch, as_row, present
 from ringcast.runtime.words import Waiting, short, why_not_left, why_not_ready
 from ringcast.security import KeySource
+from ringcast.transport import TcpTransport
 
 T = TypeVar("T")
 
@@ -387,6 +388,18 @@ class Group:
         if self._driver.keys is None:
             raise without_keys()
         return [held.name for held in self._driver.keys.reload(key).keys]
+
+    def reload_certificates(self) -> None:
+        """Read the certificate, its key and the authority's file again, and make every connection again with them.
+
+        If they cannot be used the old ones stay in use, and ConfigError says why. The authority's file may hold its
+        list of revoked certificates: whose stands there is not heard any more. Messages are not lost, they wait for the
+        new connections.
+        """
+        identity, transport = self._driver.identity, self._driver.transport
+        if identity is None or not isinstance(transport, TcpTransport):
+            raise UsageError("this member joined without a certificate: there is nothing to read again")
+        transport.use_tls(identity.read_again(self.me.name))
 
     async def inspect(self) -> None:
         """Let `ringcast status`, `explain` and `top` ask this member, on a Unix socket of this user."""

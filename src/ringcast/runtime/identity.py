@@ -16,8 +16,24 @@ from ringcast.transport import Tls, Transport, mutual_tls
 
 @dataclass(frozen=True, slots=True)
 class Identity:
+    certificate: Path
+    private_key: Path
+    authority: Path
     names: tuple[str, ...]
     tls: Tls
+
+    @classmethod
+    def read(cls, certificate: Path, private_key: Path, authority: Path) -> Identity:
+        """ConfigError, in a sentence, if these files cannot be used."""
+        check_private_key(private_key)
+        tls = mutual_tls(certificate, private_key, authority)
+        return cls(certificate, private_key, authority, names_in(certificate), tls)
+
+    def read_again(self, name: str) -> Tls:
+        """What its files hold now, for the member of this name."""
+        now = Identity.read(self.certificate, self.private_key, self.authority)
+        now.checked_name(name)
+        return now.tls
 
     def checked_name(self, name: str | None) -> str:
         """The member's name: the one given, or the first of the certificate."""
@@ -46,5 +62,4 @@ def identity_of(
         raise ConfigError("a certificate is instead of key= and unencrypted=True: give one of them")
     if transport != "tcp":
         raise ConfigError("a certificate needs transport='tcp' (--transport tcp): datagrams have no connection")
-    check_private_key(Path(private_key))
-    return Identity(names_in(Path(certificate)), mutual_tls(Path(certificate), Path(private_key), Path(authority)))
+    return Identity.read(Path(certificate), Path(private_key), Path(authority))

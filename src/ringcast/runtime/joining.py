@@ -81,6 +81,7 @@ class Place:
     searching: asyncio.Task[None] | None = field(default=None)
     origins: Origins | None = None
     keys: GroupKeys | None = None  # `transport` is sealed with them
+    identity: Identity | None = None
 
 
 class Joining:
@@ -227,6 +228,7 @@ def join(
             leave_on_sigterm=leave_on_sigterm,
             metrics=None if metrics is None else answering_place(metrics),
             keys=keys,
+            identity=identity,
         )
     )
 
@@ -356,6 +358,7 @@ def make_driver(place: Place, expect: int) -> Driver:
     driver.asked_buffer_bytes = place.config.receive_buffer_bytes
     if place.keys is not None:
         driver.hold_keys(place.keys)
+    driver.identity = place.identity
     if place.origins is not None:
         place.origins.set_me(me)
         place.origins.on_other_version = driver.on_other_version

@@ -10,7 +10,7 @@ from ringcast.security.key_file import check_owner
 
 
 def names_in(certificate: Path) -> tuple[str, ...]:
-    """The DNS names, then the common name."""
+    """The alternative names of hosts; the common name only of a certificate without alternative names."""
     from cryptography import x509
 
     try:
@@ -21,11 +21,11 @@ def names_in(certificate: Path) -> tuple[str, ...]:
         raise ConfigError(f"{certificate} is not a certificate in PEM form") from None
     try:
         extension = found.extensions.get_extension_for_class(x509.SubjectAlternativeName)
-        alternative = extension.value.get_values_for_type(x509.DNSName)
+        return tuple(dict.fromkeys(extension.value.get_values_for_type(x509.DNSName)))
     except x509.ExtensionNotFound:
-        alternative = []
+        pass
     common = [str(part.value) for part in found.subject.get_attributes_for_oid(x509.NameOID.COMMON_NAME)]
-    return tuple(dict.fromkeys([*alternative, *common]))
+    return tuple(dict.fromkeys(common))
 
 
 def check_private_key(path: Path) -> None:

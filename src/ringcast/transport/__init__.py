@@ -6,7 +6,18 @@ from ringcast.transport.endpoint import Endpoint, reason, resolve, split_host_po
 from ringcast.transport.inbox import Inbox
 from ringcast.transport.memory import MemoryHub, MemoryTransport
 from ringcast.transport.multicast import MulticastGroup, group_socket, prepare_sender
-from ringcast.transport.protocol import Exposed, Frame, Guard, Guarded, OnFrames, OnWritable, Passes, Source, Transport
+from ringcast.transport.protocol import (
+    Exposed,
+    Frame,
+    Guard,
+    Guarded,
+    OnFrames,
+    OnWritable,
+    Passes,
+    Recognizing,
+    Source,
+    Transport,
+)
 from ringcast.transport.sealed import SealedTransport, sealed_transport
 from ringcast.transport.strangers import DEFAULT_LIMITS, SECOND, Allowance, StrangerLimits, Strangers
 from ringcast.transport.tcp import TcpTransport
@@ -35,6 +46,7 @@ __all__ = [
     "OnFrames",
     "OnWritable",
     "Passes",
+    "Recognizing",
     "SealedTransport",
     "Source",
     "StrangerLimits",

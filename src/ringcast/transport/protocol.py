@@ -7,7 +7,7 @@ them raises for what the network or a peer does: losses are counted.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Protocol, runtime_checkable
 
 from ringcast.transport.counters import Counters
@@ -38,6 +38,14 @@ class Guarded(Protocol):
     """A transport on which anybody can send in anybody's name, unless somebody looks where frames come from."""
 
     guard: Guard | None
+
+
+@runtime_checkable
+class Recognizing(Protocol):
+    """A transport that knows whom it has reached."""
+
+    def expect(self, names: Mapping[Endpoint, str]) -> None:
+        """Say who is at which endpoint: a connection that finds somebody else there is closed, and nothing is sent."""
 
 
 @runtime_checkable

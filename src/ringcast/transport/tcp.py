@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import asyncio
 import socket
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 
 from ringcast.errors import TransportError, UsageError
 from ringcast.transport.binding import bound_socket, endpoints_of, with_bound_port
@@ -148,6 +148,22 @@ class TcpTransport:
             peer_link = self._link(peer)
             if peer_link is not None:
                 peer_link.keep()
+
+    def expect(self, names: Mapping[Endpoint, str]) -> None:
+        if self._tls is None:
+            return
+        self._tls.expected = dict(names)
+        for link in self._links.values():
+            link.look_whom()
+
+    def use_tls(self, tls: Tls) -> None:
+        """Show other certificates from now on: every connection is made again."""
+        assert self._tls is not None
+        self._tls.use(tls)
+        for link in self._links.values():
+            link.renew()
+        if self._listener is not None:
+            self._listener.close_all()
 
     def block(self, endpoints: Iterable[Endpoint]) -> None:
         self._cut.block(endpoints)

@@ -13,7 +13,6 @@ from __future__ import annotations
 import select
 import socket
 import time
-from contextlib import suppress
 
 from ringcast.transport.endpoint import Endpoint
 from ringcast.transport.framing import with_lengths
@@ -32,6 +31,9 @@ class AsideLinks:
     def send(self, to: Endpoint, frame: bytes) -> bool:
         try:
             link = self._links.get(to) or self._dial(to)
+            if not link.is_current(self._dialer.tls):
+                self._drop(to)
+                link = self._dial(to)
             link.used_at = time.monotonic()
             link.send(self._dialer, frame)
         except BlockingIOError:
@@ -47,7 +49,8 @@ class AsideLinks:
 
     def _dial(self, to: Endpoint) -> _Link:
         self._drop_idle()
-        link = self._links[to] = _Link(self._dialer.dial(to))
+        tls = self._dialer.tls
+        link = self._links[to] = _Link(to, self._dialer.dial(to), 0 if tls is None else tls.generation)
         link.wait_for_connection()
         return link
 
@@ -66,12 +69,20 @@ class AsideLinks:
 
 
 class _Link:
-    __slots__ = ("has_said_hello", "socket", "used_at")
+    __slots__ = ("_generation", "_names", "_to", "has_said_hello", "socket", "used_at")
 
-    def __init__(self, sock: socket.socket) -> None:
+    def __init__(self, to: Endpoint, sock: socket.socket, generation: int) -> None:
+        self._to, self._generation = to, generation
+        self._names: tuple[str, ...] | None = None  # of the certificate at the other end
         self.socket = sock
         self.has_said_hello = False
         self.used_at = time.monotonic()
+
+    def is_current(self, tls: Tls | None) -> bool:
+        """Was it made with the certificates of now, and is at its other end who is expected there?"""
+        if tls is None or self._names is None:
+            return True
+        return tls.generation == self._generation and tls.is_expected(self._to, self._names)
 
     def wait_for_connection(self) -> None:
         poll = select.poll()
@@ -94,11 +105,14 @@ class _Link:
             self.socket = tls.dialed(self.socket)
         poll = select.poll()
         poll.register(self.socket, select.POLLIN)
-        with suppress(BlockingIOError):
+        try:
             self.socket.shake_hands()
-            return
-        poll.poll(DIAL_WAIT_MS)
-        self.socket.shake_hands()
+        except BlockingIOError:
+            poll.poll(DIAL_WAIT_MS)
+            self.socket.shake_hands()
+        self._names = self.socket.names()
+        if not tls.is_expected(self._to, self._names):
+            raise ConnectionError("somebody else is there")
 
     def _check_connected(self) -> None:
         """Raises BlockingIOError while the connection is still coming up."""

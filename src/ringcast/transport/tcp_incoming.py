@@ -83,6 +83,10 @@ class Listener:
 
     def close(self) -> None:
         self._acceptor.close()
+        self.close_all()
+
+    def close_all(self) -> None:
+        """Close what others made to us; those who need it make it again."""
         for connection in list(self.connections):
             connection.close()
 

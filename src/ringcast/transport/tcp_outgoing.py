@@ -13,7 +13,7 @@ import socket
 from collections.abc import Callable
 from dataclasses import dataclass
 
-from ringcast.transport.counters import NO_CERTIFICATE, PEER_DOWN, PEER_STALLED, Counters
+from ringcast.transport.counters import NO_CERTIFICATE, NOT_EXPECTED, PEER_DOWN, PEER_STALLED, Counters
 from ringcast.transport.endpoint import Endpoint
 from ringcast.transport.tcp_limits import TcpLimits
 from ringcast.transport.tls import Tls, TlsSocket
@@ -63,6 +63,7 @@ class Outgoing:
         self.was_used = True  # since the last sweep
         self._to, self._dialer = to, dialer
         self._socket: socket.socket | None = None
+        self._names: tuple[str, ...] | None = None  # of the certificate at the other end, with TLS
         self._up_since: float | None = None
         self._queue = WriteQueue()
         self._progress_at = 0.0
@@ -102,6 +103,18 @@ class Outgoing:
         if self._socket is not None and self._up_since is not None:
             self._write(self._socket)
         self._let_go()
+
+    def look_whom(self) -> None:
+        """Is whom we have reached still whom we expect there?"""
+        tls = self._dialer.tls
+        if tls is not None and self._names is not None and not tls.is_expected(self._to, self._names):
+            self._dialer.counters.lose(NOT_EXPECTED)
+            self._break()
+
+    def renew(self) -> None:
+        """Make the connection again, if there is one."""
+        if self._socket is not None:
+            self._break()
 
     # ---- connecting ----
 
@@ -151,7 +164,10 @@ class Outgoing:
             self._break()
             return
         self._dialer.loop.remove_reader(sock)
-        self._say_hello(sock)
+        self._names = sock.names()
+        self.look_whom()
+        if self._names is not None:
+            self._say_hello(sock)
 
     def _say_hello(self, sock: socket.socket) -> None:
         self._stop_timer()
@@ -184,7 +200,7 @@ class Outgoing:
             self._dialer.loop.remove_reader(self._socket)
             self._dialer.loop.remove_writer(self._socket)
             self._socket.close()
-        self._socket, self._up_since, self._is_stalled = None, None, False
+        self._socket, self._names, self._up_since, self._is_stalled = None, None, None, False
 
     def _retry_later(self) -> None:
         self._dial_from = self._dialer.loop.time() + self._pause

@@ -3,20 +3,24 @@
 A TlsSocket is a socket whose TLS is not seen by those who use it: what would wait raises BlockingIOError, as on any
 other socket. Versions before 1.3 are refused. No session tickets are given, so nothing ever comes back on a connection
 that only its maker writes to.
+Both ends look at whom they have reached: a frame must be of one of the certificate's names, and the certificate at a
+member's endpoint must be that member's. A certificate that stands in the authority's list of revoked ones is refused.
 """
 
 from __future__ import annotations
 
 import socket
 import ssl
-from collections.abc import Iterable
-from dataclasses import dataclass
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
 from ringcast.errors import ConfigError
+from ringcast.transport.endpoint import Endpoint
 
 _RECORD_BYTES = 16_384
+_REVOKED = b"-----BEGIN X509 CRL-----"  # in the authority's file: its list of certificates that no longer count
 
 
 class TlsSocket(ssl.SSLSocket):
@@ -30,11 +34,12 @@ class TlsSocket(ssl.SSLSocket):
             raise BlockingIOError from None
 
     def names(self) -> tuple[str, ...]:
-        """Whom the other end's certificate is for."""
+        """Whom the other end's certificate is for: its alternative names, and the common one only without these."""
         found: Any = self.getpeercert() or {}
-        alternative = [value for kind, value in found.get("subjectAltName", ()) if kind == "DNS"]
+        if "subjectAltName" in found:
+            return tuple(dict.fromkeys(value for kind, value in found["subjectAltName"] if kind == "DNS"))
         common = [value for part in found.get("subject", ()) for kind, value in part if kind == "commonName"]
-        return tuple(dict.fromkeys([*alternative, *common]))
+        return tuple(dict.fromkeys(common))
 
     def send(self, data: Any, flags: int = 0) -> int:
         try:
@@ -60,12 +65,24 @@ class TlsSocket(ssl.SSLSocket):
             raise BlockingIOError from None
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(slots=True)
 class Tls:
-    """What one member shows, and whom it believes."""
+    """What one member shows, and whom it believes. Used by two threads: contexts and names are replaced as a whole."""
 
     serving: ssl.SSLContext
     dialing: ssl.SSLContext
+    generation: int = 0  # of the contexts: connections of an earlier one are made again
+    expected: Mapping[Endpoint, str] = field(default_factory=dict)  # who is where; elsewhere anybody of the authority
+
+    def use(self, other: Tls) -> None:
+        """Show and believe what `other` does from now on."""
+        self.serving, self.dialing = other.serving, other.dialing
+        self.generation += 1
+
+    def is_expected(self, at: Endpoint, names: tuple[str, ...]) -> bool:
+        """May one whose certificate is for these names be at this endpoint?"""
+        expected = self.expected.get(at)
+        return expected is None or expected in names
 
     def accepted(self, sock: socket.socket) -> TlsSocket:
         return self._wrapped(self.serving, sock, is_server=True)
@@ -83,16 +100,14 @@ class Tls:
 def mutual_tls(certificate: Path, private_key: Path, authority: Path) -> Tls:
     """ConfigError if these files do not belong together."""
     try:
-        contexts = [
-            _context(protocol, certificate, private_key, authority)
-            for protocol in (ssl.PROTOCOL_TLS_SERVER, ssl.PROTOCOL_TLS_CLIENT)
-        ]
+        serving = _context(ssl.PROTOCOL_TLS_SERVER, certificate, private_key, authority)
+        dialing = _context(ssl.PROTOCOL_TLS_CLIENT, certificate, private_key, authority)
     except OSError as error:  # SSLError is one
         why = error.strerror or str(error)
         raise ConfigError(
             f"certificate {certificate}, its private key {private_key} and authority {authority} cannot be used: {why}"
         ) from None
-    return Tls(*contexts)
+    return Tls(serving, dialing)
 
 
 def _context(protocol: ssl._SSLMethod, certificate: Path, private_key: Path, authority: Path) -> ssl.SSLContext:
@@ -105,4 +120,6 @@ def _context(protocol: ssl._SSLMethod, certificate: Path, private_key: Path, aut
     context.sslsocket_class = TlsSocket
     context.load_cert_chain(certificate, private_key, password=lambda: b"")
     context.load_verify_locations(authority)
+    if _REVOKED in authority.read_bytes():
+        context.verify_flags |= ssl.VERIFY_CRL_CHECK_LEAF
     return context
