@@ -192,6 +192,7 @@ lock: setup ## Write locks/ again from pyproject.toml (UPGRADE=1: with the newes
 	@$(COMPILE) locks/build.in -o locks/build.txt
 	@$(COMPILE) pyproject.toml -o locks/core.txt
 	@$(COMPILE) --all-extras pyproject.toml -o locks/all.txt
+	@$(COMPILE) pyproject.toml --extra metrics --extra dns -c locks/all.txt -o locks/image.txt
 	@$(COMPILE) locks/fuzz.in -o locks/fuzz.txt
 
 clean: ## Remove what builds and tests left behind; .venv stays

@@ -67,7 +67,7 @@ def test_a_directory_that_would_never_run_is_caught(tmp_path: Path) -> None:
     assert directories_outside_tiers(tmp_path / "tests", ["tests/unit"]) == ["tests/attic"]
 
 
-@pytest.mark.parametrize("lock", ["build.txt", "core.txt", "all.txt"])
+@pytest.mark.parametrize("lock", ["build.txt", "core.txt", "all.txt", "image.txt"])
 def test_a_lock_pins_by_version_and_hash_and_names_no_index(lock: str) -> None:
     text = (ROOT / "locks" / lock).read_text()
     requirements = [line for line in text.splitlines() if line and line[0] not in "# "]

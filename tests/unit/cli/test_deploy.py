@@ -40,7 +40,7 @@ def test_each_member_of_the_compose_file_stays_and_answers_probes() -> None:
 
 
 def test_the_stateful_set_finds_its_members_by_its_headless_service() -> None:
-    service, pods = documents("kubernetes.yml")
+    service, _, pods = documents("kubernetes.yml")
     (container,) = pods["spec"]["template"]["spec"]["containers"]
     place = parsed(container["args"])
     assert (
@@ -58,7 +58,7 @@ def test_the_stateful_set_finds_its_members_by_its_headless_service() -> None:
 
 
 def test_the_key_is_copied_to_where_only_the_member_can_read_it(tmp_path: Path) -> None:
-    _, pods = documents("kubernetes.yml")
+    _, _, pods = documents("kubernetes.yml")
     (copying,) = pods["spec"]["template"]["spec"]["initContainers"]
     secret, place = tmp_path / "secret", tmp_path / "place"
     for directory in (secret, place):
@@ -86,3 +86,28 @@ def test_the_alerts_parse() -> None:
     assert [rule for rule in rules if re.search(r"[\d.] [-+*/] (on|ignoring) ", rule)] == []
     if promtool := shutil.which("promtool"):
         subprocess.run([promtool, "check", "rules", file], check=True)
+
+
+def test_the_image_takes_ringcast_from_the_local_wheel_only_and_all_else_by_hash() -> None:
+    """A package of that name on the index came before the wheel, and nothing was pinned."""
+    installs = [line for line in (DEPLOY / "Dockerfile").read_text().splitlines() if "pip install" in line]
+    others, own = installs
+    assert "--require-hashes -r /wheels/image.txt" in others
+    assert {"--no-index", "--no-deps", "--find-links"} <= set(own.split()) and own.split()[-2] == "ringcast"
+    locked = (DEPLOY.parent / "locks" / "image.txt").read_text()
+    everything = (DEPLOY.parent / "locks" / "all.txt").read_text()
+    pins = [line.split()[0] for line in locked.splitlines() if "==" in line]
+    assert {pin.partition("==")[0] for pin in pins} >= {"msgspec", "cryptography", "prometheus-client", "dnspython"}
+    assert all(f"\n{pin}" in everything for pin in pins), "the versions that the tests ran with"
+
+
+def test_members_in_a_cluster_are_reached_by_members_and_metrics_by_prometheus_only() -> None:
+    service, policy, pods = documents("kubernetes.yml")
+    assert policy["kind"] == "NetworkPolicy"
+    labels = pods["spec"]["template"]["metadata"]["labels"]
+    assert policy["spec"]["podSelector"]["matchLabels"] == labels
+    rules = {rule["ports"][0]["port"]: rule["from"] for rule in policy["spec"]["ingress"]}
+    assert set(rules) == {port["port"] for port in service["spec"]["ports"]} and all(rules.values())
+    pod = pods["spec"]["template"]["spec"]
+    assert pod["automountServiceAccountToken"] is False
+    assert pod["securityContext"]["seccompProfile"] == {"type": "RuntimeDefault"}
