@@ -45,7 +45,7 @@ SECONDS = 2.0
 TICK = 0.002
 KEPT = 64
 ENOUGH = 0.8
-KEY = Key(b"k" * 32)
+KEY = Key(bytes(range(32)))
 CPUS = sorted(os.sched_getaffinity(0))
 
 

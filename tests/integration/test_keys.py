@@ -22,7 +22,7 @@ from ringcast.trace import read_run
 from ringcast.transport import SealedTransport
 from ringcast.wire import ENCRYPTED, Codec
 
-KEY, OTHER = Key(b"k" * 32), Key(b"x" * 32)
+KEY, OTHER = Key(bytes(range(32))), Key(bytes(range(100, 132)))
 
 
 def sealed_frames(group: Group) -> list[bytes]:

@@ -13,7 +13,7 @@ from ringcast.security import Key
 from ringcast.wire import header, limits, origin
 
 
-@pytest.mark.parametrize("key", [None, Key(b"k" * 32).secret], ids=["clear", "sealed"])
+@pytest.mark.parametrize("key", [None, Key(bytes(range(32))).secret], ids=["clear", "sealed"])
 def test_a_joiner_of_another_version_is_refused_on_both_sides(
     key: bytes | None, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ) -> None:

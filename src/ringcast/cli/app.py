@@ -21,7 +21,7 @@ import click
 from ringcast._version import __version__
 from ringcast.cli.lazy import LazyGroup
 from ringcast.cli.logs import set_up_logging
-from ringcast.cli.output import emit_json
+from ringcast.cli.output import emit_json, say_progress
 from ringcast.cli.registry import COMMANDS
 from ringcast.cli.settings import read_settings
 from ringcast.errors import RingcastError
@@ -90,7 +90,7 @@ def run(arguments: Sequence[str] | None = None) -> int:
         code, sentence = INTERRUPTED, "interrupted"
     except Exception as error:
         code, sentence = COULD_NOT_RUN, " ".join(_sentence(error).split())
-    click.echo(f"ringcast: {sentence}", err=True)
+    say_progress(f"ringcast: {sentence}")
     if "--json" in (sys.argv[1:] if arguments is None else arguments):
         emit_json({"error": sentence, "exit_code": code})
     return code

@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from ringcast.checkers import Judgement, judge, nothing_read, parse_require, together
-from ringcast.cli.output import emit_json, json_option, say_progress
+from ringcast.cli.output import emit_json, json_option, say, say_progress
 from ringcast.errors import UsageError
 from ringcast.trace import TraceError, is_segment, local_paths, readable_runs, unnamed_run
 
@@ -92,9 +92,9 @@ def command(
     else:
         told = _by_rules(uris, require, master, conf, judged_by, tables, incremental, with_events)
     if not told.runs:
-        emit_json({"judge": told.judge, "runs": []}) if as_json else click.echo("nothing new to judge")
+        emit_json({"judge": told.judge, "runs": []}) if as_json else say("nothing new to judge")
         return 0
-    emit_json(told.to_json()) if as_json else click.echo(_told_in_words(told))
+    emit_json(told.to_json()) if as_json else say(_told_in_words(told))
     return together(list(told.runs.values())).exit_code
 
 

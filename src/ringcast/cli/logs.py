@@ -11,6 +11,7 @@ import logging
 import os
 from typing import TypeVar
 
+from ringcast.cli.output import on_one_line, printable
 from ringcast.errors import ConfigError
 
 _LEVELS = {"debug": logging.DEBUG, "info": logging.INFO, "warning": logging.WARNING, "error": logging.ERROR}
@@ -19,13 +20,21 @@ T = TypeVar("T")
 
 
 class KeyValueFormatter(logging.Formatter):
-    """time=... level=... logger=... message="..." and the record's fields"""
+    """time=... level=... logger=... message="..." and the record's fields.
+
+    A record is one line whatever its values hold: what others sent cannot look like a line or a field of its own.
+    """
 
     def format(self, record: logging.LogRecord) -> str:
-        message = record.getMessage().replace('"', "'")
+        message = on_one_line(record.getMessage().replace('"', "'"))
         line = f'time={_when(self, record)} level={record.levelname.lower()} logger={record.name} message="{message}"'
-        line += "".join(f" {name}={value}" for name, value in _fields(record).items())
-        return line if record.exc_info is None else f"{line}\n{self.formatException(record.exc_info)}"
+        line += "".join(f" {name}={_quoted(value)}" for name, value in _fields(record).items())
+        return line if record.exc_info is None else f"{line}\n{printable(self.formatException(record.exc_info))}"
+
+
+def _quoted(value: str) -> str:
+    plain = on_one_line(value)
+    return '"' + plain.replace('"', "'") + '"' if not plain or set(plain) & set(' "=') else plain
 
 
 class JsonFormatter(logging.Formatter):

@@ -31,6 +31,16 @@ def printable(text: str) -> str:
     return "".join(c if c.isprintable() or c in "\n\t" else f"\\x{ord(c):02x}" for c in text)
 
 
+def on_one_line(text: str) -> str:
+    """Printable, and without a line break that would begin a line of its own."""
+    return printable(text).replace("\n", "\\n").replace("\t", "\\t")
+
+
+def say(text: str) -> None:
+    """On standard output, without control characters."""
+    click.echo(printable(text))
+
+
 def folded(text: str) -> str:
     """Printable, and long lines folded to the terminal's width, their rest indented, where somebody looks."""
     text = printable(text)
@@ -55,4 +65,4 @@ def check_writable(path: Path) -> None:
 
 
 def say_progress(sentence: str) -> None:
-    click.echo(sentence, err=True)
+    click.echo(printable(sentence), err=True)

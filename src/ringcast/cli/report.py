@@ -12,7 +12,7 @@ import click
 from ringcast._version import __version__
 from ringcast.checkers import Judgement, parse_require
 from ringcast.cli.check import chosen_judge, local_places, rules_request
-from ringcast.cli.output import check_writable, emit_json, json_option, say_progress
+from ringcast.cli.output import check_writable, emit_json, json_option, say, say_progress
 from ringcast.errors import UsageError
 from ringcast.trace import SUFFIX, read_runs
 
@@ -73,7 +73,7 @@ def command(
     if as_json:
         emit_json({**judgement.to_json(), "path": str(output)})
     else:
-        click.echo(f"{judgement.verdict}: {output}")
+        say(f"{judgement.verdict}: {output}")
     return judgement.exit_code
 
 

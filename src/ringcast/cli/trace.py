@@ -14,7 +14,7 @@ from typing import Any, TextIO
 import click
 
 from ringcast.checkers import describe
-from ringcast.cli.output import check_writable, emit_json, json_option
+from ringcast.cli.output import check_writable, emit_json, json_option, on_one_line, say
 from ringcast.model import STREAMS_PER_EPOCH, Event, Kind
 from ringcast.trace import Recording, TraceError, read_run
 
@@ -51,7 +51,7 @@ def ls(traces: tuple[Path, ...], as_json: bool) -> None:
     for row in rows:
         end = "closed" if row["closed"] else f"cut ({row['cut'] or 'no end was recorded'})"
         lost = f", {row['dropped_events']:,} events dropped" if row["dropped_events"] else ""
-        click.echo(f"{row['member']:<20} {row['events']:>10,} events {row['bytes']:>12,} bytes  {end}{lost}")
+        say(f"{row['member']:<20} {row['events']:>10,} events {row['bytes']:>12,} bytes  {end}{lost}")
 
 
 @command.command()
@@ -67,9 +67,9 @@ def head(traces: tuple[Path, ...], count: int, member: str | None, kind: str | N
         emit_json({"events": {name: [event_json(i, e) for i, e in rows] for name, rows in chosen.items()}})
         return
     for name, rows in chosen.items():
-        click.echo(name)
+        say(name)
         for index, event in rows:
-            click.echo(f"  {index:>8}  {describe(event)}")
+            say(f"  {index:>8}  {on_one_line(describe(event))}")
 
 
 @command.command()
@@ -83,13 +83,11 @@ def stats(traces: tuple[Path, ...], member: str | None, as_json: bool) -> None:
         emit_json({"members": rows})
         return
     for name, row in rows.items():
-        click.echo(
-            f"{name}: {row['events']:,} events over {row['seconds']:.3f} s, {row['bytes_per_event']:.1f} bytes each"
-        )
+        say(f"{name}: {row['events']:,} events over {row['seconds']:.3f} s, {row['bytes_per_event']:.1f} bytes each")
         runs = f"(mean run {row['mean_run']:.1f})"
-        click.echo(f"  of the application: sent {row['sent']:,}, delivered {row['delivered']:,} {runs}")
-        click.echo(f"  of control: sent {row['control_sent']:,}, delivered {row['control_delivered']:,}")
-        click.echo("  " + ", ".join(f"{kind} {number:,}" for kind, number in row["kinds"].items()))
+        say(f"  of the application: sent {row['sent']:,}, delivered {row['delivered']:,} {runs}")
+        say(f"  of control: sent {row['control_sent']:,}, delivered {row['control_delivered']:,}")
+        say("  " + ", ".join(f"{kind} {number:,}" for kind, number in row["kinds"].items()))
 
 
 @command.command()

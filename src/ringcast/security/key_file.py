@@ -17,6 +17,7 @@ from ringcast.security.keyring import FIRST_LINE, SECRET_BYTES, Key, Keyring, is
 
 KEY_FILE_VARIABLE = "RINGCAST_KEY_FILE"
 MOST_BYTES = 64 * 1024
+LEAST_DIFFERENT = 12  # different bytes among those of a key; of 32 random ones about 30 are
 
 KeySource = str | Path | bytes | Keyring
 """A keyring's file; or its text, or one key of 32 bytes, as bytes; or a Keyring."""
@@ -38,6 +39,8 @@ def read_keyring(source: KeySource) -> Keyring:
 
 def _from_bytes(given: bytes) -> Keyring:
     if len(given) == SECRET_BYTES:
+        if len(set(given)) < LEAST_DIFFERENT or all(0x20 <= byte < 0x7F for byte in given):
+            raise ConfigError("key= can be guessed (a text, or bytes that repeat): os.urandom(32), or ringcast key new")
         return Keyring((Key(given),))
     return _parse(given, "key=")
 
@@ -71,7 +74,11 @@ def _parse(data: bytes, where: str) -> Keyring:
 
 
 def write_keyring(path: Path, keyring: Keyring, *, is_new: bool = False) -> None:
-    """Mode 600, whole or not at all: a member that reads it meanwhile finds the old one or the new one."""
+    """Mode 600, whole or not at all: a member that reads it meanwhile finds the old one or the new one.
+
+    Through a link the file that it leads to is replaced: who reads that one by its own name has the new keys too.
+    """
+    path = path if is_new else Path(os.path.realpath(path))
     handle, temporary = -1, ""
     try:
         handle, temporary = tempfile.mkstemp(prefix=f".{path.name}.", dir=path.parent)

@@ -14,6 +14,6 @@ SIZE = 16_384
 """As many datagrams as a receive buffer holds: what waits in one socket while another is read is not too old."""
 
 
-def new_window() -> array[int]:
-    """Nothing came yet. Numbers begin at 1."""
-    return array("Q", bytes(8 * SIZE))
+def new_window(highest: int = 0) -> array[int]:
+    """Nothing above `highest` came yet, and what is not above it is refused. Numbers begin at 1 and have 32 bits."""
+    return array("I", (highest,)) * SIZE

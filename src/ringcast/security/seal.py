@@ -22,10 +22,11 @@ from __future__ import annotations
 
 import itertools
 import struct
+import sys
 import threading
 from array import array
 from collections import OrderedDict
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from functools import cache
 from hashlib import blake2s
 from typing import TYPE_CHECKING
@@ -44,7 +45,8 @@ MAGIC = b"RS"
 VERSION = 2  # 1 had no check
 SALT_BYTES = 16
 EPOCH_FRAMES = 1 << 24  # of full size, far below what GCM stands under one key
-MOST_SESSIONS = 1_024  # of others, remembered; those used last stay
+MOST_SESSIONS = 512  # of others, remembered with a window of 64 KiB each; those used last stay
+MOST_ENDED = 16_384  # processes whose sessions were forgotten: of each how far it had come
 MOST_TRIED = 64  # sessions of which nothing genuine came yet
 
 _BEGIN = struct.Struct("<2sBBI4s")
@@ -60,7 +62,7 @@ TAG_BYTES = 16
 OVERHEAD = HEAD_BYTES + TAG_BYTES
 _NONCE_START = bytes(8)
 _LARGEST = 65_536
-_NO_WINDOW = array("Q")
+_NO_WINDOW = array("I")
 
 NOT_SEALED = "not encrypted, and this member takes only what is"
 TRUNCATED = "cut off before the end of its seal"
@@ -86,7 +88,25 @@ class _Sending:
     def __init__(self, cipher: AESGCM, session: bytes) -> None:
         self.encrypt = cipher.encrypt
         self.session = session
-        self.numbers = itertools.count(1)  # next() is one step, also for two threads
+        # For two threads. next() is one step under the lock of the interpreter; without that lock it has its own.
+        self.numbers: Iterator[int] = itertools.count(1) if _has_global_lock() else _LockedCount()
+
+
+class _LockedCount(Iterator[int]):
+    """1, 2, ... for any number of threads: a number that is given twice would break the encryption of two frames."""
+
+    def __init__(self) -> None:
+        self._lock = threading.Lock()
+        self._numbers = itertools.count(1)
+
+    def __next__(self) -> int:
+        with self._lock:
+            return next(self._numbers)
+
+
+def _has_global_lock() -> bool:
+    """No in a build of Python with free threads, from 3.13 on."""
+    return bool(getattr(sys, "_is_gil_enabled", lambda: True)())
 
 
 class _Receiving:
@@ -97,7 +117,7 @@ class _Receiving:
     def __init__(self, cipher: AESGCM) -> None:
         self.decrypt_into = cipher.decrypt_into
         self.came = _NO_WINDOW  # until something came that is genuine (replay.py)
-        self.latest = 0  # the number that was taken last
+        self.latest = 0  # the highest number that was taken
         self.seen_at = 0  # which one that was when it was last spared
 
 
@@ -136,6 +156,7 @@ class Seal:
         self._sessions: OrderedDict[bytes, _Receiving] = OrderedDict()
         self._tried: OrderedDict[bytes, _Receiving] = OrderedDict()
         self._epochs: dict[bytes, dict[int, bytes]] = {}  # by salt: the latest epoch and the one before, with sessions
+        self._ended: OrderedDict[bytes, dict[int, int]] = OrderedDict()  # by salt: forgotten epochs, and their latest
         self._buffer = memoryview(bytearray(_LARGEST))
         self._keyring = keyring
         self._openers = self._openers_of(keyring)
@@ -230,7 +251,9 @@ class Seal:
             receiving.decrypt_into(_NONCE_START + packed, sealed[HEAD_BYTES:], head, clear)
         except Exception:  # InvalidTag, or too long for the buffer; nothing of this frame is used
             return NOT_GENUINE
-        came[at] = receiving.latest = number
+        came[at] = number
+        if number > receiving.latest:
+            receiving.latest = number
         return clear
 
     def _open_first(self, sealed: Frame, head: bytes) -> Frame | str:
@@ -248,7 +271,11 @@ class Seal:
         except Exception:  # as in `open`
             return NOT_GENUINE
         (number,) = _unpack(packed)
-        receiving.came = new_window()  # only now: whoever forges must not make us allocate
+        salt, epoch = _process_of(session)
+        before = self._ended.get(salt, {}).get(epoch, 0)
+        if number <= before:  # of a session that was forgotten: this one may have come then
+            return TOO_OLD
+        receiving.came = new_window(before)  # only now: whoever forges must not make us allocate
         receiving.came[number % SIZE] = receiving.latest = number
         self._remember(session, receiving)
         return clear
@@ -282,7 +309,7 @@ class Seal:
         if opener.check(session[:_CHECK_AT]) != session[_CHECK_AT:]:
             return NOT_GENUINE
         salt, epoch = _process_of(session)
-        if epoch < max(self._epochs.get(salt, (0,))) - 1:
+        if epoch < max((*self._epochs.get(salt, ()), *self._ended.get(salt, ())), default=0) - 1:
             return TOO_OLD
         return self._tried.get(session) or self._try(opener.key, session)
 
@@ -310,9 +337,18 @@ class Seal:
         while True:
             session, receiving = next(iter(self._sessions.items()))
             if receiving.seen_at == receiving.latest:
+                self._end(session, receiving.latest)
                 return self._forget(session)
             receiving.seen_at = receiving.latest
             self._sessions.move_to_end(session)
+
+    def _end(self, session: bytes, latest: int) -> None:
+        """Keep how far a session had come that is forgotten: nothing of it is taken twice if it speaks again."""
+        salt, epoch = _process_of(session)
+        ended = self._ended.pop(salt, {}) | {epoch: latest}
+        self._ended[salt] = {known: at for known, at in ended.items() if known >= max(ended) - 1}
+        while len(self._ended) > MOST_ENDED:
+            self._ended.popitem(last=False)
 
     def _forget(self, session: bytes) -> None:
         del self._sessions[session]

@@ -107,7 +107,7 @@ def test_what_is_not_a_file_is_refused(tmp_path: Path) -> None:
 
 
 def test_bytes_are_one_key_or_a_keyring() -> None:
-    assert read_keyring(OLD.secret) == Keyring((OLD,))
+    assert read_keyring(bytes(range(32))) == Keyring((Key(bytes(range(32))),))
     assert read_keyring(Keyring((OLD, NEW)).as_text().encode()) == Keyring((OLD, NEW))
     with pytest.raises(ConfigError):
         read_keyring(b"short")
@@ -134,3 +134,22 @@ def test_a_key_that_is_given_where_its_file_belongs_is_not_repeated(written: str
         read_keyring(text)
     assert not any(word in str(raised.value) for word in (*text.split(), str(Path(text))))
     assert raised.value.__suppress_context__
+
+
+@pytest.mark.parametrize("secret", [bytes(32), b"k" * 32, b"correct horse battery staple now", bytes([1, 2]) * 16])
+def test_a_key_that_can_be_guessed_is_refused(secret: bytes) -> None:
+    """A password of 32 letters, or zeros, were taken as a key."""
+    with pytest.raises(ConfigError, match="can be guessed"):
+        read_keyring(secret)
+    assert read_keyring(bytes(range(32))).primary.secret == bytes(range(32))
+
+
+def test_a_key_is_added_to_the_file_that_a_link_leads_to(tmp_path: Path) -> None:
+    """The link was replaced: members that read the file itself kept the old keys."""
+    real, link = tmp_path / "store" / "key", tmp_path / "key"
+    real.parent.mkdir()
+    write_keyring(real, Keyring((new_key(),)), is_new=True)
+    link.symlink_to(real)
+    changed = read_keyring(link).with_added(new_key())
+    write_keyring(link, changed)
+    assert link.is_symlink() and read_keyring(real) == read_keyring(link) == changed

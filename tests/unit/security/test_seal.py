@@ -1,6 +1,8 @@
 """Sealed frames: opened once by whoever holds the key, refused with the reason by everybody else."""
 
 import itertools
+import sys
+import threading
 
 import pytest
 
@@ -198,3 +200,54 @@ def test_a_recorded_frame_is_still_sealed_and_opened_alike() -> None:
     assert sender.seal(b"recorded").hex() == RECORDED
     assert opened(make(), bytes.fromhex(RECORDED)) == b"recorded"
     assert opened(make(), bytes.fromhex(RECORDED_OF_VERSION_1)) == seal.OTHER_VERSION
+
+
+def test_what_was_forgotten_for_others_is_not_taken_again(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Somebody who recorded many sessions replays them: those that had to make room came back as if they were new."""
+    monkeypatch.setattr(seal, "MOST_SESSIONS", 8)
+    receiver, recorded = make(), make()
+    frames = [recorded.seal(b"%d" % number) for number in range(5)]
+    assert [opened(receiver, frame) for frame in frames[:4]] == [b"0", b"1", b"2", b"3"]
+    for _ in range(2 * 8):
+        opened(receiver, make().seal(b"y"))
+    assert [opened(receiver, frame) for frame in frames] == [seal.TOO_OLD] * 4 + [b"4"]
+    assert not {opened(receiver, frame) for frame in frames} - {seal.TOO_OLD, seal.REPLAYED}
+
+
+def test_an_epoch_before_those_that_were_forgotten_stays_closed(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(seal, "MOST_SESSIONS", 2)
+    receiver, sender = make(), make()
+    first = sender.seal(b"in the first epoch")
+    for incarnation in (8, 9, 10):
+        sender.set_incarnation(incarnation)
+        opened(receiver, sender.seal(b"x"))
+    for _ in range(4):
+        opened(receiver, make().seal(b"y"))
+    assert not receiver._epochs.keys() & receiver._ended.keys()
+    assert opened(receiver, first) == seal.TOO_OLD
+
+
+def test_sessions_of_others_take_a_bounded_memory(monkeypatch: pytest.MonkeyPatch) -> None:
+    """1,024 recorded sessions, one frame of each, cost 135 MB."""
+    monkeypatch.setattr(seal, "MOST_ENDED", 100)
+    receiver = make()
+    for _ in range(seal.MOST_SESSIONS + 150):
+        assert opened(receiver, make().seal(b"y")) == b"y"
+    held = sum(receiving.came.itemsize * len(receiving.came) for receiving in receiver._sessions.values())
+    assert held <= 32 << 20
+    assert len(receiver._ended) == 100
+
+
+def test_without_a_global_lock_two_threads_never_get_one_number(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(sys, "_is_gil_enabled", lambda: False, raising=False)
+    sender = make()
+    numbers = sender._sending.numbers  # type: ignore[union-attr]
+    assert isinstance(numbers, seal._LockedCount)
+    taken: list[list[int]] = [[], []]
+    threads = [threading.Thread(target=lambda of=of: of.extend(itertools.islice(numbers, 20_000))) for of in taken]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert sorted(taken[0] + taken[1]) == list(range(1, 40_001))
+    assert opened(make(), sender.seal(b"x")) == b"x"
