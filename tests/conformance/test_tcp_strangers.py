@@ -12,7 +12,7 @@ from dataclasses import replace
 import pytest
 
 from conformance.kit import LONG, TCP4, TLS4, Inbox, World, a_tls, eventually, repeat_until, tell
-from ringcast.transport import DEFAULT_LIMITS, Endpoint, Frame, Source, StrangerLimits, TcpLimits, TcpTransport
+from ringcast.transport import DEFAULT_LIMITS, Endpoint, Frame, Passes, Source, StrangerLimits, TcpLimits, TcpTransport
 from ringcast.transport.tcp_incoming import PER_ENDPOINT
 
 FAST = TcpLimits(hello_seconds=0.05, stall_seconds=0.05, connect_seconds=0.2, last_retry_seconds=0.05)
@@ -348,10 +348,14 @@ def test_many_connections_that_claim_one_endpoint_are_few() -> None:
 
 
 class Refusing:
-    """A guard that takes nothing but one frame, as with a key nobody who lacks it sends anything that is taken."""
+    """A guard that takes nothing but one frame, as with a key nobody who lacks it sends anything that is taken.
 
-    def __init__(self) -> None:
+    It foretells that it takes what begins so of `members`.
+    """
+
+    def __init__(self, *members: Endpoint) -> None:
         self.asked = 0
+        self.passes: Passes = {(at.host, at.port): (0, b"genuine") for at in members}
 
     def __call__(self, source: Source, frame: Frame, reply_to: Source) -> Frame | None:
         self.asked += 1
@@ -433,7 +437,7 @@ def test_the_hello_of_a_stranger_closes_no_connection_of_the_member_that_it_name
 
     async def story(world: World) -> None:
         (a, _), (b, inbox) = await world.friends()
-        b.guard = Refusing()
+        b.guard = Refusing(a.local)
         b.set_peers([a.local])
         a.send(b.local, b"genuine")
         await inbox.hold(1)

@@ -4,8 +4,8 @@ Each attack is made against all members; afterwards every member must still be i
 sent then. Ends with 1 if any attack changed anything.
 
 Then the same by one who knows everything but the key of a group that has one: in clear, sealed with another key, and
-with the frames that a member sent. There nothing of it may reach a node, and nothing is answered. Then the floods, with
-processes of their own (floods.py).
+with the frames that a member sent. There nothing of it may reach a node, and nothing is answered. Then the floods of
+datagrams (floods.py) and what is tried over TCP, with TLS and over HTTP (stream_floods.py), with processes of their own.
 """
 
 from __future__ import annotations
@@ -25,6 +25,7 @@ from random import Random
 sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 
 from integration.floods import KEY, floods, in_the_name_of
+from integration.stream_floods import SECURITY, attacks
 from integration.strangers import GROUP, Stranger, still_works, with_group
 from ringcast import Group
 from ringcast.core import Channel, Loose, Packet, Request, Run
@@ -318,6 +319,9 @@ def main() -> None:
     for key in (False, True):
         for outcome in asyncio.run(floods(key)):
             rows.append((f"flood of {outcome.name}{' (with a key)' * key}", str(outcome), outcome.holds))
+    for security in SECURITY:
+        for held in asyncio.run(attacks(security)):
+            rows.append((f"{held.name} (TCP, {security})", str(held), held.holds))
     for name, outcome, _ in rows:
         print(f"{name:<60} {outcome}")
     failed = [name for name, _, held in rows if not held]

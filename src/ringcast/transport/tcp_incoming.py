@@ -249,6 +249,8 @@ class Incoming:
     def _admitted(self, frames: list[memoryview]) -> Iterator[Frame]:
         """All of them, unless the sender is cut off or the guard refuses one."""
         listener = self._listener
+        if not frames:  # a hello, or the beginning of a frame: it proves nothing
+            return
         if self.sender in listener.cut.blocked:
             listener.counters.lose(CUT_IN, len(frames))
             return
