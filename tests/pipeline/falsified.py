@@ -274,6 +274,12 @@ def _(lie: bool) -> list[Recording]:
     return story.event("a", Kind.RESUME, value=1, other=1, detail=ended).recordings()
 
 
+def change_suspended(story: Story) -> Story:
+    """a's roll call on the first view of ab, and the second view at a, which ends its suspension when all have it."""
+    story.event("a", Kind.SUSPEND, value=1, other=story.now_ns + LIMIT_NS, detail={"cause": "view", "merge_id": None})
+    return change(story, "a", "ab", 1).view("ab", 2, at="a")
+
+
 def changed(story: Story, number: int, *going: str, outcome: str = "installed") -> Story:
     """a changes its view `number`, of abc; who goes, in each attempt. b promises to the first and gets no view."""
     until_ns = story.now_ns + LIMIT_NS
@@ -340,7 +346,7 @@ def _(lie: bool) -> list[Recording]:
     if not lie:
         story.event("a", Kind.FAULT, view=None, detail={"what": "no-requests", "members": None})
     story.event("b", Kind.ROLL_CALL, value=1, detail={"step": "promise", "id": "a#1|1/0.1"})
-    change(story, "a", "ab", 1).view("ab", 2, at="a").now_ns += LIMIT_NS
+    change_suspended(story).now_ns += LIMIT_NS
     return let_go(story).view("ab", 2, at="b").recordings()
 
 
@@ -350,7 +356,8 @@ def _(lie: bool) -> list[Recording]:
     story = Story("ab", resumer_ns=LIMIT_NS).view("ab")
     story.event("a", Kind.FAULT, view=None, detail={"what": "no-requests", "members": None})
     story.event("b", Kind.ROLL_CALL, value=1, detail={"step": "promise", "id": "a#1|1/0.1"})
-    change(story, "a", "ab", 1).view("ab", 2, at="ab" if lie else "a").now_ns += LIMIT_NS
+    change_suspended(story)
+    (story.view("ab", 2, at="b") if lie else story).now_ns += LIMIT_NS
     return let_go(story).view("ab", 3 if lie else 2, at="ab" if lie else "b").recordings()
 
 
@@ -950,3 +957,81 @@ def _(lie: bool) -> list[Recording]:
     story = Story("abc", self_delivery=False).view("abc").send("a", 1)
     story.deliver("b", "a", 1, 1, content=30).deliver("c", "a", 1, 1, content=31 if lie else 30)
     return story.view("bc", 2).recordings("a")
+
+
+# what both once held although it was not so
+
+
+@falsified("G15", "counted as taken before it was delivered and handed over")
+def _(lie: bool) -> list[Recording]:
+    story = Story("ab", self_delivery=False).view("ab").send("a", 3)
+    if lie:
+        story.taken("b", "a", 1, 3)
+    story.deliver("b", "a", 1, 3).event("b", Kind.HANDED, "a", first=1, count=3)
+    if not lie:
+        story.taken("b", "a", 1, 3)
+    return story.ack("a", "b", 3).purge("a", 3).recordings()
+
+
+@falsified("G15", "one that acks and never says what its application was given, beside one that does")
+def _(lie: bool) -> list[Recording]:
+    story = Story("abc", self_delivery=False).view("abc").send("a", 3)
+    for name in "bc":
+        story.deliver(name, "a", 1, 3)
+        if name == "b" or not lie:
+            story.event(name, Kind.HANDED, "a", first=1, count=3)
+        story.taken(name, "a", 1, 3).ack("a", name, 3)
+    return story.purge("a", 3).recordings()
+
+
+@falsified("G3", "acked before it was sent")
+def _(lie: bool) -> list[Recording]:
+    story = Story("ab", self_delivery=False).view("ab").send("a", 2 if lie else 3)
+    story.deliver("b", "a", 1, 3).taken("b", "a", 1, 3).ack("a", "b", 3)
+    return (story.send("a", 1) if lie else story).purge("a", 3).recordings()
+
+
+@falsified("G3", "a private message acked before it was sent")
+def _(lie: bool) -> list[Recording]:
+    story = Story("ab").view("ab").send("a", 2 if lie else 3, PRIVATE, peer="b")
+    story.deliver("b", "a", 1, 3, stream=PRIVATE).taken("b", "a", 1, 3, stream=PRIVATE)
+    story.ack("a", "b", 3, stream=PRIVATE)
+    return (story.send("a", 1, PRIVATE, peer="b") if lie else story).recordings()
+
+
+@falsified("G3", "acked and purged before the receiver took it, by the one exact clock")
+def _(lie: bool) -> list[Recording]:
+    story = Story("ab", self_delivery=False).view("ab").send("a", 3).deliver("b", "a", 1, 3).taken("b", "a", 1, 2)
+    if not lie:
+        story.taken("b", "a", 3, 1)
+    story.ack("a", "b", 3).purge("a", 3)
+    return (story.taken("b", "a", 3, 1) if lie else story).recordings()
+
+
+@falsified("G6", "a view that its maker installs without having suspended its view handler")
+def _(lie: bool) -> list[Recording]:
+    story = Story("abc", resumer_ns=LIMIT_NS).view("abc")
+    if not lie:
+        story.event("a", Kind.SUSPEND, value=1, other=story.now_ns + LIMIT_NS, detail={"cause": "view"})
+        asked = {"purpose": "view", "asked": addresses("ab"), "going": addresses("c"), "id": "a#1|1/0.1"}
+        story.event("a", Kind.ROLL_CALL, value=1, detail={"step": "start", **asked})
+    story.view("ab", 2)
+    if not lie:
+        story.event("a", Kind.ROLL_CALL, value=1, detail={"step": "end", "outcome": "installed", "id": "a#1|1/0.1"})
+        ended = {"cause": "view-installed", "has_view": True, "cancelled": addresses("c")}
+        story.event("a", Kind.RESUME, value=1, detail=ended)
+    return story.recordings()
+
+
+@falsified("G6", "a view that its maker installs without a roll call")
+def _(lie: bool) -> list[Recording]:
+    story = Story("ab", resumer_ns=LIMIT_NS).view("ab")
+    story.event("a", Kind.SUSPEND, value=1, other=story.now_ns + LIMIT_NS, detail={"cause": "view"})
+    call = {"purpose": "view", "asked": addresses("ab"), "going": [], "id": "a#1|1/0.1"}
+    if not lie:
+        story.event("a", Kind.ROLL_CALL, value=1, detail={"step": "start", **call})
+    story.view("ab", 2)
+    if not lie:
+        story.event("a", Kind.ROLL_CALL, value=1, detail={"step": "end", "outcome": "installed", "id": call["id"]})
+    ended = {"cause": "view-installed", "has_view": True, "cancelled": []}
+    return story.event("a", Kind.RESUME, value=1, detail=ended).recordings()

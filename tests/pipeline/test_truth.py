@@ -276,3 +276,19 @@ def test_a_guarantee_without_a_rule_is_unjudged_and_never_held(tmp_path: Path) -
     assert engine.judge(segments).findings["G4"].verdict == "held"
     assert engine.judge(segments, rules=rules).findings["G4"].verdict == "unjudged"
     assert engine.judge(segments, ("G4",), rules).verdict == "unjudged"
+
+
+def test_whole_recordings_may_be_required(tmp_path: Path) -> None:
+    """The last finished segment of a member that closed was deleted: what is left looks like a killed member's."""
+    told = Story("ab").view("ab").passed("ab", "a", 3).recordings()
+    recordings = [without_end(recording) if recording.member.name == "b" else recording for recording in told]
+    assert both(tmp_path / "all", told, ("whole",)).verdict == "held"
+    assert both(tmp_path / "cut", recordings).verdict == "held"
+    judgement = both(tmp_path / "required", recordings, ("whole",))
+    assert judgement.verdict == "unjudged"
+    assert judgement.reasons == ["the recording of b#1 has no closing mark, and whole recordings are required"]
+
+
+def without_end(recording: Recording) -> Recording:
+    """The same without its end."""
+    return Recording.of(recording.header, list(recording.events)[:-1], closed=False)

@@ -3,7 +3,8 @@
 The receivers of the multicast are the members of the sender's current view; of another stream, its one peer. A sender's
 own copy counts when it is ready, that is at once. A member that is new in a view begins at an offset: known from the
 view's digest, or from that member's own OFFSET, which may be fed later, so such purges are decided at the end.
-And an ack is true: who acked up to k has taken up to k (unknown if its recording is cut).
+And an ack is true: who acked up to k has taken up to k (unknown if its recording is cut), had taken it when the ack
+came (judged in simulated worlds, where all stamps are exact), and its sender had sent as much.
 """
 
 from __future__ import annotations
@@ -13,6 +14,7 @@ from dataclasses import dataclass, field
 from ringcast.checkers.shape import Closed, Evidence, Finding, Report
 from ringcast.checkers.views import Installed, installed
 from ringcast.model import Address, Event, Kind, ViewId
+from ringcast.trace import SIMULATED_CLOCK, detail_of
 
 
 @dataclass(slots=True)
@@ -32,6 +34,9 @@ class _Member:
     acks: dict[tuple[int, Address], _Ack] = field(default_factory=dict)
     given: dict[Address, int] = field(default_factory=dict)  # where members began, by the view they came with
     reached: dict[tuple[Address, int], int] = field(default_factory=dict)  # as receiver: taken, or begun at
+    has_exact_stamps: bool = False
+    acked_ns: dict[tuple[Address, int], list[tuple[int, int, int]]] = field(default_factory=dict)  # when, up to, where
+    reached_ns: dict[tuple[Address, int], list[tuple[int, int]]] = field(default_factory=dict)
     offsets: dict[tuple[Address, ViewId], int] = field(default_factory=dict)
 
 
@@ -51,13 +56,14 @@ class _Early:
 
 class PurgeChecker:
     guarantee = "G3"
-    kinds = (Kind.VIEW, Kind.SEND, Kind.ACK, Kind.PURGE, Kind.TAKEN, Kind.OFFSET)
+    kinds = (Kind.START, Kind.VIEW, Kind.SEND, Kind.ACK, Kind.PURGE, Kind.TAKEN, Kind.OFFSET)
 
     def __init__(self) -> None:
         self._report = Report(self.guarantee)
         self._members: dict[Address, _Member] = {}
         self._early: list[_Early] = []
         self._on = {
+            Kind.START: self._on_start,
             Kind.VIEW: self._on_view,
             Kind.SEND: self._on_send,
             Kind.ACK: self._on_ack,
@@ -71,6 +77,9 @@ class PurgeChecker:
         if state is None:
             state = self._members[member] = _Member()
         self._on[event.kind](member, index, event, state)
+
+    def _on_start(self, member: Address, index: int, event: Event, state: _Member) -> None:
+        state.has_exact_stamps = detail_of(event.detail).get("clock") == SIMULATED_CLOCK
 
     def _on_view(self, member: Address, index: int, event: Event, state: _Member) -> None:
         view = installed(event)
@@ -92,6 +101,12 @@ class PurgeChecker:
     def _on_ack(self, member: Address, index: int, event: Event, state: _Member) -> None:
         if event.peer is None:
             raise ValueError("an ACK event without a receiver")
+        if event.value > state.high.get(event.stream, 0):
+            sentence = f"{event.peer} acked {event.value} to {member}, which had sent only up to"
+            sentence = f"{sentence} {state.high.get(event.stream, 0)}"
+            self._report.violated((member, event.peer), index, sentence, Evidence.of(member, index, event))
+        if state.has_exact_stamps and event.peer != member:
+            state.acked_ns.setdefault((event.peer, event.stream), []).append((event.t_ns, event.value, index))
         ack = state.acks.get((event.stream, event.peer))
         if ack is None or event.value > ack.upto:
             state.acks[event.stream, event.peer] = _Ack(event.value, index)
@@ -131,15 +146,21 @@ class PurgeChecker:
         if event.peer is None:
             raise ValueError("a TAKEN event without a sender")
         key = (event.peer, event.stream)
-        state.reached[key] = max(state.reached.get(key, 0), event.first + event.count - 1)
+        self._reach(state, key, event.t_ns, event.first + event.count - 1)
 
     def _on_offset(self, member: Address, index: int, event: Event, state: _Member) -> None:
         if event.peer is None:
             raise ValueError("an OFFSET event without a sender")
         key = (event.peer, event.stream)
-        state.reached[key] = max(state.reached.get(key, 0), event.value)
+        self._reach(state, key, event.t_ns, event.value)
         if event.view is not None and not event.stream:
             state.offsets[event.peer, event.view] = event.value
+
+    def _reach(self, state: _Member, key: tuple[Address, int], t_ns: int, upto: int) -> None:
+        upto = max(state.reached.get(key, 0), upto)
+        state.reached[key] = upto
+        if state.has_exact_stamps:
+            state.reached_ns.setdefault(key, []).append((t_ns, upto))
 
     def finish(self, closed: Closed) -> Finding:
         for early in self._early:
@@ -147,6 +168,8 @@ class PurgeChecker:
         for member, state in self._members.items():
             for (stream, receiver), ack in state.acks.items():
                 self._check_truth(member, receiver, stream, ack, closed)
+            for (receiver, stream), acks in state.acked_ns.items():
+                self._check_times(member, receiver, stream, acks, closed)
         return self._report.finding()
 
     def _decide(self, early: _Early, closed: Closed) -> None:
@@ -171,3 +194,19 @@ class PurgeChecker:
         if reached < ack.upto:
             sentence = f"{receiver} acked {ack.upto} to {member}, but had taken only up to {reached}"
             self._report.violated((receiver, member), ack.index, sentence)
+
+    def _check_times(
+        self, member: Address, receiver: Address, stream: int, acks: list[tuple[int, int, int]], closed: Closed
+    ) -> None:
+        """The first ack that came before its receiver had taken as much, though it took it later."""
+        there = self._members.get(receiver)
+        if there is None or not closed.get(receiver) or not there.has_exact_stamps:
+            return
+        steps, at, reached = there.reached_ns.get((member, stream), []), 0, 0
+        for t_ns, upto, index in acks:
+            while at < len(steps) and steps[at][0] <= t_ns:
+                reached, at = steps[at][1], at + 1
+            if reached < upto <= there.reached.get((member, stream), 0):
+                sentence = f"{receiver} had acked {upto} to {member} when it had taken only up to {reached}"
+                self._report.violated((receiver, member), index, sentence)
+                return

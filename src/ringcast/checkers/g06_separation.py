@@ -6,6 +6,8 @@ its `end`. The roll call of a merge (purpose `merge`) is part of the merge.
 Who resumes because its view was installed has brought it to everybody who came with it from the view before, unless it
 suspects them: nobody of those installs that view later (on one clock; real processes stamp an event when their turn
 began, so they have `SLACK_NS`).
+A view that a member makes, except its first one, comes with a suspension and a roll call (of members whose recorded
+configuration has a limit for suspensions).
 A merge takes a party through its acting coordinator only. Whoever accepts is that: nobody stands before it in its view
 whom it does not suspect, who has shown that view (it delivered something of it there), and who went on with it.
 """
@@ -35,6 +37,8 @@ class _Resumed:
 @dataclass(slots=True)
 class _Running:
     clock: str = ""
+    suspends: bool = False  # by its configuration it does
+    steps: set[Kind] = field(default_factory=set)  # of SUSPEND and ROLL_CALL, since the last view
     times: list[int] = field(default_factory=list)  # of the views
     is_new: bool = False  # the last view came since the suspension
     resumed: list[_Resumed] = field(default_factory=list)
@@ -75,6 +79,7 @@ class SeparationChecker:
                 running.heard[event.peer] = None
             return
         if event.kind is Kind.VIEW:
+            self._check_made(running, member, index, event)
             running.views.append(installed(event))
             running.times.append(event.t_ns)
             running.heard = {}
@@ -83,6 +88,7 @@ class SeparationChecker:
         detail = detail_of(event.detail)
         if event.kind is Kind.START:
             running.clock = str(detail.get("clock"))
+            running.suspends = bool(detail_of(detail.get("config")).get("resumer_ns"))
             return
         if event.kind is Kind.SUSPECT:
             if event.peer is not None:
@@ -92,6 +98,8 @@ class SeparationChecker:
             running.how = str(detail.get("how", "ended"))
             return
         here = Evidence.of(member, index, event)
+        if event.kind is Kind.SUSPEND or (event.kind is Kind.ROLL_CALL and detail["step"] == "start"):
+            running.steps.add(event.kind)
         if event.kind in (Kind.SUSPEND, Kind.RESUME):
             is_change = event.kind is Kind.SUSPEND and detail["cause"] == "view"
             if event.kind is Kind.RESUME and detail["cause"] == "view-installed" and running.is_new:
@@ -107,6 +115,16 @@ class SeparationChecker:
             self._on_change(running, here)
         elif step == "end":
             running.change = None
+
+    def _check_made(self, running: _Running, member: Address, index: int, event: Event) -> None:
+        """A member's first view is made by itself alone, each later one that it makes by a roll call."""
+        view = installed(event)
+        if running.views and running.suspends and view.id.creator == member:
+            for kind, what in ((Kind.SUSPEND, "suspending its view handler"), (Kind.ROLL_CALL, "a roll call")):
+                if kind not in running.steps:
+                    sentence = f"{member} made {view.id} without {what}"
+                    self._report.violated((member,), index, sentence, Evidence.of(member, index, event))
+        running.steps.clear()
 
     def _on_change(self, running: _Running, here: Evidence) -> None:
         self._report.examined += 1

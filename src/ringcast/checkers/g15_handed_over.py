@@ -4,11 +4,13 @@ Judged per member. DELIVER (of the multicast and of private streams) and DEQUEUE
 what was; UNREAD what was not, and what the application was told instead; SPOOLED what went into a joiner's spool.
 
 - HANDED comes in the order of DELIVER per stream, and of DEQUEUE, without gap or repetition;
-- TAKEN, which acks report, never runs ahead of HANDED and UNREAD; only of SPOOLED (or value 1: nothing to be read);
+- TAKEN, which acks report, never runs ahead of DELIVER, nor of HANDED and UNREAD; only of SPOOLED (or value 1: nothing
+  to be read);
 - at the end of a whole recording nothing is left of which neither was said; each UNREAD says what was told;
 - what is dropped (unless it is part of a state) is dropped at the end: nothing is handed over behind it.
 
-Unjudged where a recording has none of these events (an older one). What lay at a member that crashed is not asked for.
+Unjudged where a recording has none of these events (an older one); but a member that has none, beside one of the same
+version that has, is accused of what it counts as taken. What lay at a member that crashed is not asked for.
 The second half of the guarantee (a FIFO send that raised was not sent) is not in the recording.
 """
 
@@ -19,6 +21,7 @@ from dataclasses import dataclass, field
 
 from ringcast.checkers.shape import Closed, Evidence, Finding, Report, is_crash, run_text
 from ringcast.model import STREAMS_PER_EPOCH, Address, Event, Kind
+from ringcast.trace import detail_of
 
 _IN_THE_STATE = "state"  # what an UNREAD tells of messages that are part of a state which is loaded
 _PRIVATE = 1  # the channel of private messages in a stream's number
@@ -33,17 +36,19 @@ class _Run:
 class _Waiting:
     """Runs that are to be handed over, in order."""
 
-    __slots__ = ("runs", "spooled")
+    __slots__ = ("ready", "runs", "spooled")
 
     def __init__(self) -> None:
         self.runs: deque[_Run] = deque()
         self.spooled = 0  # up to here it went into the spool
+        self.ready = 0  # up to here it was delivered
 
     @property
     def first(self) -> int | None:
         return self.runs[0].first if self.runs else None
 
     def add(self, first: int, count: int) -> None:
+        self.ready = max(self.ready, first + count - 1)
         if self.runs and self.runs[-1].last + 1 == first:
             self.runs[-1].last += count
         else:
@@ -116,18 +121,20 @@ class _Member:
     early: list[tuple[int, Event]] = field(default_factory=list)  # TAKEN ahead, before it is known that HANDED comes
     given_up: int | None = None  # where it first dropped something that is in no state
     says: bool = False  # it records what the application is given
-    has_taken: bool = False
+    taken: tuple[int, Event] | None = None  # the first that acks report
+    version: str = ""
     crashed: bool = False
 
 
 class HandedChecker:
     guarantee = "G15"
-    kinds = (Kind.DELIVER, Kind.DEQUEUE, Kind.TAKEN, Kind.HANDED, Kind.UNREAD, Kind.SPOOLED, Kind.CLOSED)
+    kinds = (Kind.START, Kind.DELIVER, Kind.DEQUEUE, Kind.TAKEN, Kind.HANDED, Kind.UNREAD, Kind.SPOOLED, Kind.CLOSED)
 
     def __init__(self) -> None:
         self._report = Report(self.guarantee)
         self._members: dict[Address, _Member] = {}
         self._on = {
+            Kind.START: self._on_start,
             Kind.DELIVER: self._on_deliver,
             Kind.DEQUEUE: self._on_dequeue,
             Kind.TAKEN: self._on_taken,
@@ -142,6 +149,9 @@ class HandedChecker:
         if state is None:
             state = self._members[member] = _Member()
         self._on[event.kind](member, state, index, event)
+
+    def _on_start(self, member: Address, state: _Member, index: int, event: Event) -> None:
+        state.version = str(detail_of(event.detail).get("version"))
 
     # ---- what is to be handed over
 
@@ -213,12 +223,16 @@ class HandedChecker:
         if not _is_for_application(event.stream):
             return
         waiting, last = _waiting(state, event), event.first + event.count - 1
+        key = (_peer(event), event.stream)
+        if last > max(waiting.ready, state.blamed.get(key, 0)):
+            state.blamed[key] = last
+            state.early.append((index, event))
         if event.value:
             waiting.drop(event.first, last)
             return
-        state.has_taken = True
+        if state.taken is None:
+            state.taken = index, event
         first = waiting.first
-        key = (_peer(event), event.stream)
         if first is None or last < first or last <= waiting.spooled or last <= state.blamed.get(key, 0):
             return
         state.blamed[key] = last
@@ -230,16 +244,19 @@ class HandedChecker:
     # ---- the end
 
     def finish(self, closed: Closed) -> Finding:
+        speaking = {state.version for state in self._members.values() if state.says}
         for member, state in self._members.items():
             if not state.says:
-                if state.has_taken:
+                if state.taken is not None and state.version in speaking:
+                    state.early[:] = [state.taken]
+                elif state.taken is not None:
                     self._report.lacks(f"the recording of {member} does not say what its application was given")
-                continue
+                    continue
             for index, event in state.early:
                 run = run_text(event.first, event.count)
                 sentence = f"{member} counts {run} of {event.peer} as taken, which its application was not given"
                 self._report.violated((member, _peer(event)), index, sentence, Evidence.of(member, index, event))
-            if closed.get(member) and not state.crashed:
+            if state.says and closed.get(member) and not state.crashed:
                 self._ask_for_the_rest(member, state)
         return self._report.finding()
 

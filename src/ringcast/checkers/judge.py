@@ -39,6 +39,7 @@ from ringcast.trace import Recording, is_harness
 
 _VIEW = Kind.VIEW  # looked up once, not for every event
 
+WHOLE = "WHOLE"  # may be required like a guarantee: no recording is cut
 GUARANTEES = tuple(f"G{number}" for number in range(1, 19))
 
 CHECKERS: dict[str, Callable[[], Checker]] = {
@@ -163,6 +164,8 @@ def decide(
             finding.missing.extend(truth.missing)
     required = parse_require(require)
     doubts = [*truth.missing, *_doubts(findings, dropped, absent, required)]
+    if WHOLE in required:
+        doubts += [f"{sentence}, and whole recordings are required" for sentence in truth.cut]
     if "G13" in required and truth.clocks > 1:
         doubts.append("G13 is required, and members are on different clocks: its part by real time was not judged")
     if any(finding.violation_count for finding in findings.values()):
@@ -177,11 +180,11 @@ def decide(
 
 
 def parse_require(require: Iterable[str]) -> list[str]:
-    """Guarantee names, also as comma-separated lists; UsageError names one that does not exist."""
+    """Names of guarantees (or `whole`), also as comma-separated lists; UsageError names one that does not exist."""
     names = [name.strip().upper() for part in require for name in part.split(",") if name.strip()]
     for name in names:
-        if name not in GUARANTEES:
-            raise UsageError(f"unknown guarantee {name!r}: there are G1 to G18")
+        if name not in (*GUARANTEES, WHOLE):
+            raise UsageError(f"unknown guarantee {name!r}: there are G1 to G18, and `whole` for whole recordings")
     return names
 
 
@@ -194,7 +197,7 @@ def _doubts(findings: dict[str, Finding], dropped: int, absent: Sequence[object]
     if not any(finding.examined for finding in findings.values()):
         doubts.append("no guarantee was examined")
     for name in required:
-        if findings[name].verdict == "unjudged":
+        if name != WHOLE and findings[name].verdict == "unjudged":
             why = findings[name].missing[0] if findings[name].missing else "nothing was examined"
             doubts.append(f"{name} is required and unjudged: {why}")
     return doubts

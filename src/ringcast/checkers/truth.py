@@ -33,6 +33,7 @@ class Truth:
     missing: list[str] = field(default_factory=list)  # why no guarantee can be said to have held
     not_judged: list[str] = field(default_factory=list)
     clocks: int = 1
+    cut: list[str] = field(default_factory=list)  # recordings without their closing mark
     lost: list[str] = field(default_factory=list)  # lost events, missing members: said with the guarantees they concern
 
 
@@ -51,7 +52,8 @@ def truth_of(recordings: Iterable[Recorded], absent: Sequence[Address] = ()) -> 
     if len(clocks) > 1:
         firsts = [next(str(r.member) for r in members if r.clock == clock) for clock in clocks]
         said.append(f"G13 by real time between members on different clocks ({', '.join(firsts[:10])})")
-    return Truth(missing, said, len(clocks), lost)
+    cut = [f"the recording of {recorded.member} has no closing mark" for recorded in members if not recorded.closed]
+    return Truth(missing, said, len(clocks), cut, lost)
 
 
 def truths(parts: Iterable[Truth]) -> Truth:
@@ -59,8 +61,9 @@ def truths(parts: Iterable[Truth]) -> Truth:
     parts = list(parts)
     missing = [sentence for part in parts for sentence in part.missing]
     not_judged = [sentence for part in parts for sentence in part.not_judged]
+    cut = [sentence for part in parts for sentence in part.cut]
     lost = [sentence for part in parts for sentence in part.lost]
-    return Truth(missing, not_judged, max((part.clocks for part in parts), default=1), lost)
+    return Truth(missing, not_judged, max((part.clocks for part in parts), default=1), cut, lost)
 
 
 def _cut(recorded: Recorded, members: Sequence[Recorded], missing: list[str], said: list[str]) -> None:

@@ -53,7 +53,12 @@ class Told:
 
 @click.command(epilog=_EPILOG)
 @click.argument("uris", metavar="URI...", nargs=-1, required=True)
-@click.option("--require", multiple=True, metavar="G8,G9", help="These must be judged too, or the run is unjudged.")
+@click.option(
+    "--require",
+    multiple=True,
+    metavar="G8,G9",
+    help="These must be judged too (whole: no recording is cut), or the run is unjudged.",
+)
 @click.option("--master", metavar="M", help="The Spark master (or sc:// address) that judges; default: this machine.")
 @click.option("--conf", multiple=True, metavar="K=V", help="A setting of the Spark session.")
 @click.option(

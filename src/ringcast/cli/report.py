@@ -43,7 +43,12 @@ The exit code is that of the verdict: 0 held, 1 violated, 2 unjudged or could no
 )
 @click.option("--checkers", "by_checkers", is_flag=True, help="Short for --judge checkers: neither Java nor pyarrow.")
 @click.option("--title", default="A ringcast run", show_default=True, help="What the report is called.")
-@click.option("--require", multiple=True, metavar="G8,G9", help="These must be judged too, or the run is unjudged.")
+@click.option(
+    "--require",
+    multiple=True,
+    metavar="G8,G9",
+    help="These must be judged too (whole: no recording is cut), or the run is unjudged.",
+)
 @json_option
 def command(
     uris: tuple[str, ...],

@@ -6,6 +6,10 @@ purges of a stretch, so the greatest p that its acks in the stretch do not cover
 The same against what had been sent. Facts: `need` and the last ack per receiver, the last purge, and how far a member
 took each stream (`taken`). Comparison: the members of the view are the receivers; who is new begins at the view's
 digest or at its own OFFSET; an ack is true if its receiver took as much, judged where that recording is whole.
+An ack of more than was sent is found as an early purge is. In a simulated world stamps are exact: there each ack is
+compared with what its receiver had taken by then. Of both the steps travel (`data`), at most STEPS for a stream in a
+segment; of more only each GRAIN-th, the acks at their last stamp and what was taken at its first, which accuses nobody
+wrongly.
 Complete: PURGE is the only way out of the send window, and each is weighed for each receiver.
 """
 
@@ -17,10 +21,14 @@ import numpy as np
 
 from ringcast.model import Kind
 from ringcast.pipeline.rules.fact import Fact, Out, name_of
+from ringcast.pipeline.rules.packed import pack_columns, unpack_columns
 from ringcast.pipeline.rules.piece import Array, Piece, groups
 from ringcast.pipeline.rules.run import Member, Run, Stay
+from ringcast.trace import SIMULATED_CLOCK
 
 GUARANTEE = "G3"
+STEPS = 1 << 12
+GRAIN = 16
 
 
 def kernel(piece: Piece, out: Out) -> None:
@@ -36,7 +44,25 @@ def kernel(piece: Piece, out: Out) -> None:
     for group in groups(piece.stream[taken], piece.peer[taken]):
         place = taken[group[0]]
         peer, upto = piece.keys[int(piece.peer[place])], int(ends[group].max())
-        out.fact("taken", index=piece.index(place), peer=peer, stream=int(piece.stream[place]), value=upto)
+        data = _steps(piece, taken[group], ends[group], is_ack=False)
+        out.fact("taken", index=piece.index(place), peer=peer, stream=int(piece.stream[place]), value=upto, data=data)
+
+
+def _steps(piece: Piece, at: Array, upto: Array, *, is_ack: bool) -> bytes:
+    """By when which number was reached, where stamps are exact."""
+    if piece.header.clock != SIMULATED_CLOCK:
+        return b""
+    highest, times = np.maximum.accumulate(upto), piece.t_ns[at]
+    rises = np.flatnonzero(np.append(True, np.diff(highest) > 0))
+    times, highest, places = times[rises], highest[rises], at[rises] + piece.first_index
+    if len(rises) > STEPS:
+        heads = np.arange(0, len(rises), GRAIN)
+        tails = np.minimum(heads + GRAIN, len(rises)) - 1
+        if is_ack:
+            times, highest, places = times[tails], highest[heads], places[tails]
+        else:
+            times, highest, places = times[heads], highest[tails], places[heads]
+    return pack_columns(times, highest, places)
 
 
 def _stretch(piece: Piece, at: Array, stream: int, out: Out) -> None:
@@ -47,10 +73,14 @@ def _stretch(piece: Piece, at: Array, stream: int, out: Out) -> None:
     sends = np.flatnonzero(kind == Kind.SEND)
     _fact(piece, at, "sent", "", _need(sends, piece.last[at[sends]], purges, upto), purges, out, stream)
     acks = np.flatnonzero(kind == Kind.ACK)
+    if len(acks):
+        _fact(piece, at, "unsent", "", _need(sends, piece.last[at[sends]], acks, value[acks]), acks, out, stream)
     for group in groups(piece.peer[at[acks]]):
         mine = acks[group]
         receiver = piece.keys[int(piece.peer[at[mine[0]]])]
-        _fact(piece, at, "acked", receiver, _need(mine, value[mine], purges, upto), purges, out, stream)
+        found = _need(mine, value[mine], purges, upto)
+        data = b"" if receiver == piece.member else _steps(piece, at[mine], value[mine], is_ack=True)
+        _fact(piece, at, "acked", receiver, found, purges, out, stream, data)
     if len(purges):
         place = int(at[purges[-1]])
         peer = piece.keys[int(piece.peer[place])] if stream else ""
@@ -69,24 +99,33 @@ def _need(marks: Array, values: Array, purges: Array, upto: Array) -> tuple[int,
 
 
 def _fact(
-    piece: Piece, at: Array, what: str, peer: str, found: tuple[int, int, int], purges: Array, out: Out, stream: int
+    piece: Piece,
+    at: Array,
+    what: str,
+    peer: str,
+    found: tuple[int, int, int],
+    purges: Array,
+    out: Out,
+    stream: int,
+    data: bytes = b"",
 ) -> None:
     need, worst, highest = found
     index = piece.index(at[purges[worst]]) if worst >= 0 and need else -1
     start = piece.index(at[0])
-    out.fact(what, index=start, peer=peer, stream=stream, value=need, other=index, last=highest)
+    out.fact(what, index=start, peer=peer, stream=stream, value=need, other=index, last=highest, data=data)
 
 
 def compare(run: Run, out: Out) -> None:
     began = {(row.member, row.peer, row.view): row.value for row in _offsets(run)}
     facts: defaultdict[str, list[Fact]] = defaultdict(list)
-    for what in ("sent", "acked", "purged"):
+    for what in ("unsent", "sent", "acked", "purged"):
         for fact in run.of(GUARANTEE, what):
             facts[fact.member].append(fact)
     highest: dict[tuple[str, str, int], tuple[int, int]] = {}
     for member in run:
         _Sender(run, member, began, highest, out).judge(facts.get(member.key, []))
     _false_acks(run, highest, out)
+    _early_acks(run, out)
 
 
 def _offsets(run: Run) -> list:  # type: ignore[type-arg]
@@ -132,7 +171,11 @@ class _Sender:
     def _judge_part(self, stay: Stay | None, before: Stay, rows: list[Fact]) -> None:
         acks = {fact.peer: fact for fact in rows if fact.what == "acked"}
         for fact in rows:
-            if fact.what == "sent":
+            if fact.what == "unsent" and fact.value > self.high.get(fact.stream, 0):
+                high = self.high.get(fact.stream, 0)
+                sentence = f"{self.member} was acked {fact.value}, but had sent only up to {high}"
+                self.out.violation(fact.other, sentence, member=self.member.key)
+            elif fact.what == "sent":
                 high = self.high.get(fact.stream, 0)
                 if fact.value > high:
                     sentence = f"{self.member} purged up to {fact.value}, but had sent only up to {high}"
@@ -207,3 +250,26 @@ def _false_acks(run: Run, highest: dict[tuple[str, str, int], tuple[int, int]], 
             sentence = f"{name_of(receiver)} acked {upto} to {name_of(sender)}, but had taken only up to {reached}"
             index = run.members_by_key[receiver].events - 1
             out.violation(index, sentence, sender, receiver)
+
+
+def _early_acks(run: Run, out: Out) -> None:
+    """By the exact stamps of a simulated world: the first ack of a stream that its receiver had not yet taken."""
+    steps = {what: _by_stream(run, what) for what in ("taken", "acked")}
+    for (sender, receiver, stream), acks in steps["acked"].items():
+        taken = steps["taken"].get((receiver, sender, stream))
+        if taken is None or not run.is_whole(receiver):
+            continue
+        highest = np.append(0, np.maximum.accumulate(taken[1]))
+        reached = highest[np.searchsorted(taken[0], acks[0], side="right")]
+        for i in np.flatnonzero((reached < acks[1]) & (acks[1] <= highest[-1]))[:1].tolist():
+            words = f"{name_of(receiver)} had acked {acks[1][i]} to {name_of(sender)}"
+            sentence = f"{words} when it had taken only up to {reached[i]}"
+            out.violation(int(acks[2][i]), sentence, receiver, sender)
+
+
+def _by_stream(run: Run, what: str) -> dict[tuple[str, str, int], list[Array]]:
+    found: defaultdict[tuple[str, str, int], list[list[Array]]] = defaultdict(list)
+    for fact in run.of(GUARANTEE, what):
+        if fact.data:
+            found[fact.member, fact.peer, fact.stream].append(unpack_columns(fact.data, 3))
+    return {key: [np.concatenate(columns) for columns in zip(*parts, strict=True)] for key, parts in found.items()}

@@ -6,6 +6,8 @@ that is all that was recorded) until it is resumed and its roll call has ended; 
 beginning what is open at that member.
 Who resumes because its view was installed has brought it to everybody who came with it from the view before, unless it
 suspects them: nobody of those installs that view later (on one clock, with some slack where stamps are not exact).
+A view that a member makes, except its first one, comes with a suspension and a roll call (of members whose recorded
+configuration has a limit for suspensions).
 A merge takes a party through its acting coordinator only: whoever accepts has nobody before it in its view whom it does
 not suspect, who has shown that view (something of it was delivered there: G5's facts) and who went on with it. Others
 may have been in another view by then, so they accuse nobody.
@@ -28,8 +30,25 @@ def compare(run: Run, out: Out) -> None:
         here = _Coordinator(member, out)
         for row in rows:
             here.on_step(row)
+    _unsuspended(run, out)
     _resumed_early(run, out)
     _not_acting(run, out)
+
+
+def _unsuspended(run: Run, out: Out) -> None:
+    """Views that a member made, after its first one, without a suspension and a roll call before them."""
+    for key, rows in run.control_by_member(Kind.VIEW, Kind.SUSPEND, Kind.ROLL_CALL).items():
+        member, steps, is_first = run.members_by_key[key], set[int](), True
+        for row in rows:
+            if row.kind != Kind.VIEW:
+                if row.kind == Kind.SUSPEND or row.detail["step"] == "start":
+                    steps.add(row.kind)
+                continue
+            if not is_first and member.config.get("resumer_ns") and row.view is not None and row.view[1] == key:
+                for kind, what in ((Kind.SUSPEND, "suspending its view handler"), (Kind.ROLL_CALL, "a roll call")):
+                    if kind not in steps:
+                        out.violation(row.index, f"{member} made view {row.view[0]} without {what}", member=key)
+            steps, is_first = set(), False
 
 
 def _resumed_early(run: Run, out: Out) -> None:

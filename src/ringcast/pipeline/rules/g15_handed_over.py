@@ -17,8 +17,8 @@ The one order of a member that crashed or was cut off with something unread is a
 What is dropped (unless it is part of a state) is dropped at the end: the first such UNREAD of a recording (`unread`)
 stands behind its last HANDED (`given`).
 
-Judged per member. Unjudged where a recording has none of these events. Of a member that crashed, or whose recording is
-cut, nothing is asked that it may still have done.
+Judged per member. Unjudged where a recording has none of these events, unless another one of the same version has. Of
+a member that crashed, or whose recording is cut, nothing is asked that it may still have done.
 """
 
 from __future__ import annotations
@@ -108,7 +108,8 @@ def kernel(piece: Piece, out: Out) -> None:
         out.lacks(f"{events.nameless} events of {name_of(piece.member)} lack a sender")
     says = len(piece.where(*SAYS)) > 0
     is_taken = bool((events.what == TAKEN).any())
-    out.fact("member", value=int(says), other=int(is_taken))
+    first_taken = piece.index(events.at[(events.what == TAKEN).argmax()]) if is_taken else -1
+    out.fact("member", index=first_taken, value=int(says), other=int(is_taken), text=piece.header.recording.version)
     if is_taken and not says:
         for stream, at, _ in events.lines():
             out.fact(SILENT, index=piece.index(at[0]), peer=_sender(piece, stream, at), stream=stream)
@@ -146,13 +147,14 @@ def _steps(piece: Piece, name: str, stream: int, at: Array, what: Array, out: Ou
 def _steady(piece: Piece, stream: int, at: Array, what: Array, out: Out) -> bool:
     first, last = piece.first[at], piece.last[at]
     is_ready, is_passed, is_taken = what == READY, (what == HANDED) | (what == DROPPED), what == TAKEN
+    needs = is_passed | is_taken  # what must be ready
     if not (_grows(first[is_ready], last[is_ready]) and _grows(first[is_passed], last[is_passed])):
         return False
     ready = np.maximum.accumulate(np.where(is_ready, last, 0))  # 0: not in this segment
     passed = np.maximum.accumulate(np.where(is_passed, last, 0))
     first_ready = int(first[is_ready][0]) if is_ready.any() else NEVER
     waits = is_taken & (passed == 0)
-    if (is_passed & (ready > 0) & (last > ready)).any() or (waits & (ready > 0) & (last >= first_ready)).any():
+    if (needs & (ready > 0) & (last > ready)).any() or (waits & (ready > 0) & (last >= first_ready)).any():
         return False
     runs = [_maximal(first[mask], last[mask]) for mask in (is_ready, is_passed)]
     out.fact(
@@ -161,7 +163,7 @@ def _steady(piece: Piece, stream: int, at: Array, what: Array, out: Out) -> bool
         peer=_sender(piece, stream, at),
         stream=stream,
         count=len(runs[0]),
-        first=int(last[is_passed & (ready == 0)].max(initial=0)),
+        first=int(last[needs & (ready == 0)].max(initial=0)),
         last=int(last[waits].max(initial=0)),
         value=int(last[is_taken & (passed > 0) & (last > passed)].max(initial=0)),
         data=pack([*runs[0], *runs[1]]),
@@ -208,8 +210,17 @@ def _sequence(piece: Piece, stream: int, at: Array, what: Array, out: Out) -> bo
 def compare(run: Run, out: Out) -> None:
     members = run.of(GUARANTEE, "member")
     says = {fact.member for fact in members if fact.value}
-    for member in dict.fromkeys(fact.member for fact in members if fact.other and fact.member not in says):
-        out.lacks(f"the recording of {name_of(member)} does not say what its application was given")
+    speaking = {fact.text for fact in members if fact.value}
+    silent: dict[str, Fact] = {}
+    for fact in members:
+        if fact.other and fact.member not in says:
+            silent.setdefault(fact.member, fact)
+    for member, fact in silent.items():
+        if fact.text in speaking:
+            sentence = f"{name_of(member)} counts messages as taken and says of none that its application was given it"
+            out.violation(fact.index, sentence, member=member)
+        else:
+            out.lacks(f"the recording of {name_of(member)} does not say what its application was given")
     given = {fact.member: fact for fact in run.of(GUARANTEE, "given")}  # the last of each member
     for member, unread in run.by_member(GUARANTEE, "unread").items():
         after = given.get(member)

@@ -43,6 +43,7 @@ class Line:
         self._is_ordered = is_ordered
         self._blame = blame
         self._blamed = 0  # what was taken up to here has been blamed
+        self._ready = 0  # up to here the stream was delivered
 
     def go(self, steps: Iterable[Step]) -> None:
         for step in steps:
@@ -51,6 +52,7 @@ class Line:
             elif step.what == HANDED:
                 self._hand(step)
             elif step.what == DROPPED:
+                self._is_ready(step)
                 self._drop(step.sender, step.first, step.last)
             elif step.what == TAKEN:
                 self._take(step)
@@ -61,6 +63,7 @@ class Line:
                     self._drop(sender, 0, last)
 
     def ready(self, step: Step) -> None:
+        self._ready = max(self._ready, step.last)
         end = self.waiting[-1] if self.waiting else None
         if end is not None and end.sender == step.sender and end.last + 1 == step.first and not self._is_ordered:
             self.waiting[-1] = end._replace(last=step.last)
@@ -111,8 +114,14 @@ class Line:
                     kept.append(run._replace(first=last + 1))
         self.waiting = kept
 
+    def _is_ready(self, step: Step) -> None:
+        if not self._is_ordered and step.last > max(self._ready, self._blamed):
+            self._blamed = step.last
+            self._blame(step, "")
+
     def _take(self, step: Step) -> None:
-        """Acks report it: nothing of it may wait, except in the spool."""
+        """Acks report it: it was delivered, and nothing of it may wait, except in the spool."""
+        self._is_ready(step)
         if not self.waiting or step.last < self.waiting[0].first:
             return
         if step.last > max(self.spooled.get(step.sender, 0), self._blamed):
