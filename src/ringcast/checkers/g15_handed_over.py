@@ -92,6 +92,13 @@ class _Ordered:
 
     runs: deque[tuple[Address, _Run]] = field(default_factory=deque)
     spooled: dict[Address, int] = field(default_factory=dict)
+    to_some: set[tuple[Address, int]] = field(default_factory=set)  # of what was spooled: sender and first
+
+    def void(self, is_in_the_state: bool) -> None:
+        """A state that comes may not have what went to some members only: each of them is named, if it has."""
+        for peer, last in self.spooled.items():
+            kept = [run for run in self.runs if is_in_the_state and (run[0], run[1].first) in self.to_some]
+            self.runs = deque(run for run in self.runs if run in kept or run[0] != peer or run[1].first > last)
 
     def take(self, peer: Address, first: int, last: int) -> str | None:
         while first <= last:
@@ -206,14 +213,15 @@ class HandedChecker:
         for (_, stream), waiting in state.streams.items():
             if not (is_in_the_state and stream):
                 waiting.drop(0, waiting.spooled)
-        for peer, spooled in state.ordered.spooled.items():
-            state.ordered.drop(peer, 0, spooled)
+        state.ordered.void(is_in_the_state)
 
     def _on_spooled(self, member: Address, state: _Member, index: int, event: Event) -> None:
         state.says = True
         peer, last = _peer(event), event.first + event.count - 1
         if event.value:
             state.ordered.spooled[peer] = last
+            if event.other:
+                state.ordered.to_some.add((peer, event.first))
         else:
             _waiting(state, event).spooled = last
 

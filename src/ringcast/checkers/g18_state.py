@@ -4,7 +4,9 @@ At a giver: when `get_state` was called, its application had been given everythi
 nothing behind it. Between giver and receiver: the bytes are the same. At a joiner: nothing was handed over that is part
 of the state, nothing thrown away that is not, and nothing handed over without a state if one was to be given to it at
 its first view. After a merge whose states become one, members that go on together loaded the same bytes.
-Messages are counted per sender, those of the one order by their own numbers. A run may end with items that are not for
+Messages are counted per sender, those of the one order by their own numbers. Of the one order a state includes what its
+giver had dequeued before the cut, and what the states that the giver had loaded itself include: nothing else may be
+thrown away for it, and nothing of it handed over behind it. A run may end with items that are not for
 the application (they may stand behind the cut), so what lies behind a cut is judged by where a run begins. What a giver
 with a cut recording gave is unknown. Who had parted before it loaded the merged state may have another one, also if it
 is together with the others again: those who are left make it anew. Needs STATE, and HANDED, UNREAD and
@@ -14,6 +16,7 @@ SPOOLED for the messages.
 from __future__ import annotations
 
 from collections import defaultdict
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
 from itertools import combinations
 from typing import NamedTuple
@@ -46,10 +49,23 @@ class _Bytes:
 
 @dataclass(slots=True)
 class _Loaded:
-    """A joiner's state, and what must come behind it."""
+    """A state that a member loaded."""
 
     view: ViewId
     evidence: Evidence
+    giver: Address
+    is_merged: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class _Ordered:
+    """A run of the one order that was thrown away for a state, or handed over behind one."""
+
+    sender: Address
+    first: int
+    last: int
+    evidence: Evidence
+    loads: int  # how many states the member had loaded before
 
 
 @dataclass(slots=True)
@@ -66,6 +82,11 @@ class _Member:
     stateless: dict[Address, Evidence] = field(default_factory=dict)  # by sender, before anything was loaded
     void: dict[Line, tuple[int, Evidence]] = field(default_factory=dict)  # the last run thrown away for a state
     loaded: _Loaded | None = None
+    loads: list[_Loaded] = field(default_factory=list)
+    dequeued: dict[Address, Runs] = field(default_factory=dict)
+    spooled_ordered: dict[Address, Runs] = field(default_factory=dict)  # those to the whole view
+    thrown: list[_Ordered] = field(default_factory=list)
+    behind: list[_Ordered] = field(default_factory=list)  # handed over although its number lies before the cut
     has_state: bool = False  # one that it joined with, a merged one, or its own: it founded a group
 
     def company_since(self, cut: ViewId) -> tuple[Address, ...]:
@@ -135,6 +156,8 @@ class StateChecker:
     def _on_ready(self, member: Address, index: int, event: Event, state: _Member) -> None:
         if event.stream == 0:
             _raise(state.ready, _line(event, event.kind is Kind.DEQUEUE), event)
+        if event.kind is Kind.DEQUEUE and event.peer is not None:
+            state.dequeued.setdefault(event.peer, Runs()).add(event.first, event.first + event.count - 1)
 
     def _on_taken(self, member: Address, index: int, event: Event, state: _Member) -> None:
         if event.stream == 0 and event.value:  # Nothing in it is for the application.
@@ -153,13 +176,21 @@ class StateChecker:
         if not state.has_state:
             state.stateless.setdefault(line[0], here)
             state.first_handed.setdefault(line, here)
-        elif state.loaded is not None and event.first <= self._cut_of(state, state.loaded.view).get(line, 0):
+        elif state.loaded is not None and event.first <= (cut := self._cut_of(state, state.loaded.view).get(line, 0)):
+            if line[1]:  # It may have gone to others than the giver.
+                last = min(cut, event.first + event.count - 1)
+                state.behind.append(_Ordered(line[0], event.first, last, here, len(state.loads)))
+                return
             sentence = f"{member} was handed {event.first} of {line[0]}, which is in the state it had loaded"
             self._report.violated((member, line[0]), index, sentence, state.loaded.evidence, here)
 
     def _on_spooled(self, member: Address, index: int, event: Event, state: _Member) -> None:
-        if event.stream == 0:
-            state.spooled[_line(event, bool(event.value))] = (event.first, event.first + event.count - 1)
+        if event.stream or (event.value and event.other):
+            return
+        line, last = _line(event, bool(event.value)), event.first + event.count - 1
+        state.spooled[line] = (event.first, last)
+        if event.value:
+            state.spooled_ordered.setdefault(line[0], Runs()).add(event.first, last)
 
     def _on_unread(self, member: Address, index: int, event: Event, state: _Member) -> None:
         if event.stream or detail_of(event.detail).get("told") != "state":
@@ -167,8 +198,12 @@ class StateChecker:
         here = Evidence.of(member, index, event)
         if event.peer is None:  # All of the spool.
             voided, state.spooled = state.spooled, {}
+            ordered, state.spooled_ordered = state.spooled_ordered, {}
+            thrown = [(sender, *run) for sender, runs in ordered.items() for run in runs.pairs()]
         else:
             voided = {_line(event, bool(event.value)): (event.first, event.first + event.count - 1)}
+            thrown = [(event.peer, event.first, event.first + event.count - 1)] if event.value else []
+        state.thrown += [_Ordered(*run, here, len(state.loads)) for run in thrown]
         for line, (first, last) in voided.items():
             state.passed[line] = max(state.passed.get(line, 0), last)
             state.void[line] = (first, here)
@@ -196,9 +231,13 @@ class StateChecker:
             self._merged[event.view][member] = content
         if event.peer != member:
             self._got[_Moved(event.peer, member, event.view, purpose)] = content
-        if step == "loaded" and purpose == "join":
-            self._check_before(member, event.view, state, here)
-            state.loaded = _Loaded(event.view, here)
+        if step == "loaded":
+            loaded = _Loaded(event.view, here, event.peer, purpose == "merge")
+            state.loads.append(loaded)
+            state.spooled_ordered = {}
+            if purpose == "join":
+                self._check_before(member, event.view, state, here)
+                state.loaded = loaded
 
     def _cut_of(self, state: _Member, view: ViewId) -> Place:
         return state.at_view.get(view, {})
@@ -238,6 +277,8 @@ class StateChecker:
             self._check_due(moved)
         for cut, loaded in self._merged.items():
             self._compare_merged(cut, loaded)
+        for member, state in self._members.items():
+            self._check_ordered(member, state, closed)
         return self._report.finding()
 
     def _compare(self, moved: _Moved, got: _Bytes, closed: Closed) -> None:
@@ -265,6 +306,70 @@ class StateChecker:
             without = f"without the state that {moved.giver} was to give it at {moved.view}"
             sentence = f"{moved.taker} was handed messages of {sender} {without}"
             self._report.violated((moved.taker, moved.giver), handed.index, sentence, handed)
+
+    # ---- the one order
+
+    def _check_ordered(self, member: Address, state: _Member, closed: Closed) -> None:
+        for run in state.thrown:
+            loads = state.loads[max(0, run.loads - 1) : run.loads + 1]  # the state before it, or the one to come
+            if not loads or not all(self._is_known(load, closed) for load in loads):
+                continue
+            included = [entry for load in loads for entry in self._included(load, may_be=True)]
+            if any(who == run.sender for who, _, _ in included):
+                continue  # Without self-delivery a giver has what it sent itself, and dequeued none of it.
+            missing = next((n for n in range(run.first, run.last + 1) if not self._has(included, run.sender, n)), None)
+            if missing is not None:
+                sentence = (
+                    f"{member} threw away the ordered {missing} of {run.sender} for a state that does not include it"
+                )
+                self._report.violated((member, run.sender), run.evidence.index, sentence, run.evidence)
+        for run in state.behind:
+            load = state.loads[run.loads - 1]
+            if self._is_known(load, closed):
+                included = list(self._included(load, may_be=False))
+                found = next((n for n in range(run.first, run.last + 1) if self._has(included, run.sender, n)), None)
+                if found is not None:
+                    sentence = f"{member} was handed {found} of {run.sender}, which is in the state it had loaded"
+                    self._report.violated(
+                        (member, run.sender), run.evidence.index, sentence, load.evidence, run.evidence
+                    )
+
+    def _is_known(self, load: _Loaded, closed: Closed) -> bool:
+        return all(who in closed and closed[who] for who, _, _ in self._included(load, may_be=True))
+
+    def _included(self, load: _Loaded, *, may_be: bool) -> Iterator[tuple[Address, ViewId | None, ViewId]]:
+        """Whose dequeued messages this state includes: from which view on, up to which cut."""
+        to_do, seen = [(giver, load.view) for giver in self._givers(load)], set()
+        while to_do:
+            giver, cut = to_do.pop()
+            if (giver, cut) in seen:
+                continue
+            seen.add((giver, cut))
+            there = self._members.get(giver)
+            before = (
+                None if there is None else next((x for x in reversed(there.loads) if x.view.number < cut.number), None)
+            )
+            # What a member had read before a MergeView may be no part of the merged state.
+            yield giver, None if may_be or before is None or not before.is_merged else before.view, cut
+            if before is not None:
+                to_do += [(source, before.view) for source in self._givers(before)]
+
+    def _givers(self, load: _Loaded) -> list[Address]:
+        if not load.is_merged:
+            return [load.giver]
+        sides = [moved.giver for moved in self._given if moved.view == load.view and moved.purpose == "side"]
+        return list(dict.fromkeys([load.giver, *sides]))
+
+    def _has(self, included: Iterable[tuple[Address, ViewId | None, ViewId]], sender: Address, number: int) -> bool:
+        for giver, since, cut in included:
+            there = self._members.get(giver)
+            if there is None or cut not in there.at_view:
+                continue
+            after = 0 if since is None else there.at_view.get(since, {}).get((sender, True), 0)
+            inside = after < number <= there.at_view[cut].get((sender, True), 0)
+            if inside and there.dequeued.get(sender, Runs()).within(number, number):
+                return True
+        return False
 
     def _violated(self, moved: _Moved, got: _Bytes, sentence: str) -> None:
         self._report.violated((moved.taker, moved.giver), got.evidence.index, sentence, got.evidence)

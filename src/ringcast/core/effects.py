@@ -169,11 +169,23 @@ class ProvideState(NamedTuple):
     view: ViewId
 
 
+class Included(NamedTuple):
+    """Of the one order a state includes what this member was a destination of, in views of these numbers."""
+
+    member: Address
+    since: int
+    before: int
+
+
 class AwaitState(NamedTuple):
-    """For the application, behind the view: what came before it is void, the state comes first (`on_state_loaded`)."""
+    """For the application, behind the view: the state comes first (`on_state_loaded`).
+
+    What came before it is part of the state; of the one order, what went to the whole view or to one of `includes`.
+    """
 
     provider: Address
     view: ViewId
+    includes: tuple[Included, ...] = ()
 
 
 class StateOver(NamedTuple):
@@ -193,13 +205,14 @@ class MergeStates(NamedTuple):
 class AwaitMerged(NamedTuple):
     """For the application, behind the MergeView: go on when the merged state is loaded; `gives`: first give yours.
 
-    `view`: that named who does what, the MergeView or a later one.
+    `view`: that named who does what, the MergeView or a later one. `includes`: as of AwaitState.
     """
 
     cut: ViewId
     view: ViewId
     merger: Address
     gives: bool
+    includes: tuple[Included, ...] = ()
 
 
 class SideOver(NamedTuple):

@@ -240,9 +240,9 @@ class Node:
             return self.order.on_spooled(now_ns, delivery)
         return self.on_taken(now_ns, delivery)
 
-    def on_spool_void(self) -> None:
-        """What went into the spool will not be read: it is part of the state that comes."""
-        self.order.ordering.on_spool_void()
+    def on_spool_void(self, ordered_left: int) -> None:
+        """Of what went into the spool only so many ordered messages will be read: a state that comes has the others."""
+        self.order.ordering.on_spool_void(ordered_left)
 
     # ---- the application's state
 

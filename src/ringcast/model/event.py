@@ -59,7 +59,8 @@ class Kind(IntEnum):
     # what the application gets (G15)
     HANDED = 21  # given to the application's code: peer = sender, first, count; value = 1: numbers of the one order
     UNREAD = 22  # delivered and not given to it: as HANDED; detail.why, detail.told = the error it gets, or "closed"
-    SPOOLED = 23  # into a joiner's spool: as HANDED. An UNREAD without peer is for everything in the spool
+    SPOOLED = 23  # into a joiner's spool: as HANDED; other = 1: ordered, to some members. An UNREAD without peer is for
+    # everything in the spool; if it tells of a state, not for private messages nor for ordered ones to some members
     # waits (G14)
     WAIT_START = 30  # detail.what, value = wait number
     WAIT_END = 31  # detail.how, value = wait number

@@ -263,12 +263,14 @@ class Driver:
     def note_fate(self, kind: Kind, delivered: Deliver, detail: Mapping[str, str] | None = None) -> None:
         """What became of a delivery, for the recording: handed over, spooled, or not read (G15).
 
-        Of a delivery in the one order the numbers are those of the order, and `value` says so.
+        Of a delivery in the one order the numbers are those of the order, and `value` says so; `other` of what is
+        spooled, that it went to some members: no void of the spool throws it away.
         """
         stream = delivered.epoch * STREAMS_PER_EPOCH + delivered.channel if delivered.epoch else 0
         is_ordered = int(isinstance(delivered, Dequeue))
+        to_some = int(kind is Kind.SPOOLED and is_ordered and delivered.channel is Channel.PEER)
         origin, first, count = delivered.origin, delivered.first, delivered.count
-        self.note(Event(kind, self.now_ns(), None, origin, stream, first, count, 0, is_ordered, 0, detail))
+        self.note(Event(kind, self.now_ns(), None, origin, stream, first, count, 0, is_ordered, to_some, detail))
 
     # ---- facts
 

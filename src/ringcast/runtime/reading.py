@@ -28,7 +28,7 @@ from ringcast.runtime.ordered import Ordered
 from ringcast.runtime.readers import Readers
 from ringcast.runtime.reunion import Cut, Stop
 from ringcast.runtime.sending import Sending
-from ringcast.runtime.spool import Refill, is_private
+from ringcast.runtime.spool import Refill
 from ringcast.runtime.state import StateExchange
 
 _GROUP = Channel.GROUP
@@ -64,7 +64,7 @@ class Reading:
 
     def __init__(self, driver: Driver, sending: Sending, ordered: Ordered, readers: Readers) -> None:
         self._readers = readers
-        self.state = StateExchange(lambda: self._driver, self._void, self._take_back)
+        self.state = StateExchange(lambda: self._driver, self._void, lambda delivered: self._batch(delivered, None))
         self._hand = make_hand()
         self._hand.messages = _NO_MESSAGES  # of the open run, while they need no question
         self._open: OpenRun | None = None
@@ -119,11 +119,8 @@ class Reading:
         """
         is_entering, inbox = self.state.is_entering, self._driver.inbox
         lacks_state = is_entering or self.state.is_loading
-        spool = self._driver.spool
         if is_entering:  # It comes in with another state: of what was for this place only what is in no state counts.
-            spooled = () if spool is None else spool.private_in_memory()
-            private = [*spooled, *filter(is_private, inbox)]
-            self._past.extend(self._batch(item, None) for item in private if isinstance(item, Deliver))
+            self.state.carry_on()
         self.state.close()
         if self._open is not None and self._open.delivered is not None:
             inbox.popleft()
@@ -131,7 +128,7 @@ class Reading:
         view = self._view
         for item in inbox:
             lacks_state = lacks_state or (isinstance(item, Stop) and item.is_void)
-            if isinstance(item, Undelivered | Batch):
+            if type(item) is Undelivered or (type(item) is Batch and not is_entering):
                 self._past.append(item)
             elif isinstance(item, Deliver) and not lacks_state:
                 self._past.append(self._batch(item, view))
@@ -141,12 +138,6 @@ class Reading:
         if not is_entering:  # else the application has not come in yet
             self._past.append(ended)
         inbox.clear()
-
-    def _take_back(self) -> list[object]:
-        """What came to this member alone, in a place that it lost on its way in: it is for whoever has a state."""
-        back: list[object] = [item for item in self._past if type(item) is Batch]
-        self._past = deque(item for item in self._past if type(item) is not Batch)
-        return back
 
     # ---- handing over
 
@@ -319,6 +310,11 @@ class Reading:
             driver.note_fate(Kind.UNREAD, delivered, IN_THE_STATE)
         if _is_own_private(delivered, driver):
             self._sending.on_own_read()  # Also if it goes into the spool, where it is bounded by the spool.
+        elif isinstance(delivered, Dequeue):  # Without its place: something before it may still be to be read.
+            numbers = delivered.first, delivered.count, delivered.nbytes
+            self._take(
+                driver, Dequeue(delivered.origin, delivered.channel, [], *numbers, is_spooled=delivered.is_spooled)
+            )
         else:
             self._take(driver, delivered)
 

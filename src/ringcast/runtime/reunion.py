@@ -32,7 +32,7 @@ from ringcast.model import Address, StatesApart, Undelivered, ViewId
 from ringcast.runtime.driver import Driver
 from ringcast.runtime.spool import Refill
 from ringcast.runtime.state_giving import GetState, StateGiving, as_chunks
-from ringcast.runtime.state_loading import Chunks, SetState, void_before_state
+from ringcast.runtime.state_loading import Chunks, SetState, drop_included, void_before_state
 from ringcast.runtime.state_record import StateRecord
 
 Sides = Mapping[tuple[Address, ...], bytes]  # the members of each side -> its state
@@ -130,6 +130,8 @@ class StateReunion:
                 self._counts_here = True
                 if self._cut is not None:  # Not before: until it is here, we stand directly behind the MergeView.
                     void_before_state(self._driver(), self._void, self._cut)
+                if isinstance(self._role, AwaitMerged | AwaitState):
+                    drop_included(self._driver(), self._void, self._role.includes, self._stop)
                 for chunks in self._chunks.values():
                     chunks.end()
             case MergedOver():
@@ -138,7 +140,7 @@ class StateReunion:
     def on_await(self, order: AwaitState) -> None:
         """Somebody who has the merged state gives its own, as of a later view: what we held is part of it.
 
-        What came to this member alone is not: it stays on its side of the stop.
+        What went to some members only may not be: it stays on its side of the stop.
         """
         cut = Cut()
         self._driver().inbox.append(cut)

@@ -22,7 +22,9 @@ from typing import IO, NamedTuple
 
 import msgspec
 
-from ringcast.core import Channel, Deliver, Dequeue
+from ringcast.core import Channel, Deliver, Dequeue, Included
+from ringcast.model import Batch
+from ringcast.order import Stamp
 
 _log = logging.getLogger("ringcast")
 
@@ -45,8 +47,24 @@ def is_private(item: object) -> bool:
     return type(item) is Deliver and item.channel is Channel.PEER
 
 
-def is_in_no_state(item: object) -> bool:
-    return not isinstance(item, Deliver) or is_private(item)
+def is_to_some(item: object) -> bool:
+    """Did it go to some members only? Then a state has it if its provider was one of them (`is_included`)."""
+    return isinstance(item, Deliver) and item.channel is Channel.PEER
+
+
+def is_included(item: object, includes: Iterable[Included]) -> bool:
+    """Does a state have this message, which went to some members in the one order?"""
+    if isinstance(item, Dequeue):
+        place, to = item.stamp, item.to
+    elif type(item) is Batch and isinstance(item._place, Stamp):  # of a place that was lost
+        place, to = item._place, item._to
+    else:
+        return False
+    return to is not None and any(e.since <= place.view < e.before and e.member in to for e in includes)
+
+
+def _may_be_in_no_state(item: object) -> bool:
+    return not isinstance(item, Deliver) or is_to_some(item)
 
 
 def _is_any(item: object) -> bool:
@@ -56,13 +74,14 @@ def _is_any(item: object) -> bool:
 class Block(NamedTuple):
     """A part of the file, and what of it stayed in memory: its entries there are empty.
 
-    What `stays` is still to be handed over: so many `messages`, of which `private` came to this member alone.
+    What `stays` is still to be handed over: so many `messages`; `to_some` and `ordered` of them count for themselves.
     """
 
     at: int
     nbytes: int
     messages: int
-    private: int
+    to_some: int
+    ordered: int  # of those to some members
     kept: list[object]
     stays: Callable[[object], bool]
 
@@ -75,6 +94,7 @@ class Spool:
         self.disk_limit = disk_bytes
         self.memory_bytes = 0
         self.messages = 0
+        self.includes: tuple[Included, ...] = ()  # what the loaded state has of what went to some members
         self._on_room = on_room
         self._ready: deque[object] = deque()
         self._blocks: deque[Block] = deque()
@@ -147,26 +167,28 @@ class Spool:
         return kept
 
     def void(self) -> None:
-        """Throw away what is part of a state: views stay, and what came to this member alone."""
-        self._keep(is_in_no_state)
+        """Throw away what is part of any later state: views stay, and what went to some members only."""
+        self._keep(_may_be_in_no_state)
 
-    def void_to_private(self) -> list[object]:
-        """The same, and only what came to this member alone stays; returns what is no message (views), in order."""
+    def void_to_some(self) -> list[object]:
+        """The same, and only what went to some members stays; returns what is no message (views), in order."""
         notices = [item for item in self._in_memory() if not isinstance(item, Deliver)]
-        self._keep(is_private)
+        self._keep(is_to_some)
         return notices
 
-    def private_in_memory(self) -> list[object]:
-        return [item for item in self._in_memory() if is_private(item)]
+    @property
+    def ordered_to_some(self) -> int:
+        """How many messages of the one order it holds that went to some members only."""
+        return _ordered(self._in_memory()) + sum(block.ordered for block in self._blocks)
 
     def _keep(self, stays: Callable[[object], bool]) -> None:
         """Blocks stay as they are on the disk: what does not stay is left out when they are read."""
         self._ready = deque(filter(stays, self._ready))
         self._waiting = deque(filter(stays, self._waiting))
-        if self._stays is not is_private:  # Else its views were taken out already.
+        if self._stays is not is_to_some:  # Else its views were taken out already.
             self._stays = stays
         blocks = (block._replace(kept=list(filter(stays, block.kept)), stays=stays) for block in self._blocks)
-        self._blocks = deque(block._replace(messages=block.private) for block in blocks if block.private or block.kept)
+        self._blocks = deque(block._replace(messages=block.to_some) for block in blocks if block.to_some or block.kept)
         self._waiting_bytes = _costs(self._waiting) + _costs(self._writing)
         on_disk = sum(_costs(block.kept) for block in self._blocks)
         self.memory_bytes = _costs(self._ready) + on_disk + self._waiting_bytes
@@ -251,8 +273,9 @@ class Spool:
             self._on_refused(error, staying)
             return
         kept = [item for item in staying if not isinstance(item, Deliver)]
-        messages, private = sum(map(_messages, staying)), sum(map(_messages, filter(is_private, staying)))
-        self._blocks.append(Block(self._file_bytes, done.result(), messages, private, kept, self._stays))
+        messages, to_some = sum(map(_messages, staying)), sum(map(_messages, filter(is_to_some, staying)))
+        counts = messages, to_some, _ordered(staying)
+        self._blocks.append(Block(self._file_bytes, done.result(), *counts, kept, self._stays))
         self._file_bytes += done.result()
         self.memory_bytes += _costs(kept)
         if self._waiting:
@@ -287,6 +310,10 @@ def _costs(items: Iterable[object]) -> int:
 
 def _messages(item: object) -> int:
     return len(item.payloads) if isinstance(item, Deliver) else 0
+
+
+def _ordered(items: Iterable[object]) -> int:
+    return sum(item.count for item in items if isinstance(item, Dequeue) and is_to_some(item))
 
 
 def _encode(items: list[object]) -> bytes:

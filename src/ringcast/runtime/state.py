@@ -23,28 +23,29 @@ from ringcast.core import (
     StateOver,
 )
 from ringcast.errors import StateError
-from ringcast.model import StatesApart
+from ringcast.model import Batch, StatesApart
 from ringcast.runtime.driver import Driver
 from ringcast.runtime.reunion import MergeState, ReunionEffect, StateReunion, Stop
 from ringcast.runtime.state_giving import GetState, StateGiving
-from ringcast.runtime.state_loading import SetState, StateLoading
+from ringcast.runtime.state_loading import Carried, SetState, StateLoading
 
 
 class StateExchange:
     """One member's state, given to others and got from them, through all its incarnations.
 
-    `void` counts a delivery as read that the application will never see. `take_back`: what was to be read before the
-    state, of a place that was lost before the application had come in.
+    `void` counts a delivery as read that the application will never see. `batch` makes of a delivery at a place that
+    was lost what the application reads.
     """
 
     def __init__(
-        self, driver: Callable[[], Driver], void: Callable[[Deliver], None], take_back: Callable[[], list[object]]
+        self, driver: Callable[[], Driver], void: Callable[[Deliver], None], batch: Callable[[Deliver], Batch]
     ) -> None:
         self.is_busy = False  # the reader waits at `until_free`
         self.is_refilling = False  # for the next part of the spool, also after the end
         self._driver = driver
         self._void = void
-        self._take_back = take_back
+        self._batch = batch
+        self._carried: list[Carried] = []  # of a place that was lost on the way in, for the next one
         self._giving = StateGiving(driver, None)
         self._set_state: SetState | None = None
         self.loading: StateLoading | None = None
@@ -79,10 +80,16 @@ class StateExchange:
         self.is_busy = True
         self.is_entering = self.is_entering or on_failed is None
         self._on_failed = on_failed
-        self.loading = StateLoading(self._driver(), self._set_state, self._void)
+        self.loading = StateLoading(self._driver(), self._set_state, self._void, self._batch, self._carried)
+        self._carried = []
         self.loading.done.add_done_callback(self._loaded)
         if self.is_entering:
             self.loading.may_begin.set()  # Nobody reads yet what stands before the state.
+
+    def carry_on(self) -> None:
+        """The place is lost before the application came in: keep for the next one what is in no state."""
+        if self.loading is not None:
+            self._carried = self.loading.carry_on()
 
     @property
     def is_loading(self) -> bool:
@@ -133,8 +140,6 @@ class StateExchange:
             case MergeStates() | AwaitMerged():
                 behind = None if self.loading is None else self.loading.supersede()
                 reunion.lacks_state = reunion.lacks_state or behind is not None
-                if behind is not None and self.is_entering:
-                    behind = [*self._take_back(), *behind]
                 reunion.on_effect(effect)
                 self._driver().inbox.extend(behind or [])
             case SideOver() | GiveMerged() | MergedOver():

@@ -2,8 +2,11 @@
 
 The application's `set_state` gets an iterator of chunks and returns when it holds the state; only then does it see
 messages. If the provider is gone half way, another one begins with a later cut: `set_state` is cancelled and called
-again from the beginning, and what was delivered before that cut is thrown away, for it is in the state; but not what
-came to this member alone (G16). If a merge comes before the state, that stands behind the merged one.
+again from the beginning, and what was delivered before that cut is thrown away, for it is in the state. What went to
+some members only stays until a state is loaded: a private message is in no state, an ordered one in that of a provider
+to which it went too (`includes`), and the next provider may be another one (G16, G18). What is in no state is handed
+over behind it. If a merge comes before the state, that stands behind the merged one. What was kept so at a place that
+this member lost on its way in is handed over behind the state of its next place (`carried`).
 What arrives meanwhile goes into the joining spool and holds no sender back; it is handed over behind the state.
 If there will be no state, what arrives is thrown away until this member has gone: the error of its join says so.
 Invariant: a chunk is acked when it was read, so memory stays flat. Not the transfer: that is core/state/chunks.py.
@@ -13,26 +16,47 @@ from __future__ import annotations
 
 import asyncio
 from collections import deque
-from collections.abc import AsyncIterator, Awaitable, Callable, Mapping
+from collections.abc import AsyncIterator, Awaitable, Callable, Iterable, Mapping
 
-from ringcast.core import IN_THE_STATE, WITHOUT_STATE, AwaitState, Deliver, Install, ProvideState, StateOver
+from ringcast.core import (
+    IN_THE_STATE,
+    WITHOUT_STATE,
+    AwaitState,
+    Deliver,
+    Dequeue,
+    Included,
+    Install,
+    ProvideState,
+    StateOver,
+)
 from ringcast.errors import StateError
-from ringcast.model import Event, Kind
+from ringcast.model import Batch, Event, Kind
 from ringcast.runtime.driver import Driver
-from ringcast.runtime.spool import Refill, Spool, is_private
+from ringcast.runtime.spool import ITEM_BYTES, MESSAGE_BYTES, Refill, Spool, is_included, is_private, is_to_some
 from ringcast.runtime.state_record import StateRecord, Step
 
 SetState = Callable[[AsyncIterator[bytes]], Awaitable[None]]
+Carried = Spool | Batch  # what went to some members, at a place that was lost
 
 
 class StateLoading:
     """One incarnation's way to the state; `done` when it is there, or with a StateError.
 
-    `void` counts a delivery as read that the application will never see.
+    `void` counts a delivery as read that the application will never see. `batch` makes of a delivery at a place that
+    was lost what the application reads; `carried` is what is left of such places, in order.
     """
 
-    def __init__(self, driver: Driver, set_state: SetState, void: Callable[[Deliver], None]) -> None:
+    def __init__(
+        self,
+        driver: Driver,
+        set_state: SetState,
+        void: Callable[[Deliver], None],
+        batch: Callable[[Deliver], Batch],
+        carried: Iterable[Carried] = (),
+    ) -> None:
         self._driver = driver
+        self._batch = batch
+        self.carried = deque(carried)
         self._set_state = set_state
         self._patience = 2 * driver.node.config.state_patience_ns / 1e9
         self._void = void
@@ -42,7 +66,10 @@ class StateLoading:
         self._task: asyncio.Task[None] | None = None
         self._chunks = Chunks(driver, "nobody", self._patience, None)
         config = driver.node.config
-        self.spool = driver.spool = Spool(config.spool_bytes, config.spool_disk_bytes, self.on_inbox)
+        memory, disk = map(sum, zip(*map(_sizes, self.carried), strict=True)) if self.carried else (0, 0)
+        limits = max(0, config.spool_bytes - memory), max(0, config.spool_disk_bytes - disk)
+        self.spool = driver.spool = Spool(*limits, self.on_inbox)
+        self._includes: tuple[Included, ...] = ()  # what the state that is on its way includes
         self._is_spooling = False
         self._is_refused = False  # there will be no state
 
@@ -59,6 +86,7 @@ class StateLoading:
             return
         self._stop()
         void_before_state(self._driver, self._void)
+        self._includes = order.includes
         record = StateRecord(self._driver, order.provider, order.view, "join")
         self._chunks = Chunks(self._driver, str(order.provider), self._patience, record)
         self._task = asyncio.create_task(self._load(self._chunks))
@@ -99,15 +127,55 @@ class StateLoading:
 
     def hand_over(self) -> None:
         """Before everything that arrived later; behind it a mark, if there is more on the disk."""
-        items = self.spool.take()
-        if not self.spool.is_empty:
+        items = self._take_carried()
+        for item in () if self.carried else self.spool.take():
+            if isinstance(item, Deliver) and is_included(item, self.spool.includes):
+                self._void(item)
+            else:
+                items.append(item)
+        if self.carried or not self.spool.is_empty:
             items.append(Refill())
         self._driver.inbox.extendleft(reversed(items))
 
+    def _take_carried(self) -> list[object]:
+        """What is left of places that were lost, as far as it is in memory."""
+        items: list[object] = []
+        while self.carried:
+            first = self.carried[0]
+            part = first.take() if isinstance(first, Spool) else [first]
+            left = [item for item in part if not is_included(item, self.spool.includes)]
+            items += [self._batch(item) if isinstance(item, Deliver) else item for item in left]
+            if isinstance(first, Spool) and not first.is_empty:
+                break
+            self.carried.popleft()
+        return items
+
     async def refill(self) -> None:
         """The reader has come to the mark."""
-        await self.spool.fetch()
+        first = self.carried[0] if self.carried else self.spool
+        assert isinstance(first, Spool)
+        await first.fetch()
         self.hand_over()
+
+    def carry_on(self) -> list[Carried]:
+        """The place is lost before the application came in: what went to some members is for its next place.
+
+        It was acked, so nobody sends it again, and the error of the lost place is told to nobody.
+        """
+        spool, self.spool = self.spool, Spool(0, 0, self.on_inbox)
+        self._driver.spool = self.spool
+        spool.void_to_some()
+        rest: list[Carried] = [*self.carried, *([] if spool.is_empty else [spool])]
+        self.carried.clear()
+        found: list[Carried] = [] if self.is_over else rest
+        for item in self._driver.inbox:
+            if isinstance(item, Refill):
+                found += rest
+            elif isinstance(item, Deliver) and is_to_some(item):
+                found.append(self._batch(item))
+            elif type(item) is Batch:
+                found.append(item)
+        return found
 
     def on_chunk(self, delivery: Deliver) -> None:
         self._chunks.put(delivery)
@@ -124,16 +192,16 @@ class StateLoading:
     def supersede(self) -> list[object] | None:
         """A merge came before the state did: what comes of it is for this member, too. None if the state was here.
 
-        Views stay to be read. Returns what belongs behind the merged state: what came to this member alone.
+        Views stay to be read. Returns what belongs behind the merged state: what went to some members only.
         """
         if self.is_over:
             return None
         self._stop()
         void_before_state(self._driver, self._void)
-        inbox, views = self._driver.inbox, self.spool.void_to_private()
-        behind: list[object] = [] if self.spool.is_empty else [Refill()]
+        inbox, views = self._driver.inbox, self.spool.void_to_some()
+        behind: list[object] = [Refill()] if self.carried or not self.spool.is_empty else []
         for item in inbox:
-            (behind if is_private(item) else views).append(item)
+            (behind if is_to_some(item) else views).append(item)
         inbox.clear()
         inbox.extend(views)
         self.done.set_result(None)
@@ -148,6 +216,7 @@ class StateLoading:
     def _clear_spool(self) -> list[object]:
         """There will be no state: throw its messages away; returns its views."""
         _note_void(self._driver, WITHOUT_STATE)
+        self.carried.clear()
         return self.spool.clear()
 
     # ---- the application's part
@@ -165,6 +234,7 @@ class StateLoading:
             self._refuse(StateError(f"the state of {chunks.provider} could not be loaded: {why}"))
         else:
             chunks.note("loaded")
+            drop_included(self._driver, self._void, self._includes)
             self._driver.execute(self._driver.node.on_state_loaded(self._driver.now_ns()))
             self._succeed()
 
@@ -197,7 +267,7 @@ class StateLoading:
     def _void_all(self) -> None:
         """Views stay to be read; messages count as read."""
         inbox, views = self._driver.inbox, self._clear_spool()
-        self._driver.node.on_spool_void()
+        self._driver.node.on_spool_void(0)
         for item in [inbox.popleft() for _ in range(len(inbox))]:
             if isinstance(item, Install):
                 views.append(item)
@@ -209,7 +279,7 @@ class StateLoading:
 def void_before_state(driver: Driver, void: Callable[[Deliver], None], cut: object = None) -> None:
     """A state comes: what was delivered before its cut is part of it, also what is in the spool, and counts as read.
 
-    Everything else stays to be read in its order: views, and what came to this member alone, for it is in no state.
+    Everything else stays to be read in its order: views, and what went to some members only (`drop_included`).
     """
     if driver.spool is not None:
         _note_void(driver, IN_THE_STATE)
@@ -218,12 +288,45 @@ def void_before_state(driver: Driver, void: Callable[[Deliver], None], cut: obje
     is_before = True
     for item in [inbox.popleft() for _ in range(len(inbox))]:
         is_before = is_before and item is not cut
-        if is_before and isinstance(item, Deliver) and not is_private(item):
+        if is_before and isinstance(item, Deliver) and not is_to_some(item):
             void(item)
         elif not is_before or not isinstance(item, ProvideState):  # The state that it asks for is about to be replaced.
             kept.append(item)
     inbox.extendleft(reversed(kept))
-    driver.node.on_spool_void()
+    _count_spooled(driver)
+
+
+def drop_included(
+    driver: Driver, void: Callable[[Deliver], None], includes: tuple[Included, ...], behind: object = None
+) -> None:
+    """A state is loaded, which includes these: of what went to some members in the one order, drop what it has.
+
+    `behind`: from where on in the inbox, if that stands there. What is in the spool is looked at when it is taken.
+    """
+    if driver.spool is not None:
+        driver.spool.includes = includes
+    inbox = driver.inbox
+    items = [inbox.popleft() for _ in range(len(inbox))]
+    begin = items.index(behind) if behind in items else 0
+    for at, item in enumerate(items):
+        if at >= begin and isinstance(item, Deliver) and is_included(item, includes):
+            void(item)
+        else:
+            inbox.append(item)
+
+
+def _count_spooled(driver: Driver) -> None:
+    """How many ordered messages that were spooled are still to be read."""
+    left = 0 if driver.spool is None else driver.spool.ordered_to_some
+    left += sum(item.count for item in driver.inbox if isinstance(item, Dequeue) and item.is_spooled)
+    driver.node.on_spool_void(left)
+
+
+def _sizes(carried: Carried) -> tuple[int, int]:
+    """In memory and on disk."""
+    if isinstance(carried, Spool):
+        return carried.memory_bytes, carried.disk_bytes
+    return sum(map(len, carried.payloads)) + MESSAGE_BYTES * len(carried.payloads) + ITEM_BYTES, 0
 
 
 def _note_void(driver: Driver, why: Mapping[str, str]) -> None:

@@ -146,3 +146,24 @@ def test_what_came_to_a_joiner_alone_is_in_no_state() -> None:
     spooled(refused, "b", "a", 1, 2, stream=PRIVATE).taken("b", "a", 1, 2, stream=PRIVATE)
     unread(refused, "b", None, detail={"why": "no state", "told": "StateError"})
     assert not told(refused).violations
+
+
+def test_what_a_joiner_spooled_of_the_order_to_some_members_stays_until_it_is_named() -> None:
+    """A state may not have it: thrown away with the spool it was lost, and nobody was told."""
+    state = {"why": "it is part of the state that is loaded", "told": "state"}
+
+    def story() -> Story:
+        told = ordered(ordered(Story("ab").view("ab"), "a", 1, 2), "a", 3, 1)
+        spooled(told, "b", "a", 1, 2, value=1)
+        spooled(told, "b", "a", 3, 1, value=1, other=1)
+        unread(told, "b", None, detail=state)
+        return told
+
+    assert told(handed(story(), "b", "a", 3, 1, value=1)).verdict == "held"
+    assert "neither handed over" in sentence(story())
+    named = story()
+    unread(named, "b", "a", 3, 1, value=1, detail=state)
+    assert not told(named).violations
+    closed = story()
+    unread(closed, "b", None, detail={"why": "the group is closed", "told": "closed"})
+    assert not told(closed).violations

@@ -7,7 +7,8 @@ from typing import Any
 import pytest
 
 from ringcast.errors import StateError
-from ringcast.model import Message, Rejoin, profile
+from ringcast.model import Address, Message, Rejoin, profile
+from ringcast.order import TOTAL
 from ringcast.runtime import Group
 from ringcast.runtime.status import explain, status_of
 from unit.runtime.test_join import World, events_until, exclude, is_message, until
@@ -440,6 +441,104 @@ async def test_a_private_message_that_was_spooled_is_in_no_state_and_is_read_beh
     assert c.entries == [b"to all", b"to C alone"] and c.loads == 2
 
 
+def never_ending(begun: asyncio.Event, whole_first: int = 0) -> Any:
+    left = [None] * whole_first
+
+    async def get_state() -> AsyncIterator[bytes]:
+        if left:
+            left.pop()
+            return
+        yield b"half a stat"
+        begun.set()
+        await asyncio.sleep(3600)
+
+    return get_state
+
+
+def named(group: Group, *names: str) -> list[Address]:
+    return [member for member in group.members if member.name in names]
+
+
+@pytest.mark.parametrize("spool_bytes", [1 << 20, 4_000, 0], ids=["in memory", "on disk", "in the windows"])
+def test_an_ordered_message_to_some_is_read_behind_a_state_whose_provider_was_none_of_them(spool_bytes: int) -> None:
+    """The provider dies: the next one's state has the ordered messages that went to it too, no others (G16, G18)."""
+
+    @in_virtual_world
+    async def story(world: World) -> None:
+        config = profile("test", spool_bytes=spool_bytes, spool_disk_bytes=1 << 20 if spool_bytes else 0)
+        a, x, b, c = (Ledger() for _ in range(4))
+        first = await a.enter(world, "A", config=config)
+        second = await x.enter(world, "X", config=config)
+        begun = asyncio.Event()
+        provider = await b.enter(world, "B", get_state=never_ending(begun), config=config)
+        joining = asyncio.create_task(c.enter(world, "C", config=config))
+        await begun.wait()
+        sent = []
+        for number in range(3):
+            for names in ("ABXC", "XC", "AC", "BC"):
+                sent.append(b"%d to %s" % (number, names.encode()))
+                await first.send(sent[-1], to=named(first, *names), order=TOTAL)
+        await provider.close()  # Without a word, as a crash.
+        await joining
+        await first.send(b"end", order=TOTAL)
+        await until(lambda: c.entries[-1:] == [b"end"] and x.entries[-1:] == [b"end"])
+        assert c.loads == 2 and second.stamp() == first.stamp()
+        assert c.entries == [*(e for e in sent if b"X" in e), *(e for e in sent if b"X" not in e), b"end"]
+
+    story()
+
+
+@in_virtual_world
+async def test_what_only_a_provider_that_died_had_is_read_behind_the_state_of_the_next(world: World) -> None:
+    """The second provider's cut has it, the third's has not: it must not be thrown away with the second."""
+    ledgers = [Ledger() for _ in range(4)]
+    begun = [asyncio.Event(), asyncio.Event()]
+    patient: Any = {"config": profile("test", state_patience_ns=60 * 10**9)}
+    first = await ledgers[0].enter(world, "A", **patient)
+    second = await ledgers[1].enter(world, "B", get_state=never_ending(begun[1], whole_first=1), **patient)
+    third = await ledgers[2].enter(world, "C", get_state=never_ending(begun[0]), **patient)
+    joining = asyncio.create_task(ledgers[3].enter(world, "D", **patient))
+    await begun[0].wait()
+    await first.send(b"to A and D", to=named(first, "A", "D"), order=TOTAL)
+    await first.send(b"to B and D", to=named(first, "B", "D"), order=TOTAL)
+    await third.close()
+    await begun[1].wait()
+    await first.send(b"later to B and D", to=named(first, "B", "D"), order=TOTAL)
+    await second.close()
+    await joining
+    await first.send(b"end", order=TOTAL)
+    await until(lambda: ledgers[3].entries[-1:] == [b"end"])
+    assert ledgers[3].entries == [b"to A and D", b"to B and D", b"later to B and D", b"end"]
+
+
+@in_virtual_world
+async def test_a_state_includes_what_its_provider_had_from_the_state_that_it_loaded_itself(world: World) -> None:
+    """D joined after the message, with the state of B, to which it went: read again by C it would count twice."""
+    a, b, c, d = (Ledger() for _ in range(4))
+    begun = asyncio.Event()
+
+    async def first_never() -> AsyncIterator[bytes]:
+        if not begun.is_set():
+            yield b"half a stat"
+            begun.set()
+            await asyncio.sleep(3600)
+        yield b"\n".join(b.entries)
+
+    first = await a.enter(world, "A")
+    provider = await b.enter(world, "B", get_state=first_never)
+    joining = asyncio.create_task(c.enter(world, "C"))
+    await begun.wait()
+    await first.send(b"to B and C", to=named(first, "B", "C"), order=TOTAL)
+    await first.send(b"to A and C", to=named(first, "A", "C"), order=TOTAL)
+    await d.enter(world, "D")
+    assert d.entries == [b"to B and C"]
+    await provider.close()
+    await joining
+    await first.send(b"end", order=TOTAL)
+    await until(lambda: c.entries[-1:] == [b"end"])
+    assert c.entries == [b"to B and C", b"to A and C", b"end"]
+
+
 @in_virtual_world
 async def test_a_joiner_that_cannot_load_its_state_holds_nobody_back_on_its_way_out(world: World) -> None:
     a = Ledger()
@@ -515,32 +614,49 @@ async def test_place_lost_as_the_state_is_loaded(world: World) -> None:
     assert b.entries == [b"before", b"during", b"after"] and b.loads == 2
 
 
-@in_virtual_world
-async def test_private_message_of_a_lost_place(world: World) -> None:
-    """One that a joiner had acked vanished without a word when it lost its place."""
-    a, b, is_asked = Ledger(), Ledger(), asyncio.Event()
+@pytest.mark.parametrize("places", [1, 3])
+@pytest.mark.parametrize("spool_bytes", [1 << 20, 4_000], ids=["in memory", "on disk"])
+def test_messages_to_a_joiner_alone_at_places_that_it_lost_are_read_behind_the_next_state(
+    spool_bytes: int, places: int
+) -> None:
+    """Acked ones vanished without a word: at first all of them, then those that lay on the disk."""
 
-    async def first_never() -> AsyncIterator[bytes]:
-        if not is_asked.is_set():
-            is_asked.set()
-            yield b"half a st"
-            await asyncio.sleep(3600)
-        async for chunk in a.get_state():
-            yield chunk
+    @in_virtual_world
+    async def story(world: World) -> None:
+        a, b = Ledger(), Ledger()
+        asked = [asyncio.Event() for _ in range(places)]
+        waiting = list(asked)
 
-    group = await a.enter(world, "A", get_state=first_never)
-    await group.send(b"before")
-    joining = world.joining("B", get_state=b.get_state, set_state=b.set_state)
-    entering = asyncio.create_task(world.stack.enter_async_context(joining))
-    await is_asked.wait()
-    joiner = next(member for member in group.members if member.name == "B")
-    await group.send(b"to B alone", to=joiner)
-    await group.flush(5)
-    driver = joining._place.entry.driver
-    assert driver is not None
-    driver.on_lost("a gap")
-    b.group = await entering
-    b.reading = asyncio.create_task(b.read(b.group))
-    await group.send(b"after")
-    await until(lambda: b.entries[-1:] == [b"after"])
-    assert b.entries == [b"before", b"to B alone", b"after"]
+        async def at_last() -> AsyncIterator[bytes]:
+            if waiting:
+                waiting.pop(0).set()
+                yield b"half a st"
+                await asyncio.sleep(3600)
+            async for chunk in a.get_state():
+                yield chunk
+
+        config = profile("test", spool_bytes=spool_bytes)
+        group = await a.enter(world, "A", get_state=at_last, config=config)
+        await group.send(b"before")
+        joining = world.joining("B", get_state=b.get_state, set_state=b.set_state, config=config)
+        entering = asyncio.create_task(world.stack.enter_async_context(joining))
+        sent = [b"before"]
+        for place, event in enumerate(asked):
+            await event.wait()
+            await until(lambda: len(named(group, "B")) == 1)
+            for number in range(30):
+                sent.append(b"%d of %d to B alone " % (number, place) + bytes(200))
+                await group.send(sent[-1], to=named(group, "B"))
+            sent.append(b"%d in order to B alone" % place)
+            await group.send(sent[-1], to=named(group, "B"), order=TOTAL)
+            await group.flush(5)
+            driver = joining._place.entry.driver
+            assert driver is not None
+            driver.on_lost("a gap")
+        b.group = await entering
+        b.reading = asyncio.create_task(b.read(b.group))
+        await group.send(b"after")
+        await until(lambda: b.entries[-1:] == [b"after"])
+        assert b.entries == [*sent, b"after"]
+
+    story()

@@ -252,9 +252,9 @@ class Ordering:
         self._backlog.spool(delivery.count, delivery.nbytes)
         return self._freed_if(was_full)
 
-    def on_spool_void(self) -> None:
-        """Nothing of the spool will be read: it is part of the state."""
-        self._backlog.spooled = 0
+    def on_spool_void(self, left: int) -> None:
+        """Of the spool only so many messages will be read: a state has the others."""
+        self._backlog.spooled = left
 
     def _freed_if(self, was_full: bool) -> list[Effect]:
         if not self._is_full:

@@ -11,11 +11,12 @@ from collections.abc import Callable
 
 from ringcast.core.control import Control, NewView, Reunion, ReunionFailed, Standing, StateConfirmed, StateProgress
 from ringcast.core.deadlines import Deadlines
-from ringcast.core.effects import Effect, GiveMerged, MergedOver, SendReliable, StateOver
+from ringcast.core.effects import AwaitMerged, AwaitState, Effect, GiveMerged, MergedOver, SendReliable, StateOver
 from ringcast.core.entrance import Entrance
 from ringcast.core.membership import Membership
 from ringcast.core.packets import Run
 from ringcast.core.state.chunks import StateChunks
+from ringcast.core.state.lineage import Lineage
 from ringcast.core.state.merging import StateMerging
 from ringcast.core.steps import Steps
 from ringcast.model import Address, Config, View
@@ -45,6 +46,7 @@ class StateExchange:
         self._told_progress_ns = 0
         self._has_confirmed = False  # that it joined and has the state
         self.early: tuple[Address, ReunionFailed] | None = None  # of a view that we have not got yet
+        self._lineage = Lineage()
 
     @property
     def standing(self) -> Standing:
@@ -84,8 +86,12 @@ class StateExchange:
 
     def on_view(self, now_ns: int, message: NewView) -> Steps:
         before, reunion = self.reunion.reunion, message.reunion
+        if not (self.state.wants or self.state.joining or before):
+            self._lineage.clear()  # Of what came before, this member lacks nothing.
+        self._lineage.on_view(message)
         # What the merger gave early is confirmed to the coordinator from here on, not to the one before.
-        effects = self.state.on_view(now_ns, message)  # All of the new one may be here already, and over.
+        # All of the new one may be here already, and over.
+        effects = [self._with_lineage(effect, reunion) for effect in self.state.on_view(now_ns, message)]
         waits_again = reunion is not None and self.reunion.takes_part and self.me in reunion.lacking
         is_replaced = before is not None and waits_again and reunion is not None and reunion.cut != before.cut
         out = self._with_words(before, effects, message.view.coordinator, reunion if is_replaced else None)
@@ -95,6 +101,16 @@ class StateExchange:
             out += self._to_members(StateConfirmed())
         early, self.early = self.early, None
         return out if early is None else out + self.on_failed(now_ns, *early, message.view.coordinator)
+
+    def _with_lineage(self, effect: Effect, reunion: Reunion | None) -> Effect:
+        """A state that this member is to load, with what it includes of the one order."""
+        if isinstance(effect, AwaitState):
+            included = self._lineage.included((effect.provider,), effect.view.number)
+            return effect._replace(includes=included)
+        if isinstance(effect, AwaitMerged) and reunion is not None:
+            givers = tuple(side.giver for side in reunion.sides)
+            return effect._replace(includes=self._lineage.included(givers, effect.cut.number))
+        return effect
 
     def _is_mistaken_for_joiner(self, message: NewView) -> bool:
         """Whoever made the view had not heard us yet: without another word all would believe that we lack the state."""

@@ -33,7 +33,18 @@ from ringcast.model import STREAMS_PER_EPOCH, Kind
 from ringcast.pipeline.rules import sequence
 from ringcast.pipeline.rules.digest import salts_of
 from ringcast.pipeline.rules.fact import Fact, Out, Wanted, name_of
-from ringcast.pipeline.rules.handing import DROPPED, HANDED, READY, SPOOLED, TAKEN, VOID, Line, Step
+from ringcast.pipeline.rules.handing import (
+    DROPPED,
+    HANDED,
+    READY,
+    SPOOLED,
+    SPOOLED_TO_SOME,
+    TAKEN,
+    VOID,
+    VOID_ALL,
+    Line,
+    Step,
+)
 from ringcast.pipeline.rules.packed import pack, pack_columns, unpack, unpack_columns
 from ringcast.pipeline.rules.piece import Array, Piece, groups
 from ringcast.pipeline.rules.run import NEVER, Run
@@ -58,6 +69,7 @@ class _Events:
         kind, is_set, stream, peer = piece.kind[at], piece.value[at] != 0, piece.stream[at], piece.peer[at]
         is_told, what = _IS_TOLD[kind], _WHAT[kind]
         what[(what == TAKEN) & is_set] = DROPPED
+        what[(what == SPOOLED) & is_set & (piece.other[at] != 0)] = SPOOLED_TO_SOME
         counts = is_told | (stream == 0)
         if not counts.all():
             counts |= stream % STREAMS_PER_EPOCH == PRIVATE
@@ -82,7 +94,7 @@ class _Events:
             stream, at, what = int(self.stream[group[0]]), self.at[group], self.what[group]
             voids = self.voids_of(stream)
             if len(voids):
-                at, what = np.append(at, voids), np.append(what, np.full(len(voids), VOID))
+                at, what = np.append(at, voids), np.append(what, self.codes_of(voids))
                 order = np.argsort(at, kind="stable")
                 at, what = at[order], what[order]
             yield stream, at, what
@@ -90,6 +102,10 @@ class _Events:
     def voids_of(self, stream: int) -> Array:
         """Where what this stream has in the spool is thrown away. No state has what came to this member alone."""
         return self.whole_voids if stream > 0 else self.voids
+
+    def codes_of(self, voids: Array) -> Array:
+        codes: Array = np.where(np.isin(voids, self.whole_voids), VOID_ALL, VOID)
+        return codes
 
 
 def kernel(piece: Piece, out: Out) -> None:
@@ -118,7 +134,7 @@ def kernel(piece: Piece, out: Out) -> None:
     for place in events.voids.tolist():
         out.fact("void", index=piece.index(place), value=int(place in whole))
     for stream, at, what in events.lines():
-        is_joining = len(events.voids) > 0 or bool((what == SPOOLED).any())
+        is_joining = len(events.voids) > 0 or bool(np.isin(what, (SPOOLED, SPOOLED_TO_SOME)).any())
         if is_joining or not (_sequence if stream == ORDERED else _steady)(piece, stream, at, what, out):
             _steps(piece, STEPS, stream, at, what, out)
 
@@ -262,7 +278,7 @@ class _Quiet(Line):
 
 def _read(fact: Fact) -> Iterator[Step]:
     if fact.what == "void":
-        yield Step(VOID, 0, 0, fact.index, "")
+        yield Step(VOID_ALL if fact.value else VOID, 0, 0, fact.index, "")
         return
     senders = fact.text.split("\n")
     for what, first, last, index, peer in zip(*(c.tolist() for c in unpack_columns(fact.data, 5)), strict=True):
@@ -327,8 +343,9 @@ def read_again(piece: Piece, wanted: Iterable[Wanted], out: Out) -> None:
             seen.add(key)
             _steps(piece, AGAIN, stream, at, what, out)
     for sender, stream in lines - seen:
-        for place in events.voids_of(stream).tolist():
-            columns = (np.array([number]) for number in (VOID, 0, 0, piece.index(place), -1))
+        voids = events.voids_of(stream)
+        for place, code in zip(voids.tolist(), events.codes_of(voids).tolist(), strict=True):
+            columns = (np.array([number]) for number in (code, 0, 0, piece.index(place), -1))
             out.fact(AGAIN, index=piece.index(place), peer=sender, stream=stream, data=pack_columns(*columns))
 
 

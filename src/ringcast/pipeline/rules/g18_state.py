@@ -10,7 +10,8 @@ maxima and the last values before it, and which of two events between the same m
 rows lose nothing. Then the bytes of each state at giver and taker, and of the merged ones among those who go on
 together; and who was to get a state at its first view and was handed something without one. A run may end with items
 that are not for the application, so what lies behind a cut is judged by where a run begins. What a giver with
-a cut recording gave is unknown.
+a cut recording gave is unknown. What a state includes of the one order depends on its giver: where something of it was
+thrown away for a state, or handed over although it lies before the cut, it is read again (`g18_ordered.py`).
 """
 
 from __future__ import annotations
@@ -23,6 +24,7 @@ from typing import NamedTuple
 import numpy as np
 
 from ringcast.model import Kind
+from ringcast.pipeline.rules import g18_ordered
 from ringcast.pipeline.rules.fact import Fact, Out, name_of
 from ringcast.pipeline.rules.g05_agreed_cut import Runs, merged
 from ringcast.pipeline.rules.packed import pack, unpack
@@ -51,7 +53,8 @@ def kernel(piece: Piece, out: Out) -> None:
     marks = np.cumsum(is_mark)
     at = piece.where(Kind.DELIVER, Kind.DEQUEUE, Kind.TAKEN, Kind.HANDED, Kind.SPOOLED)
     kind, is_set = piece.kind[at], piece.value[at] != 0
-    at = at[(piece.stream[at] == 0) & ((kind != Kind.TAKEN) | is_set)]
+    is_kept = (kind == Kind.SPOOLED) & is_set & (piece.other[at] != 0)  # no void of the spool throws it away
+    at = at[(piece.stream[at] == 0) & ((kind != Kind.TAKEN) | is_set) & ~is_kept]
     nameless = int((piece.peer[at] < 0).sum())
     if nameless:
         out.lacks(f"{nameless} events of {name_of(piece.member)} lack a sender")
@@ -147,6 +150,7 @@ class _States:
     stateless: defaultdict[str, dict[str, int]] = field(default_factory=lambda: defaultdict(dict))
     merged: defaultdict[View, dict[str, _Bytes]] = field(default_factory=lambda: defaultdict(dict))
     views: defaultdict[str, list[View]] = field(default_factory=lambda: defaultdict(list))
+    suspicious: dict[str, None] = field(default_factory=dict)  # whose part of the one order is to be read again
 
     def next_view(self, member: str, view: View) -> View | None:
         views = self.views[member]
@@ -195,6 +199,8 @@ class _Member:
             runs = {(fact.peer, fact.value): (fact.first, fact.last)}
         else:
             runs, self.spooled = self.spooled, {}
+        if any(is_ordered for _, is_ordered in runs):
+            self.states.suspicious[self.key] = None
         for line, (first, last) in runs.items():
             _raise(self.passed, line, last)
             self.thrown[line] = (first, fact.index)
@@ -241,6 +247,9 @@ class _Member:
             self.stateless[line[0]] = min(first_handed, self.stateless.get(line[0], first_handed))
             self.first_handed.setdefault(line, first_handed)
         elif self.loaded is not None and lowest <= self.at_view.get(self.loaded, {}).get(line, 0):
+            if line[1]:
+                self.states.suspicious[self.key] = None
+                return
             sentence = f"was handed {lowest} of {name_of(line[0])}, which is in the state it had loaded"
             self._violated(lowest_at, sentence, line)
 
@@ -306,6 +315,10 @@ def compare(run: Run, out: Out) -> None:
         _was_given(states, moved, out)
     for view, loaded in states.merged.items():
         _one_state(run, states, view, loaded, out)
+    out.want(g18_ordered.wanted(run, states.suspicious))
+
+
+read_again, compare_again = g18_ordered.read_again, g18_ordered.compare_again
 
 
 def _fold(member: _Member, steps: list[Control | Fact]) -> None:

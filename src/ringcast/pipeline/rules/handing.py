@@ -5,13 +5,15 @@ A step is (what, first, last, place in the recording, sender), of one stream or 
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Sequence
 from typing import NamedTuple
 
 from ringcast.checkers import run_text
 from ringcast.pipeline.rules.fact import name_of
 
 READY, HANDED, DROPPED, TAKEN, SPOOLED, VOID = range(6)
+SPOOLED_TO_SOME = 6  # of the one order, to some members: no VOID, which is that of a state, throws it away
+VOID_ALL = 7  # there will be no state, or the place ends
 
 
 class Step(NamedTuple):
@@ -40,6 +42,7 @@ class Line:
     def __init__(self, is_ordered: bool, blame: Blame) -> None:
         self.waiting: list[Left] = []
         self.spooled: dict[str, int] = {}
+        self.to_some: set[tuple[str, int]] = set()  # of what was spooled: sender and first
         self._is_ordered = is_ordered
         self._blame = blame
         self._blamed = 0  # what was taken up to here has been blamed
@@ -56,11 +59,14 @@ class Line:
                 self._drop(step.sender, step.first, step.last)
             elif step.what == TAKEN:
                 self._take(step)
-            elif step.what == SPOOLED:
+            elif step.what in (SPOOLED, SPOOLED_TO_SOME):
                 self.spooled[step.sender] = step.last
+                if step.what == SPOOLED_TO_SOME:
+                    self.to_some.add((step.sender, step.first))
             else:
+                kept = [] if step.what == VOID_ALL else [run for run in self.waiting if run[:2] in self.to_some]
                 for sender, last in self.spooled.items():
-                    self._drop(sender, 0, last)
+                    self._drop(sender, 0, last, kept)
 
     def ready(self, step: Step) -> None:
         self._ready = max(self._ready, step.last)
@@ -102,10 +108,10 @@ class Line:
         run = run_text(head.first, head.last - head.first + 1)
         return f"but {run} of {name_of(head.sender)} stand before them and were not handed over"
 
-    def _drop(self, sender: str, first: int, last: int) -> None:
+    def _drop(self, sender: str, first: int, last: int, but: Sequence[Left] = ()) -> None:
         kept: list[Left] = []
         for run in self.waiting:
-            if run.sender != sender or run.last < first or run.first > last:
+            if run.sender != sender or run.last < first or run.first > last or run in but:
                 kept.append(run)
             elif not self._is_ordered:  # an ordered run is dropped as a whole
                 if run.first < first:
