@@ -679,6 +679,26 @@ ELSEWHERE = (
         "tests/unit/core/merge/test_merges.py",
         _alone(test_merges.test_an_older_suspicion_of_a_merge_leader_that_lives_does_not_end_its_merge),
     ),
+    Elsewhere(
+        _bug(
+            "each attempt proposes a primary view of its own, and waits for its own write to the mark file",
+            f"{_MEMBERSHIP}.roll_call:RollCall._propose",
+            "self.primary = self._proposed_before()",
+            "self.primary = None",
+        ),
+        "tests/unit/core/membership/test_roll_call.py",
+        _alone(test_roll_call.test_the_same_primary_view_keeps_its_id_over_attempts_and_roll_calls),
+    ),
+    Elsewhere(
+        _bug(
+            "a member whose disk stands still for a moment is taken for silent",
+            f"{_MEMBERSHIP}.roll_call:RollCall.on_time",
+            "if 0 < self._storing_ns(m) < self.config.resumer_ns",
+            "if False",
+        ),
+        "tests/unit/core/membership/test_roll_call.py",
+        _alone(test_roll_call.test_who_waits_for_its_disk_is_not_silent_but_who_does_not_fill_up_twice_is),
+    ),
 )
 
 

@@ -67,7 +67,7 @@ MISTAKES = [
         a_view_that_one_voter_never_got,
         "a primary view to come is not recorded",
         "ringcast.core.membership.primary_record:PrimaryRecord.on_fill",
-        "return self.record(fill.primary)",
+        "return self.record(now_ns, fill.primary)",
         "return []",
     ),
     (

@@ -273,7 +273,7 @@ class Node:
         """What `KeepMark` of this number ordered is done."""
         self.wake(now_ns)
         others = self.coordination
-        return [] if others is None else others.carry_out(now_ns, others.membership.on_mark_kept(number))
+        return [] if others is None else others.carry_out(now_ns, others.membership.on_mark_kept(now_ns, number))
 
     # ---- packets
 

@@ -90,6 +90,11 @@ class Mark(NamedTuple):
         """Whoever was to make this view said that it never will."""
         return self._replace(attempts=tuple(known for known in self.attempts if known.view != attempt))
 
+    def covers(self, other: Mark) -> bool:
+        """True if who starts again with this mark is bound by all that `other` says, and perhaps by more attempts."""
+        mine, others = self._replace(is_primary=False, attempts=()), other._replace(is_primary=False, attempts=())
+        return mine == others and all(attempt in self.attempts for attempt in other.attempts)
+
     def kept_by(self, me: Address, was: Address, expect: int = 0) -> Mark:
         """What the process knew as `was`, for its new incarnation; `expect`: a new number, if that still counts."""
         last = self.last._replace(expect=expect) if expect and self.last.expect else self.last

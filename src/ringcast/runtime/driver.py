@@ -128,6 +128,7 @@ class Driver:
         self.asked: list[str] = []  # where discovery says that others may be
         self.marks: MarkStore | None = None  # where the mark of primary views is kept
         self.on_unkept: Callable[[RingcastError], None] = _ignore
+        self.first_mark_ns: int | None = None  # since when its first mark is being stored
         self._carried: list[Effect] | None = None  # what is being carried out
         self.out = out = FramesOut(node.me, codec, transport, self.drops)
         self._loop: asyncio.AbstractEventLoop | None = None
@@ -490,6 +491,18 @@ class Driver:
             everybody = self.out.receivers(view.members)
             self._heartbeats.tell(Audience(view.id, self.out.receivers(effect.peers), everybody))
 
+    def keep_first_mark(self, done: Callable[[RingcastError | None], None]) -> None:
+        """Store what this incarnation knows of primary views, if it is to be kept, before anybody hears of it."""
+        if self.marks is None or self.node.mark is None:
+            done(None)
+            return
+        self.first_mark_ns = self.now_ns()
+        self.marks.keep(self.node.me, self.node.mark, partial(self._first_mark_kept, done))
+
+    def _first_mark_kept(self, done: Callable[[RingcastError | None], None], error: RingcastError | None) -> None:
+        self.first_mark_ns = None
+        done(error)
+
     def _keep_mark(self, effect: KeepMark) -> None:
         assert self.marks is not None
         self.marks.keep(self.node.me, effect.mark, partial(self._mark_kept, effect.number))
@@ -529,7 +542,10 @@ def _ignore(effect: object) -> None:
 
 
 class Entry:
-    """Where frames come in, for the current incarnation's driver. Without one they are dropped; they are repeated."""
+    """Where frames come in, for the current incarnation's driver; they are repeated, so they may be dropped.
+
+    They are without a driver, and as long as its first mark is not stored: nobody is to hear of it before that.
+    """
 
     driver: Driver | None = None
 
@@ -538,5 +554,5 @@ class Entry:
         self.driver = driver
 
     def on_frames(self, frames: Iterable[Frame]) -> None:
-        if self.driver is not None:
+        if self.driver is not None and self.driver.first_mark_ns is None:
             self.driver.on_frames(frames)

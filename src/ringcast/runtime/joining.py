@@ -304,11 +304,10 @@ async def _keep_mark(place: Place, driver: Driver) -> None:
     Who dies as it joins comes back as the voter that others have counted; and how many were expected is still known, so
     that a process which is cut off then is not primary alone (seed 240583).
     """
-    marks, mark = place.marks, driver.node.mark
-    if marks is None or marks.known is not None or mark is None:
+    if place.marks is None or place.marks.known is not None:
         return
     kept: asyncio.Future[RingcastError | None] = asyncio.get_running_loop().create_future()
-    marks.keep(driver.node.me, mark, lambda error: None if kept.done() else kept.set_result(error))
+    driver.keep_first_mark(lambda error: None if kept.done() else kept.set_result(error))
     if error := await kept:
         raise error
 
@@ -425,6 +424,9 @@ async def _search(place: Place) -> None:
     while True:
         driver = place.entry.driver
         assert driver is not None
+        if driver.first_mark_ns is not None:  # It has not begun.
+            await asyncio.sleep(0.2)
+            continue
         try:
             found = await place.discovery.find()
             is_all = isinstance(place.discovery, StaticDiscovery) and place.discovery.is_complete

@@ -35,6 +35,9 @@ class MarkStore(Protocol):
     """Where one member's mark is kept."""
 
     @property
+    def path(self) -> Path: ...
+
+    @property
     def known(self) -> tuple[Address, Mark] | None:
         """Who kept a mark here last, and which."""
 
@@ -60,7 +63,7 @@ class _Record:
 
 class MarkFile:
     def __init__(self, path: Path, group: str, name: str) -> None:
-        self.path = path
+        self._path = path
         self._group = group
         self._name = name
         self._writer = ThreadPoolExecutor(1, thread_name_prefix="ringcast-mark")
@@ -70,6 +73,10 @@ class MarkFile:
         except BaseException:
             self._close()
             raise
+
+    @property
+    def path(self) -> Path:
+        return self._path
 
     @property
     def known(self) -> tuple[Address, Mark] | None:

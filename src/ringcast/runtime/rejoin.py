@@ -14,6 +14,7 @@ from collections.abc import Callable
 from typing import Literal
 
 from ringcast.core import Excluded, Left
+from ringcast.errors import RingcastError
 from ringcast.runtime.driver import Driver, Entry
 from ringcast.runtime.group import Group
 
@@ -63,5 +64,14 @@ class Comeback:
         driver = self._renew()
         self._group._come_back(driver, why)
         self._watch(driver)
+        driver.keep_first_mark(lambda error: self._begin(driver, others, error))
+
+    def _begin(self, driver: Driver, others: list[str], error: RingcastError | None) -> None:
+        """What the incarnation before knew is stored, if it is to be: a member whose disk stores nothing stays out."""
+        if driver.is_closed:
+            return
+        if error is not None:
+            driver.on_unkept(error)
+            return
         driver.begin()
         driver.execute(driver.node.on_discovered(driver.now_ns(), others))

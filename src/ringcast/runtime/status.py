@@ -11,6 +11,7 @@ from typing import TypedDict, cast
 from ringcast.model import Address
 from ringcast.runtime.absences import absences, merge_in_words, nobody_answered, strangers, suspicions
 from ringcast.runtime.chronicle import Happened
+from ringcast.runtime.disks import MarkFileMarks, mark_file_of, slow_disks
 from ringcast.runtime.driver import Driver
 from ringcast.runtime.keys import KeyMarks, unopened_in_words
 from ringcast.runtime.words import (
@@ -128,6 +129,7 @@ class Status(TypedDict):
     happened: Happened  # since this incarnation began
     transport: TransportMarks
     keys: KeyMarks | None  # None: frames travel in clear
+    mark_file: MarkFileMarks | None  # None: what is known of primary views is not kept
 
 
 def status_of(group: str, driver: Driver, waiting: list[Waiting]) -> Status:
@@ -164,6 +166,7 @@ def status_of(group: str, driver: Driver, waiting: list[Waiting]) -> Status:
         "happened": chronicle.happened.copy(),
         "transport": cast(TransportMarks, driver.transport.counters.as_dict()),
         "keys": None if driver.keys is None else driver.keys.status(),
+        "mark_file": mark_file_of(driver),
     }
 
 
@@ -188,6 +191,7 @@ def explain(group: str, driver: Driver, waiting: list[Waiting]) -> str:
     parts += _spooled(driver)
     parts += _unread(driver)
     parts += _runs(driver)
+    parts += slow_disks(driver)
     for member, why in suspicions(driver).items():
         parts.append(f"{member} is suspected ({why}); a view without it is on its way")
     parts += [str(absence) for absence in absences(driver)]

@@ -12,6 +12,7 @@ from typing import NamedTuple
 
 from ringcast.core import Deliver, Install, Node
 from ringcast.model import Address, Batch, View
+from ringcast.runtime.disks import slow_disks
 from ringcast.runtime.driver import Driver
 
 _ADDRESS = re.compile(r"([^\s#|,;(){}\[\]']+)#([0-9a-z]+)")
@@ -216,6 +217,7 @@ def why_held(driver: Driver) -> Why:
     awaited = roll_call_awaits(driver)
     if awaited:
         because += f"; {_names(awaited)} did not answer yet"
+    because = "; ".join([because, *slow_disks(driver)])
     limit = driver.node.config.resumer_ns / 1e9
     return Why(because, f"the new view is there or the attempt is given up, in at most {limit:.0f} s")
 
@@ -237,6 +239,9 @@ def why_not_joined(driver: Driver) -> Why:
     joiner = None if coordination is None else coordination.membership.joiner
     if joiner is None:
         return Why("the state of the others is being loaded", "set_state has returned")
+    if driver.first_mark_ns is not None:
+        because = "; ".join(slow_disks(driver)) or "this member's mark is being stored"
+        return Why(because, "the mark is stored: before that nobody hears of this member")
     if joiner.target is not None:
         answer = "it is busy with another change and says: again" if joiner.busy else "it has not answered yet"
         because = f"asks {joiner.target} at {joiner.target.endpoint}, who leads the group: {answer}"

@@ -42,7 +42,7 @@ if TYPE_CHECKING:
     from ringcast.sim.world import SimulatedWorld
 
 JOIN_SECONDS = 120.0  # longer than any fault: one that stands still for a minute while it joins goes on (seed 30659)
-SYNC_SECONDS = 0.004  # until what is written outlives the process
+SYNC_SECONDS = 0.004  # until what is written outlives the process, on a disk of which the world says nothing
 
 
 class App(Protocol):
@@ -156,7 +156,7 @@ class Process:
 
     def marks(self, path: Path, group: str, name: str) -> MarkStore:
         assert self._world.marks is not None
-        return _Marks(self._world.marks, name, self.loop)
+        return _Marks(self._world.marks, name, self.loop, self._world.disks)
 
     # ---- who it is
 
@@ -316,14 +316,18 @@ class _FunctionApp:
 class _Marks:
     """A mark file of the simulated world: what is being written when its process dies is lost."""
 
-    def __init__(self, kept: dict[str, tuple[Address, Mark]], name: str, loop: VirtualLoop) -> None:
+    def __init__(
+        self, kept: dict[str, tuple[Address, Mark]], name: str, loop: VirtualLoop, disks: dict[str, float]
+    ) -> None:
+        self.path = Path(name)
         self.known = kept.get(name)
         self._kept = kept
         self._name = name
         self._loop = loop
+        self._disks = disks
 
     def keep(self, me: Address, mark: Mark, done: Done) -> None:
-        self._loop.call_later(SYNC_SECONDS, self._keep, me, mark, done)
+        self._loop.call_later(self._disks.get(self._name, SYNC_SECONDS), self._keep, me, mark, done)
 
     def _keep(self, me: Address, mark: Mark, done: Done) -> None:
         self._kept[self._name] = (me, mark)

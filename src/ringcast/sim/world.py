@@ -59,6 +59,7 @@ class SimulatedWorld(ABC):
         self.observers = tuple(observers)
         self.quorum = quorum
         self.marks: dict[str, tuple[Address, Mark]] | None = {} if primary_mark else None
+        self.disks: dict[str, float] = {}  # how many seconds a mark takes to be stored, by name, if longer than usual
         self.keys: SimulatedKeys | None = None  # None: frames travel in clear
         self.clock = Clock()
         self.network = Network(self.clock, seed, link or Link(), group)

@@ -50,6 +50,8 @@ class Answer(Control):
     carried: tuple[Carried, ...] = ()
     standing: Standing = NO_STATE
     mark: Mark | None = None  # what I know of primary views
+    disk_ns: int = 0  # how long my mark file took lately to store a mark; 0: not known, or there is none
+    storing_ns: int = 0  # how long it has been storing one by now; 0: it is not
 
 
 @message(18, ON_STREAM, looking=NOBODY, in_view=MEMBERS, promised=MEMBERS)

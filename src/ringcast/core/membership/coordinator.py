@@ -37,7 +37,7 @@ from ringcast.core.membership.suspicions import Suspicions
 from ringcast.core.membership.view_change import Spreading, ViewChange
 from ringcast.core.state.providers import PendingStates
 from ringcast.core.steps import Steps, Until
-from ringcast.model import Address, Config, ViewId
+from ringcast.model import Address, Config, Electorate, ViewId
 
 
 class Neighbours(Protocol):
@@ -101,6 +101,7 @@ class Coordinator:
         self._owner = owner
         self._neighbours = neighbours
         self._attempts: tuple[ViewId | None, int] = (None, 0)  # how often we called the roll, on which view
+        self._proposed: Electorate | None = None  # there, as the primary view to come, and told to nobody
 
     @property
     def _roll_call(self) -> RollCall | None:
@@ -210,6 +211,7 @@ class Coordinator:
     ) -> RollCall:
         view, known = self._follower.view, self._follower.known
         attempt = self._attempts[1] + 1 if self._attempts[0] == view.id else 1
+        proposed = self._proposed if self._attempts[0] == view.id else None
         self._attempts = (view.id, attempt)
         return RollCall(
             self.me,
@@ -223,6 +225,7 @@ class Coordinator:
             known=known,
             numbers=self._follower.numbers,
             timer=self._timer,
+            proposed=proposed,
         )
 
     def cancel(self, now_ns: int, ended: Suspension, cause: ResumeCause) -> Steps:
@@ -240,6 +243,7 @@ class Coordinator:
             return []
         self.change, self._timer.at_ns = None, None
         self._attempts = (change.roll_call.base.id, change.roll_call.id.attempt)
+        self._proposed = change.roll_call.proposed
         return change.roll_call.cancel(now_ns, change.why)
 
     def _fail(self, now_ns: int, change: ViewChange) -> Steps:

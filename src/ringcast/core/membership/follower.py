@@ -172,6 +172,8 @@ class Follower:
             self._streams.carried(ask.going),
             self._this_member.standing(),
             self._primacy.mark,
+            self._primacy.file.recent_ns,
+            self._primacy.file.writing_ns(now_ns),
         )
         self._this_member.hold(now_ns, ask.going)
         return [self._event(now_ns, "promise", ask.id, leaving=ask.leaving), SendReliable(asker, answer)]
@@ -194,7 +196,7 @@ class Follower:
         if any(self._streams.delivered(member) > cut for member, cut in cuts.items()):
             return self.refuse(now_ns, asker, fill.id, "already beyond the cut")
         promise.is_filling = True
-        recorded = self._primacy.on_fill(fill)
+        recorded = self._primacy.on_fill(now_ns, fill)
         return [*recorded, *self._this_member.fill(now_ns, cuts, fill.sources, fill.settlement)]
 
     def on_progress(self) -> Steps:

@@ -32,10 +32,10 @@ class Founding:
         founding = joiner.founding(after=mark.highest)
         primary = mark.proposal(founding.id, [self.me])
         self._view = replace(founding, mark=mark.of_view([self.me], primary))
-        return ([] if primary is None else self._primacy.record(primary)) + self.if_recorded()
+        return ([] if primary is None else self._primacy.record(now_ns, primary)) + self.if_recorded()
 
     def if_recorded(self) -> Steps:
-        if self._view is None or not self._primacy.has_recorded:
+        if self._view is None or not self._primacy.is_stored:
             return []
         view, self._view = self._view, None
         return [SendReliable(self.me, view)]

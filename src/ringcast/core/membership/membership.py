@@ -311,10 +311,10 @@ class Membership:
         """Call after every fact while this member fills up to a cut."""
         return [] if self.follower is None else self.follower.on_progress()
 
-    def on_mark_kept(self, number: int) -> Steps:
-        """What we know of primary views is stored: what waited for that goes on."""
-        self.primacy.on_kept(number)
-        return self._founding.if_recorded() + self.on_progress()
+    def on_mark_kept(self, now_ns: int, number: int) -> Steps:
+        """A mark of primary views is stored: what waited for that goes on, and the newest mark is written next."""
+        next_one = self.primacy.on_kept(now_ns, number)
+        return next_one + self._founding.if_recorded() + self.on_progress()
 
     def take_view(self, now_ns: int, sender: Address, message: NewView) -> Steps:
         if self.follower is None:
@@ -341,7 +341,7 @@ class Membership:
         self.suspicions.on_view(view, suspected)
         self.exclusion.on_view()
         self.lacks_coordinator = self.acting is None
-        out = [] if self.primacy.mark is None else self.primacy.on_view(view)
+        out = [] if self.primacy.mark is None else self.primacy.on_view(now_ns, view)
         out += self.as_coordinator.on_view(now_ns, message) + self.want_primary(now_ns)
         return out + ([] if self.leaver is None else self.leave(now_ns))
 

@@ -12,6 +12,10 @@ twice in a row, is suspected; that others are slow costs it no chance. If it fai
 two of its attempts is: two members that are late by turns would block every view. However often
 it begins again, it is complete within `view_change_ns` or has failed: the view that follows has its own limit, and both
 end before the Resumer (G6, G7).
+
+Mark files: each answer says how long its disk takes, and the limit to fill up follows the slowest. While a disk stands
+still its member is not silent, for up to `resumer_ns`. A view that is proposed again, because nobody dropped out, keeps
+its id: what voters have recorded of it, or are writing, counts for the next attempt and the next roll call.
 Not the view: what follows from a complete roll call (a view, a merge answer) is decided by whoever began it.
 """
 
@@ -39,12 +43,13 @@ from ringcast.core.control import (
     Survivor,
 )
 from ringcast.core.deadlines import Deadlines, Timer
-from ringcast.core.effects import Drop, SendReliable
+from ringcast.core.effects import Drop, Lost, SendReliable
 from ringcast.core.membership.cut import agreed_cut
 from ringcast.core.steps import Steps, Until
 from ringcast.model import Address, Config, Electorate, Entry, Event, Kind, Mark, View, ViewId, ViewNumbers, combined
 
 STRIKES = 2  # silent attempts in a row before a member is suspected
+DISK_TIMES = 2  # the limit to fill up, in times that the slowest disk took lately
 
 
 @dataclass(frozen=True, slots=True)
@@ -112,7 +117,9 @@ class RollCall:
         known: NewView | None = None,
         numbers: ViewNumbers | None = None,
         timer: Timer | None = None,
+        proposed: Electorate | None = None,
     ) -> None:
+        """`proposed`: the primary view that we last proposed on this base, and never told."""
         self.me = me
         self.config = config
         self.timer = timer or Deadlines().timer()  # of this step
@@ -127,6 +134,7 @@ class RollCall:
         self.joiners: Callable[[], Mapping[Address, Join]] = dict  # who joins with the view to come
         self.next_id: ViewId | None = None  # of the view to come
         self.primary: Electorate | None = None  # it is this primary view
+        self.proposed = proposed
         self._numbers = numbers or ViewNumbers()
         self._known = known  # how the base view was told, for members that missed it
         self._asked_ever: dict[Address, None] = {}
@@ -222,7 +230,6 @@ class RollCall:
 
     def _fill(self, now_ns: int) -> Steps:
         self._is_filling = True
-        self.timer.at_ns = min(self.until_ns, now_ns + self.config.fill_ns)
         cuts, sources = {}, []
         for member in self.base.members:
             answer = self._answers.get(member)
@@ -239,6 +246,7 @@ class RollCall:
             sources += found
         self._cuts = tuple(cuts.values())
         self._propose()
+        self.timer.at_ns = min(self.until_ns, now_ns + self._fill_limit_ns())
         order = Fill(self.id, self._cuts, tuple(sources), self._settlement(), self.primary)
         out: Steps = [self._event(now_ns, "fill", cuts=list(self._cuts))]
         out += [SendReliable(member, order) for member in self.asked if member not in self.leaving]
@@ -248,12 +256,53 @@ class RollCall:
         """A merge leader numbers its view itself; and a MergeView is not primary, but followed by a primary view."""
         if self.merge_id is not None:
             return
+        self.primary = self._proposed_before()
+        if self.primary is not None:
+            self.next_id = self.primary.view
+            return
         self.next_id = self._numbers.next_id(self.number, self.me)
         mark = self.mark
-        if mark is not None:
-            voters = [member for member in self.staying if member not in self.base.observers]
-            newcomers = [member for member, join in self.joiners().items() if not join.observer]
-            self.primary = mark.proposal(self.next_id, voters, newcomers, len(self.staying) - len(voters))
+        self.primary = self.proposed = None if mark is None else self._primary_view(mark, self.next_id)
+
+    def _primary_view(self, mark: Mark, view: ViewId) -> Electorate | None:
+        """The view to come as a primary one, with this id; None if it has not the votes."""
+        voters = [member for member in self.staying if member not in self.base.observers]
+        newcomers = [member for member, join in self.joiners().items() if not join.observer]
+        return mark.proposal(view, voters, newcomers, len(self.staying) - len(voters))
+
+    def _proposed_before(self) -> Electorate | None:
+        """The primary view that we proposed before, if it is the same that we would propose now.
+
+        It was told to nobody, so its id is still to be given (G4); but not if anybody knows a view as high.
+        """
+        before, mark = self.proposed, self.mark
+        if before is None or mark is None:
+            return None
+        mark = mark.without(before.view)
+        known = [answer.number for member, answer in self._answers.items() if member != self.me]
+        is_above = before.view.number > max([mark.highest, self.base.id.number, *known])
+        return before if is_above and self._primary_view(mark, before.view) == before else None
+
+    def _fill_limit_ns(self) -> int:
+        """Twice as long as the slowest disk took lately, if marks are to be stored; three attempts fit a roll call."""
+        floor_ns = self.config.fill_ns
+        if self.primary is None:
+            return floor_ns
+        slowest_ns = max(answer.disk_ns for answer in self._answers.values())
+        return max(floor_ns, min(DISK_TIMES * slowest_ns, self.config.view_change_ns // 3))
+
+    @property
+    def storing(self) -> dict[Address, int]:
+        """Whose mark file is what we wait for, as far as their answers tell, and how long it took lately or by now."""
+        if not self._is_filling or self.primary is None:
+            return {}
+        disks = {m: max(a.disk_ns, a.storing_ns) for m, a in self._answers.items() if m in self.awaited}
+        return {member: disk_ns for member, disk_ns in disks.items() if disk_ns}
+
+    def _storing_ns(self, member: Address) -> int:
+        """How long it had been storing a mark when it answered this attempt, which it has not filled up in."""
+        answer = self._answers.get(member) if self._is_filling else None
+        return 0 if answer is None else answer.storing_ns
 
     def on_filled(self, now_ns: int, sender: Address, filled: Filled) -> Steps:
         if filled.id != self.id or not self._is_filling or sender not in self.staying:
@@ -370,7 +419,12 @@ class RollCall:
     def on_time(self, now_ns: int) -> Steps:
         if not self.timer.is_due(now_ns):
             return []
+        if self.me in self.awaited and self._storing_ns(self.me) >= self.config.resumer_ns:
+            return self._give_up_place(now_ns)
         awaited = [m for m in self.awaited if m != self.me] if now_ns < self.until_ns else []  # Else it was cut short.
+        for member in [m for m in awaited if 0 < self._storing_ns(m) < self.config.resumer_ns]:
+            self._strikes.pop((member, True), None)  # It is not silent: its disk stands still.
+            awaited.remove(member)
         for member in awaited:
             self._missed[member] = self._missed.get(member, 0) + 1
             self._strikes[member, self._is_filling] = self._strikes.get((member, self._is_filling), 0) + 1
@@ -378,6 +432,12 @@ class RollCall:
         silences = self._silences(silent)
         again = self.again(now_ns, *silent)  # Before the suspicions, which are told to this roll call, too.
         return [*self._suspect(now_ns, silences), *again]
+
+    def _give_up_place(self, now_ns: int) -> Steps:
+        """Who calls the roll can be silent itself: another one shall make the view, without us."""
+        self.timer.at_ns = None
+        why = f"its mark file was not stored for {self._storing_ns(self.me) / 1e9:.1f} s, and every view waits for it"
+        return [*self._caller.on_failed(now_ns, why), Lost(why)]
 
     def _silences(self, members: list[Address]) -> dict[Address, str]:
         """Why each of these is suspected."""

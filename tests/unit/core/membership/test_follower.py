@@ -180,7 +180,7 @@ def test_a_voter_says_that_it_has_filled_up_when_the_primary_view_is_recorded_g1
     assert (type(keep), fill[0]) == (KeepMark, "fill")  # type: ignore[index]
     member.streams.is_filled = True
     assert member.follower.on_progress() == []
-    primacy.on_kept(1)
+    assert primacy.on_kept(0, 1) == []
     assert member.follower.on_progress() == [SendReliable(A, Filled(FIRST))]
 
 

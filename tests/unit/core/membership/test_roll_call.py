@@ -21,10 +21,10 @@ from ringcast.core.control import (
     Standing,
     Transfer,
 )
-from ringcast.core.effects import SendReliable
+from ringcast.core.effects import Lost, SendReliable
 from ringcast.core.membership.roll_call import Complete, Digested, RollCall
 from ringcast.core.steps import Steps
-from ringcast.model import Address, Entry, Event, View, ViewId, profile
+from ringcast.model import MS, Address, Electorate, Entry, Event, Mark, View, ViewId, ViewNumbers, profile
 from unit.core.calls import carried_out, neighbour
 
 A, B, C, D = (Address(name, 1, f"mem:{name}") for name in "ABCD")
@@ -289,3 +289,97 @@ def test_who_is_silent_until_the_limit_of_a_merge_is_to_blame_y15() -> None:
     ((call, digested),) = orders(roll_call.on_time(roll_call.timer.at_ns or 0))
     assert call == "on_digested"
     assert (digested.blamed, list(digested.entries)) == ((), [A])
+
+
+# ---- mark files
+
+
+MARK = Mark(Electorate(V.id, (A, B, C)))
+FILL_NS, RESUMER_NS = CONFIG.fill_ns, CONFIG.resumer_ns
+
+
+def marked(roll_call: RollCallId, *, disk_ns: int = 0, storing_ns: int = 0, number: int = 4) -> Answer:
+    return replace(answer(roll_call, 1, number=number), mark=MARK, disk_ns=disk_ns, storing_ns=storing_ns)
+
+
+def filling(roll_call: RollCall, now_ns: int, **slow: Answer) -> Electorate | None:
+    """All answer the present attempt; the primary view that they are to record."""
+    steps: Steps = []
+    for member in (B, C, A):
+        steps = roll_call.on_answer(now_ns, member, slow.get(member.name, marked(roll_call.id)))
+    fills = [step.message for step in steps if isinstance(step, SendReliable) and isinstance(step.message, Fill)]
+    assert len(fills) == 3
+    return fills[0].primary
+
+
+def test_the_limit_to_fill_up_follows_the_slowest_disk_between_a_floor_and_a_ceiling() -> None:
+    for disk_ms, limit_ms in ((0, 200), (90, 200), (150, 300), (240, 480), (1_200, 500)):
+        roll_call = roll_call_of(1)
+        roll_call.begin(0)
+        filling(roll_call, 0, B=marked(FIRST, disk_ns=disk_ms * MS))
+        assert roll_call.timer.at_ns == limit_ms * MS
+
+
+def test_who_waits_for_its_disk_is_not_silent_but_who_does_not_fill_up_twice_is() -> None:
+    roll_call = roll_call_of(1)
+    roll_call.begin(0)
+    filling(roll_call, 0)
+    roll_call.on_filled(0, A, Filled(roll_call.id))
+    assert suspects(roll_call.on_time(FILL_NS)) == []
+    filling(roll_call, FILL_NS, B=marked(SECOND, storing_ns=FILL_NS))
+    roll_call.on_filled(FILL_NS, A, Filled(roll_call.id))
+    assert roll_call.storing == {B: FILL_NS}
+    assert suspects(roll_call.on_time(2 * FILL_NS)) == [C]
+
+
+def test_whose_disk_stands_still_for_longer_than_a_suspension_is_silent() -> None:
+    roll_call = roll_call_of(1)
+    roll_call.begin(0)
+    for attempt in (1, 2):
+        filling(roll_call, attempt, B=marked(roll_call.id, storing_ns=RESUMER_NS))
+        for member in (A, C):
+            roll_call.on_filled(attempt, member, Filled(roll_call.id))
+        steps = roll_call.on_time(attempt + FILL_NS)
+    assert suspects(steps) == [B]
+
+
+def test_a_coordinator_whose_own_disk_stands_still_gives_up_its_place() -> None:
+    roll_call = roll_call_of(1)
+    roll_call.begin(0)
+    filling(roll_call, 0, A=marked(FIRST, storing_ns=RESUMER_NS))
+    for member in (B, C):
+        roll_call.on_filled(0, member, Filled(FIRST))
+    failed, lost = orders(roll_call.on_time(FILL_NS))
+    assert failed[0] == "on_failed" and lost == Lost(failed[1])
+    assert failed[1] == "its mark file was not stored for 2.5 s, and every view waits for it"
+
+
+def test_the_same_primary_view_keeps_its_id_over_attempts_and_roll_calls() -> None:
+    numbers = ViewNumbers()
+    roll_call = roll_call_of(1, numbers=numbers)
+    roll_call.begin(0)
+    first = filling(roll_call, 0)
+    assert first == Electorate(ViewId(5, A), (A, B, C))
+    roll_call.on_time(FILL_NS)
+    assert filling(roll_call, FILL_NS, A=marked(SECOND, number=5)) == first
+    again = roll_call_of(3, numbers=numbers, proposed=roll_call.proposed)
+    again.begin(0)
+    assert filling(again, 0, A=marked(again.id, number=5)) == first
+
+
+def test_another_primary_view_gets_another_id() -> None:
+    """B drops out; or somebody knows a view with a number as high."""
+    numbers = ViewNumbers()
+    roll_call = roll_call_of(1, numbers=numbers)
+    roll_call.begin(0)
+    first = filling(roll_call, 0)
+    assert first is not None
+    again = roll_call_of(2, numbers=numbers, proposed=first)
+    again.begin(0)
+    assert filling(again, 0, B=marked(SECOND, number=5)) == first._replace(view=ViewId(6, A))
+    without = roll_call_of(3, numbers=numbers, proposed=first, going=(B,))
+    without.begin(0)
+    for member in (C, A):
+        said = replace(marked(without.id), holdings=(Holding(B, 0, 0),))
+        without.on_answer(0, member, said)
+    assert without.primary == Electorate(ViewId(7, A), (A, C))
