@@ -1,4 +1,4 @@
-"""An answer to a roll call says how its disk does; members that do not know that yet are understood, and understand."""
+"""Answers to roll calls and views have fields that the version before does not know: both versions read both."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from dataclasses import replace
 
 import msgspec
 
-from ringcast.core.control import Answer, RollCallId
+from ringcast.core.control import Answer, NewView, RollCallId
 from ringcast.model import Address, Entry, ViewId
 from ringcast.wire import decode_control, encode_control
 
@@ -37,3 +37,12 @@ def test_an_answer_with_fields_that_are_not_known_here_is_read() -> None:
 def test_how_the_disk_does_is_read_as_it_was_written() -> None:
     said = replace(ANSWER, disk_ns=5, storing_ns=7)
     assert decode_control(encode_control(said)) == said
+
+
+def test_a_view_without_a_word_of_who_loads_on_other_sides_is_read() -> None:
+    view = NewView(ANSWER.id, ViewId(4, A), (A,), (), (), 64, 1_000, (Entry(0, 0, 0),), (), loading=(A,))
+    written = encode_control(view)
+    assert decode_control(written) == view
+    fields = msgspec.msgpack.decode(written[1:])
+    del fields["loading"]
+    assert decode_control(written[:1] + msgspec.msgpack.encode(fields)) == replace(view, loading=())

@@ -115,6 +115,7 @@ class NewView(Control):
     reunion: Reunion | None = None
     mark: Mark | None = None
     left: tuple[Address, ...] = ()  # went of their own accord: nobody looks for them
+    loading: tuple[Address, ...] = ()  # on the other sides of a merge: who still loads the state it joined with
 
     @property
     def notes(self) -> dict[str, object]:

@@ -315,7 +315,8 @@ class Coordinator:
     def on_view(self, now_ns: int, message: NewView) -> Steps:
         """A view was installed here. If it is not ours, our own roll call is overtaken."""
         states = self._states
-        if message.transfers or message.reunion or states.transfers or states.reunion or states.early:
+        is_concerned = message.transfers or message.reunion or message.loading
+        if is_concerned or states.transfers or states.reunion or states.early:
             for joiner in states.on_view(message):
                 self.handler.on_state_begun(now_ns, joiner)
         out: Steps = []

@@ -158,6 +158,7 @@ class ViewChange:
             states.assign_merged(view, self.roll_call.staying, complete.standings),
             reunion_of(view, merged.stateless) if states.reunites else None,
             view.mark,
+            loading=tuple(m for m in merged.stateless if m not in self.roll_call.base and not states.reunites),
         )
 
     def spread(self, now_ns: int, message: NewView, caller: Caller) -> Spreading:

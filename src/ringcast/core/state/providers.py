@@ -33,10 +33,14 @@ class PendingStates:
         self.early: dict[Address, None] = {}  # who confirmed before we had the view it speaks of
 
     def on_view(self, message: NewView) -> list[Address]:
-        """Returns those whose wait for a state begins with this view."""
+        """Returns those whose wait for a state begins with this view, or is known here from this view on.
+
+        Whoever joined after them, or was on another side of a merge, may have to lead while they still wait.
+        """
         transfers = [transfer for transfer in message.transfers if transfer.joiner not in self.early]
-        self.transfers = {transfer.joiner: transfer for transfer in transfers}
-        begun = [transfer.joiner for transfer in transfers if transfer.view == message.id]
+        before, self.transfers = self.transfers, {transfer.joiner: transfer for transfer in transfers}
+        begun = [each.joiner for each in transfers if each.view == message.id or each.joiner not in before]
+        begun += [member for member in message.loading if member not in begun and member not in self.early]
         self.reunion = message.reunion
         self._lacking = {} if self.reunion is None else dict.fromkeys(self.reunion.lacking)
         if self.reunion is not None and self.reunion.view == message.id:

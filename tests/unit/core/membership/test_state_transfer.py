@@ -9,7 +9,7 @@ from random import Random
 import pytest
 
 from ringcast.core import Channel, Packet
-from ringcast.core.control import Busy, NewView, RollCallId, Transfer
+from ringcast.core.control import Busy, MergeId, NewView, RollCallId, Transfer
 from ringcast.core.effects import SendReliable
 from ringcast.core.multicast import PeerStreams
 from ringcast.core.state.providers import PendingStates
@@ -389,4 +389,45 @@ def test_a_provider_that_dies_after_a_merge_is_replaced_by_whoever_leads() -> No
     assert (world.refused, world.app("J").loaded) == ([], 0)
     world.read_on("J")
     assert world.run_until(lambda: world.app("J").loaded == 1)
+    assert world.verdict() == []
+
+
+# ---- who knows that a joiner still loads
+
+
+def loading_at(world: Keepers, name: str) -> list[str]:
+    """For whom the view handler of this member turns merges away."""
+    return [joiner.name for joiner in world.handler(name).transfers.joiners]
+
+
+def test_who_joined_while_another_loads_and_then_leads_turns_merges_away() -> None:
+    """X was not there when the transfer to J began, and A, which gave the state, has left: all of it is at J."""
+    world = Keepers(8, observers=["J"])
+    world.gather("A")
+    world.send("A", *numbered("A", 5))
+    assert world.run_until(lambda: len(world.app("A").got) == 5)
+    world.start_slow("J")
+    assert world.is_soon_one("AJ")
+    world.start("E")
+    assert world.is_soon_one("AEJ")
+    assert loading_at(world, "E") == ["J"]
+    world["A"].leave()
+    assert world.is_soon_one("EJ")
+    assert world["E"].node.view.coordinator == world["E"].address
+    handler, now_ns = world.handler("E"), world["E"].now_ns()
+    assert handler.refusal(now_ns, MergeId(Address("Z", 1, "mem:Z"), 1), (world["E"].address,)) is not None
+    world.read_on("J")
+    assert world.run_until(lambda: world.app("J").loaded == 1)
+    world.run_for(50 * MS)
+    assert loading_at(world, "E") == []
+
+
+def test_the_other_sides_of_a_merge_know_who_still_loads() -> None:
+    world = Keepers(5)
+    split_with_a_slow_joiner(world)
+    assert [loading_at(world, name) for name in "AB"] == [["J"], ["J"]]
+    world.read_on("J")
+    assert world.run_until(lambda: world.app("J").loaded == 1)
+    world.run_for(50 * MS)
+    assert [loading_at(world, name) for name in "ABCDJ"] == [[], [], [], [], []]
     assert world.verdict() == []
