@@ -35,6 +35,8 @@ from ringcast.runtime.driver import Driver
 from ringcast.runtime.spool import ITEM_BYTES, MESSAGE_BYTES, Refill, Spool, is_included, is_private, is_to_some
 from ringcast.runtime.state_record import StateRecord, Step
 
+LOOKS = 8  # steps in which a joiner waits for more of the state, to see whether it stood still itself
+
 SetState = Callable[[AsyncIterator[bytes]], Awaitable[None]]
 Carried = Spool | Batch  # what went to some members, at a place that was lost
 
@@ -386,14 +388,22 @@ class Chunks:
             await self._until_changed()
 
     async def _until_changed(self) -> None:
+        """Wait for more. Time in which this process stood still is not the provider's: what it sent lies unread."""
         self._changed.clear()
-        try:
-            async with asyncio.timeout(self._patience):
-                await self._changed.wait()
-        except TimeoutError:
-            raise StateError(
-                f"no part of the state came from {self.provider} for {self._patience:.0f} s; does it read its events?"
-            ) from None
+        loop, patient = asyncio.get_running_loop(), 0
+        while patient < LOOKS:
+            step = None if self._patience is None else self._patience / LOOKS
+            until = None if step is None else loop.time() + step
+            try:
+                async with asyncio.timeout_at(until):
+                    await self._changed.wait()
+                return
+            except TimeoutError:
+                is_late = step is not None and until is not None and loop.time() - until > step
+                patient += not is_late
+        raise StateError(
+            f"no part of the state came from {self.provider} for {self._patience:.0f} s; does it read its events?"
+        )
 
 
 def _retrieve(done: asyncio.Future[None]) -> None:

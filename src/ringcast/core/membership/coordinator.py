@@ -148,7 +148,7 @@ class Coordinator:
         return self.handler.on_request(now_ns, Request(RequestKind.PRIMARY, self.me))
 
     def _on_state_confirmed(self, now_ns: int, joiner: Address, confirmed: StateConfirmed) -> Steps:
-        self._states.confirm(joiner)
+        self._states.confirm(joiner, is_loaded=not confirmed.error)
         return self.handler.on_state_confirmed(now_ns, joiner)
 
     def _on_state_progress(self, now_ns: int, joiner: Address, progress: StateProgress) -> Steps:

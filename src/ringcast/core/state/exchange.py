@@ -64,8 +64,12 @@ class StateExchange:
         if waits and now_ns - self._told_progress_ns > self._patience_ns // 4:
             self._told_progress_ns = now_ns
             out += self._to_members(StateProgress())
-        failed = next((e.error for e in out if isinstance(e, StateOver) and e.joiner == self.me), None)
-        return out if failed is None else out + self.on_loaded(failed)
+        return out + self._if_failed(out)
+
+    def _if_failed(self, effects: Steps) -> Steps:
+        """The transfer to us is over without a state: the others learn of it."""
+        failed = next((e.error for e in effects if isinstance(e, StateOver) and e.joiner == self.me), None)
+        return [] if failed is None else self.on_loaded(failed)
 
     def on_loaded(self, error: str | None) -> Steps:
         """The joiner's application holds the state; or it never will."""
@@ -95,6 +99,8 @@ class StateExchange:
         waits_again = reunion is not None and self.reunion.takes_part and self.me in reunion.lacking
         is_replaced = before is not None and waits_again and reunion is not None and reunion.cut != before.cut
         out = self._with_words(before, effects, message.view.coordinator, reunion if is_replaced else None)
+        if self.state.joining is not None:  # Its end, too, can be faster than the view that names the provider.
+            out += self._if_failed(out)
         if reunion is not None and reunion.view == message.id and not self.reunion.takes_part:
             out += self._stand_aside(reunion)
         if self._is_mistaken_for_joiner(message):

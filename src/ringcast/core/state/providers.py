@@ -31,6 +31,7 @@ class PendingStates:
         self.reunion: Reunion | None = None
         self._lacking: dict[Address, None] = {}
         self.early: dict[Address, None] = {}  # who confirmed before we had the view it speaks of
+        self._failed: dict[Address, None] = {}  # whose state could not be loaded, the latest last: asked last
 
     def on_view(self, message: NewView) -> list[Address]:
         """Returns those whose wait for a state begins with this view, or is known here from this view on.
@@ -48,6 +49,7 @@ class PendingStates:
                 self._lacking.pop(member, None)
             begun += [member for member in self._lacking if member not in begun]
         self.early.clear()
+        self._failed = {member: None for member in self._failed if member in message.members}
         return begun
 
     @property
@@ -55,7 +57,13 @@ class PendingStates:
         """Somebody lacks the merged state, as far as we heard; a roll call knows it (`still_apart`)."""
         return bool(self._lacking)
 
-    def confirm(self, joiner: Address) -> None:
+    def confirm(self, joiner: Address, *, is_loaded: bool = True) -> None:
+        """The joiner waits no longer. If it has no state, the next one is given another provider, if there is one."""
+        transfer = self.transfers.get(joiner)
+        if transfer is not None:
+            self._failed.pop(transfer.provider, None)
+            if not is_loaded:
+                self._failed[transfer.provider] = None
         if joiner not in self.transfers and joiner not in self._lacking and len(self.early) < MAX_EARLY:
             self.early[joiner] = None
         self.transfers.pop(joiner, None)
@@ -80,7 +88,7 @@ class PendingStates:
         going_on = [t for m in reunion.lacking if (t := self._gift(m, reunion)).provider in holders]
         kept = [transfer.joiner for transfer in going_on]
         waiting = [member for member in reunion.lacking if member not in kept] + wanting
-        return (*going_on, *_shared_out(view, waiting, holders)), reunion
+        return (*going_on, *self._shared_out(view, waiting, holders)), reunion
 
     def _gift(self, member: Address, reunion: Reunion) -> Transfer:
         """A later view may have named another than the merger; a join that a MergeView came before is no gift of it."""
@@ -109,16 +117,16 @@ class PendingStates:
         served = [transfer.joiner for transfer in going_on]
         waiting = [member for member in joining if member not in served]
         able = [m for m in staying if m not in observers and m not in joining]
-        return (*going_on, *_shared_out(view, waiting + wanting, able)) if able else tuple(going_on)
+        return (*going_on, *self._shared_out(view, waiting + wanting, able)) if able else tuple(going_on)
+
+    def _shared_out(self, view: ViewId, waiting: list[Address], able: list[Address]) -> list[Transfer]:
+        """From the end of the view: the coordinator has enough to do. Who failed lately comes last."""
+        well = [m for m in able if m not in self._failed] or [m for m in reversed(self._failed) if m in able]
+        return [Transfer(joiner, well[-1 - number % len(well)], view) for number, joiner in enumerate(waiting)]
 
     def _joining(self, member: Address, standings: Mapping[Address, Standing]) -> Transfer | None:
         standing = standings.get(member)
         return self.transfers.get(member) if standing is None else standing.joining
-
-
-def _shared_out(view: ViewId, waiting: list[Address], able: list[Address]) -> list[Transfer]:
-    """From the end of the view: the coordinator has enough to do."""
-    return [Transfer(joiner, able[-1 - number % len(able)], view) for number, joiner in enumerate(waiting)]
 
 
 class Transfers:

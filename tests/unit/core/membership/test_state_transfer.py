@@ -14,7 +14,7 @@ from ringcast.core.effects import SendReliable
 from ringcast.core.multicast import PeerStreams
 from ringcast.core.state.providers import PendingStates
 from ringcast.errors import StateError
-from ringcast.model import MS, SECOND, Address, Batch, Entry, Message, Notice, ViewId
+from ringcast.model import MS, SECOND, Address, Batch, Config, Entry, Message, Notice, ViewId, profile
 from ringcast.sim import Application, Cluster, Process
 from simulation.members import Members
 
@@ -63,8 +63,10 @@ class Keeper(Application):
 class Keepers(Members):
     """Everybody joins with the others' state but E and K; who gets none is not replaced."""
 
-    def __init__(self, seed: int = 1, *, loss: float = 0.0, observers: Sequence[str] = ()) -> None:
-        super().__init__(seed, loss=loss, observers=observers, make_app=_keeper)
+    def __init__(
+        self, seed: int = 1, *, loss: float = 0.0, observers: Sequence[str] = (), config: Config | None = None
+    ) -> None:
+        super().__init__(seed, loss=loss, observers=observers, config=config, make_app=_keeper)
 
     def app(self, name: str) -> Keeper:
         app = self.application(name)
@@ -431,3 +433,57 @@ def test_the_other_sides_of_a_merge_know_who_still_loads() -> None:
     world.run_for(50 * MS)
     assert [loading_at(world, name) for name in "ABCDJ"] == [[], [], [], [], []]
     assert world.verdict() == []
+
+
+# ---- who is asked, and who is blamed
+
+
+def refused_by(world: Keepers) -> list[str]:
+    """Whose state each refused joiner could not have, in the order of the refusals."""
+    return [str(error).partition(" from ")[2].partition("#")[0] for _, error, _ in world.refused]
+
+
+def test_a_joiner_that_was_refused_is_given_another_provider_the_next_time() -> None:
+    world = Keepers(9)
+    world.gather("ABC")
+    for name in "BC":
+        world.app(name).error = "its disk is gone"
+    for times in (1, 2):
+        world.start("J")
+        assert world.run_until(lambda times=times: len(world.refused) == times)  # type: ignore[misc]
+        assert world.is_soon_one("ABC")
+    assert refused_by(world) == ["C", "B"]
+    world.start("J")
+    assert world.is_soon_one("ABCJ")
+    assert world.run_until(lambda: world.app("J").loaded == 1)
+    assert world.app("A").cuts > 0 and len(world.refused) == 2
+
+
+def test_where_all_have_failed_they_are_asked_in_turn() -> None:
+    world = Keepers(9)
+    world.gather("AB")
+    for name in "AB":
+        world.app(name).error = "its disk is gone"
+    for times in range(1, 5):
+        world.start("J")
+        assert world.run_until(lambda times=times: len(world.refused) == times)  # type: ignore[misc]
+        assert world.is_soon_one("AB")
+    assert refused_by(world) == ["B", "A", "B", "A"]
+
+
+def test_a_joiner_that_stood_still_itself_does_not_blame_its_provider() -> None:
+    """It is frozen for longer than it waits for a part of the state, and shorter than anybody suspects it."""
+    config = profile("test", state_patience=0.1, suspect_after=3.0)
+    world = Keepers(10, config=config)
+    world.gather("AB")
+    world.send("A", *[b"x" * 1_500 for _ in range(400)])
+    assert world.run_until(lambda: len(world.messages("B", "A")) == 400)
+    world.start("J")
+    assert world.run_until(lambda: bool(world.app("J").loading), 30 * SECOND, MS // 4)
+    assert world.app("J").loaded == 0
+    world["J"].freeze()
+    world.run_for(SECOND)
+    world["J"].thaw()
+    assert world.run_until(lambda: world.app("J").loaded == 1 or bool(world.refused))
+    assert (world.refusals(), world.app("J").loaded) == ([], 1)
+    assert world.messages("J", "A") == [b"x" * 1_500] * 400
