@@ -20,6 +20,7 @@ from simulation.views import members_of, views_of
 LASTS_SECONDS = 60
 MOST_VIEWS = 6
 DECIDED_SECONDS = 10
+TOGETHER_SECONDS = 10  # after the heal
 BACK_SECONDS = profile("lan").readmit_max_ns / SECOND + 10
 
 
@@ -94,13 +95,32 @@ def test_a_bad_link_among_four_leaves_three_together_y13(ends: tuple[int, int], 
         world.agree(BACK_SECONDS)
 
 
-def test_the_coordinator_between_two_that_do_not_hear_each_other_takes_the_excluded_back_later_each_time_y13() -> None:
-    """B and C do not hear each other, A hears both: C comes back after 8 s and after 16 s, and is excluded again."""
+def test_who_was_excluded_does_not_come_back_while_its_link_is_known_to_be_bad_and_at_once_when_it_is_good_y13() -> (
+    None
+):
+    """B and C do not hear each other, A hears both: one view without C, and one with it when the link is good."""
     with bad_link(3, (1, 2), both=True) as world:
         sizes = [len(members_of(view)) for view in views_of(world)["A"]]
-        assert sizes[-5:] == [2, 3, 2, 3, 2]
+        assert sizes[-2:] == [3, 2]
         world.heal()
-        world.agree(BACK_SECONDS)
+        world.agree(TOGETHER_SECONDS)
+
+
+def test_a_network_in_which_three_do_not_hear_each_other_hangs_nobody_y13() -> None:
+    """A, B and C hear D alone: A and D stay together, because no set is larger and A is first."""
+    with World(Talking, 4, seed=4, config="lan", bound=BACK_SECONDS) as world:
+        group = world[world.names[0]].group
+        assert group is not None
+        *deaf, hub = (member.name for member in group.members)
+        for first, second in permutations(deaf, 2):
+            world.fault("one-way", first, second)
+        world.advance(LASTS_SECONDS)
+        views = views_of(world)
+        assert sorted(len(app.group.members) for app in world.apps.values()) == [1, 1, 2, 2]
+        assert members_of(views[hub][-1]) == sorted((deaf[0], hub))
+        assert all(app.sent > LASTS_SECONDS for app in world.apps.values()), "nobody is blocked for long"
+        world.heal()
+        world.agree(TOGETHER_SECONDS)
 
 
 def test_two_coordinators_that_do_not_hear_each_other_are_asked_through_others_y13() -> None:

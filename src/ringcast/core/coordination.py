@@ -33,6 +33,7 @@ from ringcast.core.control import (
     StateProgress,
     Stranger,
     Suspicion,
+    Unheard,
 )
 from ringcast.core.control.declaration import Sender, State
 from ringcast.core.control.streams import ControlStreams
@@ -128,6 +129,7 @@ class Coordination:
             **self.membership.routes,
             **self.merging.routes,
             Suspicion: lambda now_ns, sender, told: self.detector.on_told(now_ns, sender, told.members),
+            Unheard: self.detector.on_rows,
             AskAbout: lambda now_ns, sender, asked: self.detector.on_asked_about(now_ns, sender, asked.peer),
             Heard: lambda now_ns, sender, heard: self.detector.on_vouched(now_ns, sender, heard.peer),
             ReunionFailed: self.exchange.on_failed,
@@ -150,7 +152,9 @@ class Coordination:
     def _on_claim(self, now_ns: int, sender: Address, claim: Heartbeat | Announce) -> Steps:
         """Act on the view that the sender names: it has shown ours, learns that it is a stranger here, or is apart."""
         group = self._node._group
-        found = self.detector.on_heartbeat(now_ns, sender, claim.progress) if isinstance(claim, Heartbeat) else []
+        found: Steps = []
+        if isinstance(claim, Heartbeat):
+            found = self.detector.on_heartbeat(now_ns, sender, claim.progress, claim.view)
         if group is None:
             return found if isinstance(claim, Heartbeat) else self.membership.on_message(now_ns, sender, claim)
         # Carried out first, because what is compared next depends on who is suspected.

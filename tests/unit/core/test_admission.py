@@ -39,6 +39,7 @@ AreYouThere D mfo mfo mfo
 AskAbout D - m m
 Heard D - m m
 Suspicion DS - m m
+Unheard D - m m
 Stranger D - m m
 Join S mfo mfo mfo
 JoinRefused S f - -

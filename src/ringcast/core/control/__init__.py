@@ -15,6 +15,7 @@ from ringcast.core.control.declaration import (
     MergeId,
     Reunion,
     RollCallId,
+    Row,
     Settlement,
     Side,
     Source,
@@ -53,6 +54,7 @@ from ringcast.core.control.presence import (
     StateProgress,
     Stranger,
     Suspicion,
+    Unheard,
 )
 from ringcast.core.control.roll_call import (
     Answer,
@@ -106,6 +108,7 @@ __all__ = [
     "Reunion",
     "ReunionFailed",
     "RollCallId",
+    "Row",
     "Settlement",
     "Side",
     "Sighted",
@@ -118,6 +121,7 @@ __all__ = [
     "Survivor",
     "Suspicion",
     "Transfer",
+    "Unheard",
     "ViewAck",
     "ViewAnswer",
     "ViewRefusal",

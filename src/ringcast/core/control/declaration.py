@@ -184,6 +184,17 @@ class Standing(NamedTuple):
 NO_STATE = Standing()
 
 
+class Row(NamedTuple):
+    """Whom one member watches and does not hear, as it said itself. Members by their rank in the view."""
+
+    member: int
+    version: int  # grows with each time that it said so
+    unheard: tuple[int, ...] = ()
+    wanted: tuple[int, ...] = ()  # these shall watch it, because their acks are missing
+    gone: tuple[int, ...] = ()  # these are no longer with it: they are in another view, or it gave them up
+    apart: tuple[Address, ...] = ()  # excluded for a bad link to it, and the link is still bad
+
+
 class Holding(NamedTuple):
     """What a member holds of one that is going away: everything in (freed, ready], and ranges beyond a gap."""
 

@@ -11,6 +11,7 @@ from ringcast.core.control.declaration import (
     NOBODY,
     ON_STREAM,
     Control,
+    Row,
     message,
 )
 from ringcast.model import Address, Mark, Terms, ViewId
@@ -123,6 +124,14 @@ class Heard(Control):
     """I hear this member."""
 
     peer: Address
+
+
+@message(49, ALONE, looking=NOBODY, in_view=MEMBERS, promised=MEMBERS)
+class Unheard(Control):
+    """What members of this view say of whom they do not hear: my own row, and those of others, passed on."""
+
+    view: ViewId
+    rows: tuple[Row, ...]
 
 
 @message(9, ALONE, looking=NOBODY, in_view=MEMBERS, promised=MEMBERS)

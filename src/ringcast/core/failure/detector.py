@@ -17,14 +17,16 @@ from collections.abc import Collection, Iterable
 from functools import partial
 from typing import Protocol
 
-from ringcast.core.control import AreYouThere, AskAbout, Heard, Suspicion
+from ringcast.core.control import AreYouThere, AskAbout, Heard, Suspicion, Unheard
 from ringcast.core.deadlines import Deadlines
 from ringcast.core.effects import send_once
+from ringcast.core.failure.apart import Apart
 from ringcast.core.failure.health import Complaints, Health, Reason, Vouching, calm_until_ns
 from ringcast.core.failure.heartbeats import Heartbeats, watched, watchers
 from ringcast.core.failure.readmission import Readmission
+from ringcast.core.failure.rows import Rows, Said, Words
 from ringcast.core.steps import Steps, Then
-from ringcast.model import Address, Config, Event, Kind, View
+from ringcast.model import Address, Config, Event, Kind, View, ViewId
 
 HELPERS = 3  # are asked whether they hear a silent member
 
@@ -62,6 +64,9 @@ class FailureDetector:
         self.health: dict[Address, Health] = {}
         self.complaints = Complaints(config.suspect_after_ns, config.suspect_repeat_ns)
         self.vouching = Vouching(config.verify_ns)
+        keep_ns = self.complaints.forget_ns
+        self.rows = Rows(me, config.heartbeat_ns, keep_ns, config.frame_bytes, self.deadlines.timer())
+        self.apart = Apart(config.heartbeat_ns, config.suspect_after_ns, self.deadlines.timer())
         self.given_up: Collection[Address] = ()  # whom membership suspects until the next view, alive or not
         self._view: View | None = None
         self._watched: dict[Address, None] = {}  # an ordered set: members I watch now
@@ -88,8 +93,12 @@ class FailureDetector:
     def on_view(self, now_ns: int, view: View) -> Steps:
         """A view settles every suspicion of those it excludes."""
         for member in () if self._view is None else self._view.members:
-            if member not in view and self.complaints.has_lasted(member):
-                self.readmission.on_excluded(now_ns, member)
+            if member not in view and self.complaints.has_lasted(member) and not self._is_silent(member):
+                self._hold_back(now_ns, member, view)
+        for member in view.members:
+            self.apart.end(member)
+        self.readmission.on_view(view.members)
+        self.rows.on_view(view)
         self._view = view
         self.heartbeats.view = view.id
         kept = [m for m in dict.fromkeys([*view.members, *self._named]) if m != self.me]
@@ -103,6 +112,21 @@ class FailureDetector:
         self._set_timer()
         beat_to = tuple(watchers(view.members, self.me, self.config.watch_peers))
         return [*self.heartbeats.beat_to(now_ns, beat_to), *asked]
+
+    def _hold_back(self, now_ns: int, member: Address, view: View) -> None:
+        """It goes because of its links to these, and comes back when they are good again, or after its delay."""
+        assert self._view is not None
+        causes = [cause for cause in self.complaints.ends(member) if cause in view]
+        until_ns = self.readmission.on_excluded(now_ns, member, causes)
+        if self.me in causes:
+            self.apart.begin(now_ns, member, self._view.id, until_ns)
+            self.readmission.on_links(self.me, self.apart.links)
+            self.rows.wake(now_ns)
+
+    def _is_silent(self, member: Address) -> bool:
+        """Suspected, and as far as we know nobody hears it."""
+        health = self.health.get(member)
+        return health is not None and health.is_suspected and health.doubt is Reason.SILENT
 
     def watch(self, now_ns: int, peer: Address) -> None:
         """Also this one, member or not, until `unwatch`."""
@@ -162,6 +186,7 @@ class FailureDetector:
         if health.is_unheard:
             health.is_unheard = False
             self.complaints.withdraw(self.me, peer)
+            self.rows.take_back(now_ns)
             out += [send_once(member, Heard(peer)) for member in self._others(peer)]
         if peer in self.vouching.asked:
             out += [send_once(asker, Heard(peer)) for asker in self.vouching.take(now_ns, peer)]
@@ -169,8 +194,11 @@ class FailureDetector:
         self._set_timer()
         return out
 
-    def on_heartbeat(self, now_ns: int, peer: Address, progress: int) -> Steps:
+    def on_heartbeat(self, now_ns: int, peer: Address, progress: int, view: ViewId | None = None) -> Steps:
         """A heartbeat, or an answer to the direct question; both tell how far the peer's core loop has come."""
+        if peer in self.apart.links and self.apart.on_answer(now_ns, peer, view):
+            self.readmission.on_good(self.me, peer)
+            self.rows.take_back(now_ns)
         health = self.health.get(peer)
         if health is None:
             return []
@@ -189,6 +217,8 @@ class FailureDetector:
     def _trust(self, now_ns: int, peer: Address) -> Steps:
         health = self.health[peer]
         was_suspected = health.is_suspected
+        if was_suspected and health.doubt is Reason.SILENT:
+            self.rows.take_back(now_ns)
         health.trust()
         if not was_suspected:
             return []
@@ -239,7 +269,7 @@ class FailureDetector:
         if peer == self.me:
             return [send_once(asker, self.heartbeats.heartbeat())]
         health = self.health.get(peer)
-        if health is None:
+        if health is None or peer in self.given_up:  # It may live, but no longer in the view that the asker has.
             return []
         if now_ns - health.heard_ns < self.config.heartbeat_ns:
             return [send_once(asker, Heard(peer))]
@@ -249,6 +279,10 @@ class FailureDetector:
     def on_vouched(self, now_ns: int, by: Address, peer: Address) -> Steps:
         """That member hears this one, so it has nothing to complain of; if we do not hear it, only we do not."""
         self.complaints.withdraw(by, peer)
+        return self._vouch(now_ns, by, peer)
+
+    def _vouch(self, now_ns: int, by: Address, peer: Address) -> Steps:
+        """This peer lives, as we know from that member."""
         health = self.health.get(peer)
         if health is None or health.doubt is None or self._view is None or by not in self._view or by == peer:
             return []
@@ -261,6 +295,69 @@ class FailureDetector:
         self._set_timer()
         return out
 
+    # ---- what everybody says of whom it does not hear
+
+    def on_rows(self, now_ns: int, sender: Address, message: Unheard) -> Steps:
+        """Rows of members: each is a list of complaints, and shows that its owner lives."""
+        if self._view is None:
+            return []
+        out: Steps = []
+        for said in self.rows.on_said(now_ns, sender, message, self._is_heard_directly):
+            out += self._on_row(now_ns, sender, said)
+        self._set_timer()
+        return out
+
+    def _on_row(self, now_ns: int, sender: Address, said: Said) -> Steps:
+        owner, words = said.owner, said.words
+        out = self._vouch(now_ns, sender, owner)
+        for peer in self.complaints.by(owner):
+            if peer not in words.unheard:
+                self.complaints.withdraw(owner, peer)
+        for peer in words.unheard:
+            if peer == self.me:
+                out.append(send_once(owner, self.heartbeats.heartbeat()))
+                self.complaints.on_complaint(now_ns, owner, peer)
+            elif not self._is_gone(peer):
+                self.complaints.on_complaint(now_ns, owner, peer)
+                out += self._question_unheard(now_ns, peer)
+        if self.me in words.unheard or not self._is_heard_directly(owner):
+            out += self._vouch_by_row(now_ns, owner, words)
+        self.readmission.on_links(owner, words.apart)
+        return out
+
+    def _vouch_by_row(self, now_ns: int, owner: Address, words: Words) -> Steps:
+        """Who cannot be asked about others, because the link to it is bad, says by its row whom it hears."""
+        assert self._view is not None
+        out: Steps = []
+        for peer in watched(self._view.members, owner, self.config.watch_peers):
+            hears = peer not in words.unheard and peer not in words.gone
+            if hears and peer != self.me and self.health[peer].doubt is not None:
+                out += self._vouch(now_ns, owner, peer)
+        return out
+
+    def _is_heard_directly(self, peer: Address) -> bool:
+        """It is watched, and nothing is wrong: what it says of itself comes from itself."""
+        health = self.health.get(peer)
+        if health is None or peer not in self._watched:
+            return False
+        return not health.is_unheard and health.doubt is not Reason.SILENT
+
+    def _own_words(self) -> Words:
+        assert self._view is not None
+        others = [member for member in self._view.members if member != self.me]
+        unheard = tuple(member for member in others if self.health[member].is_unheard or self._is_silent(member))
+        gone = tuple(member for member in others if member in self.given_up)
+        return Words(unheard, (), gone, tuple(self.apart.links))
+
+    def _say_rows(self, now_ns: int) -> Steps:
+        if self._view is None or not self.rows.timer.is_due(now_ns):
+            return []
+        message = self.rows.say(now_ns, self._own_words())
+        if message is None:
+            return []
+        to = watchers(self._view.members, self.me, self.config.watch_peers)
+        return [send_once(member, message) for member in to]
+
     def _ask_others(self, peer: Address) -> Steps:
         """First those who hear its heartbeats anyway."""
         if self._view is None or peer not in self._view:
@@ -272,6 +369,8 @@ class FailureDetector:
 
     def _complain(self, now_ns: int, peer: Address) -> Steps:
         health = self.health[peer]
+        if not health.is_unheard:
+            self.rows.wake(now_ns)
         health.is_unheard, health.complained_ns = True, now_ns
         self.complaints.on_complaint(now_ns, self.me, peer)
         return [send_once(member, Suspicion((peer,))) for member in self._others(peer)]
@@ -296,6 +395,8 @@ class FailureDetector:
         health = self.health[peer]
         is_first = not health.is_suspected
         health.suspect(now_ns, reason)
+        if is_first and reason is Reason.SILENT and self._view is not None and peer in self._view:
+            self.rows.wake(now_ns)
         # Who found out tells everybody; who was told, or repeats it, tells only whoever has to act. Everybody finds out
         # by itself what complaints lead to.
         tell = self._others(peer) if is_first and not health.was_told else self._acting()
@@ -348,6 +449,10 @@ class FailureDetector:
         self.timer.at_ns = first_ns
 
     def on_time(self, now_ns: int) -> Steps:
+        out = self._examine_all(now_ns)
+        return [*out, *self._say_rows(now_ns), *self.apart.on_time(now_ns)]
+
+    def _examine_all(self, now_ns: int) -> Steps:
         if self._turned_ns is not None and now_ns - self._turned_ns > 2 * self.config.heartbeat_ns:
             self._forgive_own_sleep(now_ns, now_ns - self._turned_ns - self.config.heartbeat_ns)
         self._turned_ns = now_ns
@@ -409,7 +514,10 @@ class FailureDetector:
         """Both ends of a complaint live: if it lasts, one of them is suspected, until the complaint ends."""
         if self._view is None:
             return []
-        culprits = self.complaints.culprits(now_ns, self._view) if self.complaints.spans else ()
+        culprits: tuple[Address, ...] = ()
+        if self.complaints.spans:
+            gone = dict.fromkeys(m for m in self._view.members if m in self.given_up or self._is_silent(m))
+            culprits = self.complaints.culprits(now_ns, self._view, gone)
         out: Steps = []
         unheard = Reason.UNHEARD
         for peer, health in self.health.items():

@@ -7,10 +7,11 @@ Not a timer: the detector asks at its deadlines.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass
 from enum import StrEnum
 
+from ringcast.core.failure.largest_set import who_stays
 from ringcast.model import Address, Config, View
 
 
@@ -109,17 +110,16 @@ def calm_until_ns(
 class Complaints:
     """Members that do not hear each other although others hear both: one of each pair has to go, or the group stands.
 
-    A complaint (by, about) lives as long as it is repeated. One that was repeated for the limit names a culprit: the
-    member that appears in most living complaints, as who cannot hear or as who is not heard; of equals an observer,
-    then the later in the view. Without it the rest is judged again, so that one view settles several bad links.
-    Everybody who knows the same complaints finds the same culprits, the culprit included: a coordinator counts what is
-    said about itself.
+    A complaint (by, about) lives as long as it is repeated. As soon as one was repeated for the limit, all that live
+    say who stays (largest_set.py). Everybody who knows the same complaints finds the same answer, also who has to go
+    itself: a coordinator counts what is said about itself.
     """
 
     def __init__(self, limit_ns: int, repeat_ns: int) -> None:
         self.limit_ns = limit_ns
         self.forget_ns = 3 * repeat_ns
         self.spans: dict[tuple[Address, Address], tuple[int, int]] = {}  # (by, about) -> first and last time
+        self._judged: tuple[object, tuple[Address, ...]] | None = None  # the last question and its answer
 
     def __contains__(self, member: Address) -> bool:
         """Does somebody not hear it, or does it not hear somebody?"""
@@ -128,6 +128,14 @@ class Complaints:
     def has_lasted(self, member: Address) -> bool:
         """Was a complaint with it repeated? One alone may be of a member that then heard nobody any more."""
         return any(member in pair and 2 * (last - first) >= self.limit_ns for pair, (first, last) in self.spans.items())
+
+    def ends(self, member: Address) -> list[Address]:
+        """The other ends of its bad links."""
+        return list(dict.fromkeys(other for pair in self.spans if member in pair for other in pair if other != member))
+
+    def by(self, member: Address) -> list[Address]:
+        """Whom it does not hear."""
+        return [about for by, about in self.spans if by == member]
 
     def on_complaint(self, now_ns: int, by: Address, about: Address) -> None:
         first, _ = self.spans.get((by, about), (now_ns, now_ns))
@@ -141,20 +149,17 @@ class Complaints:
         for pair, (first, last) in self.spans.items():
             self.spans[pair] = (min(now_ns, first + slept_ns), min(now_ns, last + slept_ns))
 
-    def culprits(self, now_ns: int, view: View) -> tuple[Address, ...]:
-        """Who has to go now, if anybody."""
+    def culprits(self, now_ns: int, view: View, gone: Collection[Address] = ()) -> tuple[Address, ...]:
+        """Who has to go now, if anybody, of those that are not gone already."""
         self.forget(now_ns, view)
-        found: list[Address] = []
-        spans = self.spans
-        while any(last - first >= self.limit_ns for first, last in spans.values()):
-            counts = dict.fromkeys(view.members, 0)
-            for by, about in spans:
-                counts[by] += 1
-                counts[about] += 1
-            worst = max(view.members, key=lambda m: (counts[m], m in view.observers, view.rank(m)))
-            found.append(worst)
-            spans = {pair: span for pair, span in spans.items() if worst not in pair}
-        return tuple(found)
+        if not any(last - first >= self.limit_ns for first, last in self.spans.values()):
+            return ()
+        members = tuple(member for member in view.members if member not in gone)
+        question = (members, view.observers, tuple(self.spans))
+        if self._judged is None or self._judged[0] != question:
+            staying = dict.fromkeys(who_stays(members, view.observers, self.spans))
+            self._judged = (question, tuple(member for member in members if member not in staying))
+        return self._judged[1]
 
     def forget(self, now_ns: int, view: View) -> None:
         """What is no longer repeated, and what concerns members that are gone."""

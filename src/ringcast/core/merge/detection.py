@@ -139,8 +139,10 @@ class MergeDetector:
         if view_id < mine.id and peer in mine:
             return self._on_lag(now_ns, peer, lag, Sighting(view_id, coordinator))
         # Are we in that view, and have not got it yet? If not it says so, though we would never be sent its heartbeats.
-        asked = [] if lag is Lag.WAIT else [send_once(peer, AreYouThere())]
-        return asked + self._sight(now_ns, peer, Sighting(view_id, coordinator))
+        out: Steps = [] if lag is Lag.WAIT else [send_once(peer, AreYouThere())]
+        if lag is Lag.OVERDUE:  # It may not hear us; in time such a view would have come here.
+            out += self._finder.suspect(now_ns, peer, "has another view", Until.SHOWN)
+        return out + self._sight(now_ns, peer, Sighting(view_id, coordinator))
 
     def _on_lag(self, now_ns: int, peer: Address, lag: Lag, sighting: Sighting) -> Steps:
         """Whoever acts brings it up or excludes it, and may not hear it itself: few are sent its heartbeats."""

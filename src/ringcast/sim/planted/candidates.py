@@ -103,7 +103,7 @@ CANDIDATES = (
         "who has a bad link is taken back at once, again and again",
         "views",
         "ringcast.core.failure.readmission:Readmission.wait_ns",
-        "return 0 if held is None else max(0, held.since_ns + held.delay_ns - now_ns)",
+        "return max(0, held.since_ns + longest_ns - now_ns)",
         "return 0",
         seeds=6,
         kinds=("one-way", "one-way", "deaf"),

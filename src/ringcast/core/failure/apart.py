@@ -1,0 +1,66 @@
+"""Links to members that were excluded for them: asked again and again, until question and answer passed for a while.
+
+An answer in a later view than the one that was shared shows both directions: the other no longer takes this member for
+one of its own, so it sends no heartbeat unasked. Each end asks for itself, and each side releases the other.
+Bounded: MOST links; of more the delay of readmission.py decides alone.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from ringcast.core.control import AreYouThere
+from ringcast.core.deadlines import Timer
+from ringcast.core.effects import Unicast, send_once
+from ringcast.model import Address, ViewId
+
+MOST = 64
+
+
+@dataclass(slots=True)
+class Link:
+    """One link. `good_ns`: since when every question was answered in time."""
+
+    shared: ViewId  # the last view with both ends in it
+    until_ns: int  # then the delay is over anyway
+    answered_ns: int | None = None
+    good_ns: int = 0
+
+
+class Apart:
+    """The bad links of this member to those that were excluded."""
+
+    def __init__(self, interval_ns: int, calm_ns: int, timer: Timer) -> None:
+        self.links: dict[Address, Link] = {}
+        self._interval_ns = interval_ns
+        self._calm_ns = calm_ns  # a link that was good for so long is good
+        self._timer = timer
+
+    def begin(self, now_ns: int, peer: Address, shared: ViewId, until_ns: int) -> None:
+        if len(self.links) < MOST:
+            self.links[peer] = Link(shared, until_ns)
+            self._timer.at_ns = now_ns
+
+    def end(self, peer: Address) -> None:
+        self.links.pop(peer, None)
+
+    def on_answer(self, now_ns: int, peer: Address, view: ViewId | None) -> bool:
+        """Note a heartbeat of this process. True: the link is good now, and no longer asked about."""
+        link = self.links.get(peer)
+        if link is None or view is None or view <= link.shared:
+            return False
+        if link.answered_ns is None or now_ns - link.answered_ns >= 2 * self._interval_ns:
+            link.good_ns = now_ns
+        link.answered_ns = now_ns
+        if now_ns - link.good_ns < self._calm_ns:
+            return False
+        del self.links[peer]
+        return True
+
+    def on_time(self, now_ns: int) -> list[Unicast]:
+        if not self._timer.is_due(now_ns):
+            return []
+        for peer in [peer for peer, link in self.links.items() if now_ns >= link.until_ns]:
+            del self.links[peer]
+        self._timer.at_ns = now_ns + self._interval_ns if self.links else None
+        return [send_once(peer, AreYouThere()) for peer in self.links]
