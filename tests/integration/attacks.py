@@ -5,7 +5,7 @@ sent then. Ends with 1 if any attack changed anything.
 
 Then the same by one who knows everything but the key of a group that has one: in clear, sealed with another key, and
 with the frames that a member sent. There nothing of it may reach a node, and nothing is answered. Then the floods of
-datagrams (floods.py) and what is tried over TCP, with TLS and over HTTP (stream_floods.py), with processes of their own.
+datagrams (floods.py), and what is tried over TCP, with TLS and over HTTP (stream_floods.py): processes of their own.
 """
 
 from __future__ import annotations
@@ -25,8 +25,8 @@ from random import Random
 sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 
 from integration.floods import KEY, floods, in_the_name_of
-from integration.stream_floods import SECURITY, attacks
 from integration.strangers import GROUP, Stranger, still_works, with_group
+from integration.stream_floods import SECURITY, attacks
 from ringcast import Group
 from ringcast.core import Channel, Loose, Packet, Request, Run
 from ringcast.core.control import DECLARED, Control, Hello

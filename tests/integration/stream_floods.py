@@ -1,10 +1,10 @@
 """What strangers do to a group of three over TCP, with a key, with certificates, and to its probes: a table.
 
-One member multicasts `RATE` messages a second of `SIZE` bytes. A process of its own attacks all three: at most ten times
-the bytes of these messages, at most half a core of its own CPU, for a few seconds; then it ends by itself. It comes from
-another address of loopback, and where it says so from the members' own. Asked of each member are what it read, its
-longest turn of the loop, how its memory grew, the lines it logged and the connections it had to make again; and a probe
-asks `/healthz` ten times a second.
+One member multicasts `RATE` messages a second of `SIZE` bytes. A process of its own attacks all three: at most ten
+times the bytes of these messages, at most half a core of its own CPU, for a few seconds; then it ends by itself. It
+comes from another address of loopback, and where it says so from the members' own. Asked of each member are what it
+read, its longest turn of the loop, how its memory grew, the lines it logged and the connections it had to make again;
+and a probe asks `/healthz` ten times a second.
 
     python stream_floods.py                 the table
     python stream_floods.py --only empty    attacks of which the name has this word
@@ -290,9 +290,9 @@ class Outcome:
 
     def __str__(self) -> str:
         return (
-            f"goodput {self.during / max(1.0, self.without):.0%} of {self.without:,.0f}/s, longest turn {self.turn:.3f} s, "
-            f"memory +{self.growth / 1e6:.1f} MB, {self.lines} lines, {self.again} connected again, "
-            f"{self.answered} of {self.probed} probes; {self.sent / 1e6:.1f} MB sent"
+            f"goodput {self.during / max(1.0, self.without):.0%} of {self.without:,.0f}/s, "
+            f"longest turn {self.turn:.3f} s, memory +{self.growth / 1e6:.1f} MB, {self.lines} lines, "
+            f"{self.again} connected again, {self.answered} of {self.probed} probes; {self.sent / 1e6:.1f} MB sent"
             + ("" if self.same_view else "; THE VIEW CHANGED")
         )
 

@@ -313,8 +313,8 @@ ELSEWHERE = (
         _bug(
             "a stall outlives its connection",
             f"{_OUTGOING}._let_go",
-            "self._socket, self._up_since, self._is_stalled = None, None, False",
-            "self._socket, self._up_since = None, None",
+            "self._socket, self._names, self._up_since, self._is_stalled = None, None, None, False",
+            "self._socket, self._names, self._up_since = None, None, None",
         ),
         "tests/unit/transport/test_tcp_stall.py",
         _alone(test_tcp_stall.test_a_stall_ends_with_its_connection),

@@ -437,7 +437,7 @@ class RollCall:
         """Who calls the roll can be silent itself: another one shall make the view, without us."""
         self.timer.at_ns = None
         why = f"its mark file was not stored for {self._storing_ns(self.me) / 1e9:.1f} s, and every view waits for it"
-        return [*self._caller.on_failed(now_ns, why), Lost(why)]
+        return [*self._caller.on_failed(now_ns, self.id, why), Lost(why)]
 
     def _silences(self, members: list[Address]) -> dict[Address, str]:
         """Why each of these is suspected."""
