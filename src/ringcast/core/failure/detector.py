@@ -95,7 +95,7 @@ class FailureDetector:
         for member in () if self._view is None else self._view.members:
             if member not in view and self.complaints.has_lasted(member) and not self._is_silent(member):
                 self._hold_back(now_ns, member, view)
-        for member in view.members:
+        for member in view.members if self.apart.links else ():
             self.apart.end(member)
         self.readmission.on_view(view.members)
         self.rows.on_view(view)
@@ -450,7 +450,7 @@ class FailureDetector:
 
     def on_time(self, now_ns: int) -> Steps:
         out = self._examine_all(now_ns)
-        return [*out, *self._say_rows(now_ns), *self.apart.on_time(now_ns)]
+        return [*out, *self._say_rows(now_ns), *(self.apart.on_time(now_ns) if self.apart.links else [])]
 
     def _examine_all(self, now_ns: int) -> Steps:
         if self._turned_ns is not None and now_ns - self._turned_ns > 2 * self.config.heartbeat_ns:

@@ -350,8 +350,8 @@ def test_a_coordinator_whose_own_disk_stands_still_gives_up_its_place() -> None:
     for member in (B, C):
         roll_call.on_filled(0, member, Filled(FIRST))
     failed, lost = orders(roll_call.on_time(FILL_NS))
-    assert failed[0] == "on_failed" and lost == Lost(failed[1])
-    assert failed[1] == "its mark file was not stored for 2.5 s, and every view waits for it"
+    assert failed[:2] == ("on_failed", FIRST) and lost == Lost(failed[2])
+    assert failed[2] == "its mark file was not stored for 2.5 s, and every view waits for it"
 
 
 def test_the_same_primary_view_keeps_its_id_over_attempts_and_roll_calls() -> None:
