@@ -42,7 +42,10 @@ class Apart:
             self._timer.at_ns = now_ns
 
     def end(self, peer: Address) -> None:
+        """Forget this link; of no link the timer is off, so that nobody need look here."""
         self.links.pop(peer, None)
+        if not self.links:
+            self._timer.at_ns = None
 
     def on_answer(self, now_ns: int, peer: Address, view: ViewId | None) -> bool:
         """Note a heartbeat of this process. True: the link is good now, and no longer asked about."""
@@ -54,7 +57,7 @@ class Apart:
         link.answered_ns = now_ns
         if now_ns - link.good_ns < self._calm_ns:
             return False
-        del self.links[peer]
+        self.end(peer)
         return True
 
     def on_time(self, now_ns: int) -> list[Unicast]:
