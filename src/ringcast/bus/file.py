@@ -212,9 +212,10 @@ def is_current(fd: int, path: Path) -> bool:
 
 
 def remove(path: Path) -> None:
-    """The bus file and the FIFOs beside it."""
+    """The bus file and the FIFOs beside it, as far as they are ours: others may put such names beside it."""
     for fifo in path.parent.glob(f"{path.name}.bell-*"):
-        fifo.unlink(missing_ok=True)
+        with suppress(OSError):
+            fifo.unlink(missing_ok=True)
     path.unlink(missing_ok=True)
 
 

@@ -237,3 +237,37 @@ def test_a_sender_has_a_word_for_every_frame_that_the_rings_can_hold(max_peers: 
     assert geometry.words & (geometry.words - 1) == 0
     assert read_header(geometry.header(1)) == (0, 1, geometry)
     assert len(geometry.header(1)) == HEADER.size
+
+
+def test_a_bell_that_cannot_be_removed_does_not_keep_the_bus_from_closing(tmp_path: Path) -> None:
+    """In /dev/shm another user may make a file of that name, which nobody else can remove."""
+    bus = open_small(tmp_path)
+    Path(f"{file_of(tmp_path)}.bell-7").mkdir()  # unlink refuses it, as it refuses a foreign file there
+    bus.close()
+    assert not file_of(tmp_path).exists()
+
+
+TO_NOBODY = """
+import sys
+from ringcast.bus import OTHERS, BusFull, SharedBus
+with SharedBus.open("alone", directory=sys.argv[1], ring_bytes=1 << 16, max_peers=1) as bus, bus.attach("a") as a:
+    sent = 0
+    for payload in (b"x", b""):
+        try:
+            while True:
+                a.queue(payload, to="a", policy="raise")
+                sent += 1
+        except BusFull:
+            pass
+    places = [a.queue(b"to nobody", to=OTHERS, policy="raise") for _ in range(100)]
+    read = []
+    while len(read) < sent:
+        read += a.dequeue_many(timeout=10)
+    print(places == list(range(places[0], places[0] + 100)), places[0] > sent)
+"""
+
+
+def test_who_is_alone_with_a_full_ring_queues_for_the_others_who_are_nobody(tmp_path: Path) -> None:
+    """No word was free, and the one before the first was taken: the process died."""
+    done = subprocess.run([sys.executable, "-c", TO_NOBODY, str(tmp_path)], capture_output=True, text=True, timeout=60)
+    assert (done.returncode, done.stdout.split()) == (0, ["True", "True"]), done.stderr
