@@ -63,7 +63,7 @@ from ringcast.runtime.keys import GroupKeys, unopened_in_words
 from ringcast.runtime.mark_file import MarkStore
 from ringcast.runtime.origins import Origins
 from ringcast.runtime.spool import Spool
-from ringcast.trace import Recorder
+from ringcast.trace import Recorder, ThreadedRecorder
 from ringcast.transport import DEFAULT_LIMITS, Allowance, Endpoint, Frame, Source, Transport
 from ringcast.wire import VERSION as WIRE_VERSION
 from ringcast.wire import Codec
@@ -192,6 +192,13 @@ class Driver:
         )
         self._warn(Warn(str(error)))
         self.fail_view(error)
+
+    @property
+    def recording_lost(self) -> int | None:
+        """Events that did not reach the recording and never will; None if nothing is recorded."""
+        if self._recorder is None:
+            return None
+        return self._recorder.dropped if isinstance(self._recorder, ThreadedRecorder) else 0
 
     def hold_keys(self, keys: GroupKeys) -> None:
         """From now on this incarnation's frames are sealed; what cannot be opened is told to it."""

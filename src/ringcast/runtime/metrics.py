@@ -120,6 +120,11 @@ METRICS = (
     Metric("ringcast_spool_messages", "messages from while the state was loaded, not read", _at("spool.messages")),
     Metric("ringcast_spool_memory_bytes", "what they take in memory", _at("spool.memory_bytes")),
     Metric("ringcast_spool_disk_bytes", "and on disk", _at("spool.disk_bytes")),
+    Metric(
+        "ringcast_recording_lost_events_total",
+        "events missing in the recording: the disk is slow or full",
+        _at("recording_lost"),
+    ),
     Metric("ringcast_dropped_frames_total", "frames of others that were not used, by reason", _each("drops"), "reason"),
     Metric("ringcast_received_frames_total", "packets that came in", _at("transport.frames_in")),
     Metric("ringcast_received_bytes_total", "and their bytes", _at("transport.bytes_in")),

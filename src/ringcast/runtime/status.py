@@ -130,6 +130,7 @@ class Status(TypedDict):
     transport: TransportMarks
     keys: KeyMarks | None  # None: frames travel in clear
     mark_file: MarkFileMarks | None  # None: what is known of primary views is not kept
+    recording_lost: int | None  # events that the disk did not take; None: nothing is recorded
 
 
 def status_of(group: str, driver: Driver, waiting: list[Waiting]) -> Status:
@@ -167,6 +168,7 @@ def status_of(group: str, driver: Driver, waiting: list[Waiting]) -> Status:
         "transport": cast(TransportMarks, driver.transport.counters.as_dict()),
         "keys": None if driver.keys is None else driver.keys.status(),
         "mark_file": mark_file_of(driver),
+        "recording_lost": driver.recording_lost,
     }
 
 

@@ -1,5 +1,8 @@
 """A member's status as metrics: every name with its unit, every value where the status has it."""
 
+import asyncio
+import errno
+import os
 import re
 from pathlib import Path
 
@@ -104,3 +107,27 @@ def test_each_alert_is_explained() -> None:
     alerts = re.findall(r"alert: (\w+)", (ROOT / "deploy" / "prometheus-alerts.yml").read_text())
     page = (ROOT / "docs" / "operations.md").read_text()
     assert alerts and [alert for alert in alerts if f"| `{alert}` |" not in page] == []
+
+
+def test_a_hole_in_the_recording_is_in_the_status_and_in_the_metrics(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """It stood in the recording itself only, where nobody looks while the member runs."""
+
+    def full(*_: object) -> None:
+        raise OSError(errno.ENOSPC, "no space left on device")
+
+    async def story() -> None:
+        options = {"config": "test", "inspect": False, "leave_on_sigterm": False}
+        async with asyncio.timeout(60), join("g", name="A", record=tmp_path, **options) as group:  # type: ignore[arg-type]
+            assert group.status()["recording_lost"] == 0
+            monkeypatch.setattr(os, "pwrite", full)
+            while not group.status()["recording_lost"]:
+                await group.send(b"x")
+                await asyncio.sleep(0.01)
+            assert samples(group.metrics())["ringcast_recording_lost_events_total", ""] > 0
+        async with asyncio.timeout(60), join("g", name="B", **options) as group:  # type: ignore[arg-type]
+            assert group.status()["recording_lost"] is None
+            assert ("ringcast_recording_lost_events_total", "") not in samples(group.metrics())
+
+    asyncio.run(story())
