@@ -16,8 +16,15 @@ import pytest
 
 from ringcast.errors import ConfigError, TransportError
 from ringcast.lab import namespace
-from ringcast.runtime.discovery import DirectoryDiscovery, DnsDiscovery, NoAnswerYet, StaticDiscovery, directory
-from ringcast.transport import Endpoint
+from ringcast.runtime.discovery import (
+    DirectoryDiscovery,
+    DnsDiscovery,
+    MulticastDiscovery,
+    NoAnswerYet,
+    StaticDiscovery,
+    directory,
+)
+from ringcast.transport import DEFAULT_LIMITS, Endpoint
 
 ME, OTHER = Endpoint("127.0.0.1", 7001), Endpoint("127.0.0.1", 7002)
 
@@ -227,3 +234,23 @@ def test_udp_multicast_finds_the_members_of_ones_own_group() -> None:
     command = namespace.command_inside([sys.executable, "-c", IN_NAMESPACE])
     done = subprocess.run(command, capture_output=True, text=True, timeout=60)
     assert done.returncode == 0, done.stderr
+
+
+def test_a_flood_of_questions_is_answered_so_often_a_second(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(time, "monotonic_ns", lambda: 7)
+    discovery = MulticastDiscovery(interface="127.0.0.1")
+    discovery._me, discovery._tag = ME, b"tag4"
+    asked = 3 * DEFAULT_LIMITS.questions_per_second
+    with socket.socket(type=socket.SOCK_DGRAM) as member, socket.socket(type=socket.SOCK_DGRAM) as asker:
+        for sock in (member, asker):
+            sock.bind(("127.0.0.1", 0))
+            sock.setblocking(False)
+        answered = 0
+        for _ in range(asked):
+            asker.sendto(b"RC?1tag4".ljust(128, b"\0"), member.getsockname())
+            discovery._on_readable(member)
+            try:
+                answered += bool(asker.recv(256))
+            except BlockingIOError:
+                pass
+    assert answered == DEFAULT_LIMITS.questions_per_second

@@ -1,7 +1,8 @@
 """UDP multicast: ask the network segment who is there.
 
 A question is padded to the size of the largest answer, so this can never be used to make somebody else receive more
-than the asker sent. Bounded: answers are kept for a short while and at most `MAX_FOUND` of them.
+than the asker sent. Bounded: so many questions a second are answered (transport/strangers.py), answers are kept for a
+short while and at most `MAX_FOUND` of them.
 """
 
 from __future__ import annotations
@@ -9,10 +10,11 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import socket
+import time
 from zlib import crc32
 
 from ringcast.errors import TransportError
-from ringcast.transport import Endpoint, MulticastGroup, group_socket, prepare_sender
+from ringcast.transport import DEFAULT_LIMITS, Allowance, Endpoint, MulticastGroup, group_socket, prepare_sender
 
 MAX_FOUND = 1_024
 _ASK, _HERE = b"RC?1", b"RC!1"
@@ -32,6 +34,7 @@ class MulticastDiscovery:
         self._sockets: list[socket.socket] = []
         self._me: Endpoint | None = None
         self._tag = b""
+        self._questions = Allowance(DEFAULT_LIMITS.questions_per_second, time.monotonic_ns())
 
     async def open(self, group: str, me: Endpoint) -> None:
         self._me = me
@@ -67,6 +70,8 @@ class MulticastDiscovery:
         if data[4:8] != self._tag or len(data) > _SIZE:
             return
         if data[:4] == _ASK and len(data) == _SIZE:
+            if not self._questions.take(time.monotonic_ns()):
+                return
             with contextlib.suppress(OSError):  # Who asks may be out of reach: it is not answered, others are.
                 sock.sendto(_HERE + self._tag + str(self._me).encode(), source)
         elif data[:4] == _HERE and len(self._found) < MAX_FOUND:
