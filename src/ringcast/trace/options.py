@@ -38,7 +38,8 @@ def record(
 
     A segment is finished when it is full, and after `segment_seconds` if given: then streams can read it.
     `contents`: record a digest of what each run carries, so that members which deliver different bytes under one seqno
-    are seen (G1, G5); else RINGCAST_RECORD_CONTENTS=1 asks for it. The messages themselves are never recorded.
+    by mistake are seen (G1, G5); else RINGCAST_RECORD_CONTENTS=1 asks for it. The messages themselves are never
+    recorded, but a short one can be guessed from its digest.
     """
     if segment_seconds is not None and not segment_seconds > 0:
         raise UsageError(f"segment_seconds must be more than 0, got {segment_seconds}")
