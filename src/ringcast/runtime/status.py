@@ -186,6 +186,8 @@ def _not_ready_because(driver: Driver) -> str | None:
 def explain(group: str, driver: Driver, waiting: list[Waiting]) -> str:
     """In words: where this member is, what waits and what frees it, who is missing, what was merged."""
     parts = [_place(group, driver)]
+    if driver.is_closed:  # What its node last knew does not go on: no view comes, nobody is let in.
+        return "\n".join([*parts, "its place in the group has ended", *_unopened(driver)])
     if driver.node.has_group and not (driver.node.may_go_on and driver.node.view.is_primary):
         parts.append(why_aside(driver.node))
     parts += [str(wait) for wait in waiting] or ["nothing waits"]

@@ -1,14 +1,18 @@
 """Waiting for others: `ready` after a lost place or on a side that may not go on, `wait_for` so many members."""
 
 import asyncio
+import errno
+from pathlib import Path
 from typing import Any
 
 import pytest
 
 from ringcast import TOTAL, GroupClosed, NotPrimary, UsageError, WaitExpired, profile
 from ringcast.core import Excluded
+from ringcast.errors import TransportError
 from ringcast.model import ViewId
 from ringcast.runtime import join
+from ringcast.runtime.mark_file import MarkFile
 from ringcast.transport import MemoryHub, MemoryTransport
 
 
@@ -91,5 +95,30 @@ def test_one_member_may_be_named_as_it_is() -> None:
             for wrong in ("B", b"B", 7, [b.me, "B"]):
                 with pytest.raises(UsageError, match="to must be a member's Address or several of them, got"):
                     await a.send(b"x", to=wrong)
+
+    asyncio.run(asyncio.wait_for(body(), 60))
+
+
+def test_who_ended_because_its_mark_could_not_be_kept_does_not_speak_of_a_primary_view_to_come(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """It said that one was being made, although it had no place in the group any more."""
+
+    def full(*_: object) -> None:
+        raise OSError(errno.ENOSPC, "No space left on device")
+
+    async def body() -> None:
+        hub = MemoryHub()
+        primary: dict[str, Any] = {"partition": "primary"}
+        a = await joining(hub, "A", primary_mark=tmp_path / "A", **primary)
+        monkeypatch.setattr(MarkFile, "_write", full)
+        late = asyncio.create_task(joining(hub, "B", **primary)._enter())
+        with pytest.raises(TransportError, match="cannot be written"):
+            while True:
+                await a.receive()
+        said = a.explain()
+        assert "its place in the group has ended" in said and "primary" not in said
+        late.cancel()
+        await asyncio.gather(late, return_exceptions=True)
 
     asyncio.run(asyncio.wait_for(body(), 60))
