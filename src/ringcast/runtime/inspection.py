@@ -25,12 +25,14 @@ from typing import Any
 import msgspec
 
 from ringcast.errors import TransportError, UsageError
+from ringcast.transport import Acceptor
 
 MAX_LINE = 64 * 1024
 MAX_WATCH_LINE = 16 * 1024 * 1024
 LIMIT_SECONDS = 5.0
 WATCH_SECONDS = 0.5  # between two lines of a watch
 MOST_WATCHERS = 8
+_BACKLOG = 100
 
 Watching = Callable[[], AbstractContextManager[Callable[[], dict[str, Any]]]]
 """Begin to watch: gives a function for what happened since its last call, and ends with the block."""
@@ -69,7 +71,8 @@ class Inspection:
         self._answers = answers
         self._watching = watching
         self._watchers: dict[asyncio.Task[Any], None] = {}
-        self._server: asyncio.Server | None = None
+        self._acceptor: Acceptor | None = None
+        self._beginning: dict[asyncio.Task[Any], None] = {}
 
     async def open(self) -> None:
         directory = self._path.parent
@@ -81,16 +84,35 @@ class Inspection:
                     "directory of yours with mode 700"
                 )
             self._path.unlink(missing_ok=True)
-            self._server = await asyncio.start_unix_server(self._serve, self._path, limit=MAX_LINE)
+            sock = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM | socket.SOCK_NONBLOCK)
+            try:
+                sock.bind(str(self._path))
+                sock.listen(_BACKLOG)
+            except OSError:
+                sock.close()
+                raise
+            self._acceptor = Acceptor(sock, asyncio.get_running_loop(), None, self._begin)
         except OSError as error:
             raise TransportError(f"cannot answer questions at {self._path}: {error.strerror or error}") from None
 
     async def close(self) -> None:
-        if self._server is not None:
-            self._server.close()
+        if self._acceptor is not None:
+            self._acceptor.close()
+            self._acceptor = None
             self._path.unlink(missing_ok=True)
             for task in list(self._watchers):
                 task.cancel()
+
+    def _begin(self, sock: socket.socket, _: str) -> None:
+        """Serve one connection."""
+        loop = asyncio.get_running_loop()
+
+        def protocol() -> asyncio.StreamReaderProtocol:
+            return asyncio.StreamReaderProtocol(asyncio.StreamReader(MAX_LINE, loop), self._serve, loop)
+
+        beginning = loop.create_task(loop.connect_accepted_socket(protocol, sock))
+        self._beginning[beginning] = None
+        beginning.add_done_callback(lambda done: self._beginning.pop(done, None))
 
     async def _serve(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         if not _is_of_this_user(writer.get_extra_info("socket")):

@@ -23,11 +23,14 @@ class Acceptor:
         self,
         sock: socket.socket,
         loop: asyncio.AbstractEventLoop,
-        strangers: Strangers,
+        strangers: Strangers | None,
         on_connection: Callable[[socket.socket, str], None],
-        on_refused: Callable[[], None],
+        on_refused: Callable[[], None] = lambda: None,
     ) -> None:
-        """`on_connection` gets the connection, which does not block, and the other end's host."""
+        """`on_connection` gets the connection, which does not block, and the other end's host.
+
+        Without `strangers` everybody is taken: only this user can connect.
+        """
         self._socket, self._loop, self._strangers = sock, loop, strangers
         self._on_connection, self._on_refused = on_connection, on_refused
         self._pause: asyncio.TimerHandle | None = None
@@ -43,7 +46,7 @@ class Acceptor:
         try:
             for _ in range(_ACCEPTS_PER_WAKE):
                 sock, peer = self._socket.accept()
-                self._take(sock, str(peer[0]))
+                self._take(sock, str(peer[0]) if peer else "")
         except (BlockingIOError, ConnectionAbortedError):
             pass
         except OSError:
@@ -51,7 +54,7 @@ class Acceptor:
             self._pause = self._loop.call_later(_PAUSE_SECONDS, self._loop.add_reader, self._socket, self._accept)
 
     def _take(self, sock: socket.socket, host: str) -> None:
-        if not self._strangers.may_connect(host):
+        if self._strangers is not None and not self._strangers.may_connect(host):
             self._on_refused()
             sock.close()
             return
