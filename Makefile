@@ -70,7 +70,7 @@ fuzz: setup ## 10 million changed inputs to the decoders, 1 million frames to no
 
 fuzz-guided: setup ## Fuzzing led by coverage: RUNS inputs to each decoder (a million), the corpus kept if KEEP=1 (installs atheris)
 	@.venv/bin/uv pip install --quiet --python $(PYTHON_IN_VENV) --require-hashes -r locks/fuzz.txt
-	@for target in frame control tcp block segment discovery; do $(PYTHON_IN_VENV) tests/simulation/fuzzing/guided.py $$target \
+	@for target in frame control tcp block segment discovery http keyring mark tls; do $(PYTHON_IN_VENV) tests/simulation/fuzzing/guided.py $$target \
 		--runs $(or $(RUNS),1000000) --seed $(or $(SEED),1) $(if $(KEEP),--keep) || exit 1; done
 
 attacks: setup ## What strangers and lying members can do to a real group: a table of attacks and what came of each

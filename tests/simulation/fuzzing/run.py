@@ -29,6 +29,7 @@ PER_LIFE = 20_000
 MESSAGES_PER_LIFE = 300  # of blocks
 MOST_GROWTH_MB = 32
 TURNS = ("frame", "reader", "control", "tcp", "guard", "sealed", "frame", "reader", "block", "segment", "discovery")
+TURNS += ("http", "keyring", "mark", "tls")
 
 
 class Growth:
@@ -106,7 +107,7 @@ def corpora_of(seed: int) -> dict[str, list[bytes]]:
     found = {target: frames + kept(target) for target in dict.fromkeys(TURNS)}
     found["control"] = controls_in(frames) + kept("control")
     found["sealed"] = frames + some_sealed()
-    for target in ("block", "segment", "discovery"):
+    for target in ("block", "segment", "discovery", "http", "keyring", "mark", "tls"):
         found[target] = kept(target)
     return found
 

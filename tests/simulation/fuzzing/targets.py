@@ -2,20 +2,25 @@
 
 from __future__ import annotations
 
+import ssl
+import tempfile
 from collections.abc import Callable
 from pathlib import Path
 
+from conformance.certificates import Authority
 from ringcast.core import Drop, Run
-from ringcast.errors import PeerError
+from ringcast.errors import ConfigError, PeerError
 from ringcast.model import Address
 from ringcast.runtime.coalescing import coalesced, coalescer
 from ringcast.runtime.discovery import MulticastDiscovery
 from ringcast.runtime.discovery.directory import parse_entry
+from ringcast.runtime.http_server import PLAIN, HttpServer
+from ringcast.runtime.mark_file import MarkFile
 from ringcast.runtime.origins import Origins
-from ringcast.security import Key, Keyring, Seal
+from ringcast.security import Key, Keyring, Seal, read_keyring
 from ringcast.trace import TraceError, frames_in
 from ringcast.trace.block import decode_block
-from ringcast.transport import Endpoint
+from ringcast.transport import Endpoint, mutual_tls
 from ringcast.transport.framing import decode_hello, encode_hello, split_frames, with_lengths
 from ringcast.wire import Codec, decode_control
 
@@ -143,6 +148,59 @@ def discovery(data: bytes) -> bool:
 _discovering = MulticastDiscovery(interface="127.0.0.1")
 
 
+def http(data: bytes) -> bool:
+    """The head of a request to the probes and metrics."""
+    return _http.respond(data).startswith(b"HTTP/1.1 200 ")
+
+
+_http = HttpServer({"/healthz": lambda: (200, PLAIN, "yes\n"), "/": lambda: (200, PLAIN, "")})
+
+
+def keyring(data: bytes) -> bool:
+    """The contents of a key file, or of key=."""
+    try:
+        return bool(read_keyring(data).keys)
+    except ConfigError as error:
+        assert not any(word in str(error) for word in data.decode("latin-1").split() if len(word) >= 32), "a secret"
+        return False
+
+
+def mark(data: bytes) -> bool:
+    """A mark file."""
+    try:
+        return bool(_mark._decoded(data).group)
+    except ConfigError:
+        return False
+
+
+_mark = MarkFile.__new__(MarkFile)  # without a file: what is in it is given
+_mark.path = Path("mark")
+
+
+def tls(data: bytes) -> bool:
+    """What comes before a certificate was shown: records of TLS at the end that accepts."""
+    into, out = ssl.MemoryBIO(), ssl.MemoryBIO()
+    line = _serving.wrap_bio(into, out, server_side=True)
+    into.write(data)
+    try:
+        line.do_handshake()
+    except ssl.SSLWantReadError:
+        return bool(out.pending)
+    except ssl.SSLError:
+        return False
+    raise AssertionError("a handshake without a certificate of the authority")
+
+
+def _made_here() -> ssl.SSLContext:
+    with tempfile.TemporaryDirectory() as place:
+        files = Authority(Path(place)).files_for("a")
+        return mutual_tls(*(Path(files[part]) for part in ("certificate", "private_key", "authority"))).serving
+
+
+_serving = _made_here()
+_serving.sslobject_class = ssl.SSLObject
+
+
 TARGETS: dict[str, Callable[[bytes], bool]] = {
     "frame": frame,
     "control": control,
@@ -153,6 +211,10 @@ TARGETS: dict[str, Callable[[bytes], bool]] = {
     "sealed": sealed,
     "guard": guard,
     "discovery": discovery,
+    "http": http,
+    "keyring": keyring,
+    "mark": mark,
+    "tls": tls,
 }
 OF_FRAMES = ("frame", "reader", "guard")  # they are fed with the same
 
