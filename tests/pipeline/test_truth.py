@@ -10,9 +10,10 @@ import pytest
 
 pytest.importorskip("numpy", reason="the pipeline needs numpy: pip install 'ringcast[pipeline]'")
 
+from pipeline import agreement
 from ringcast.checkers import Judgement
 from ringcast.checkers import judge as judge_by_checkers
-from ringcast.model import Kind
+from ringcast.model import Event, Kind
 from ringcast.pipeline import Request, check
 from ringcast.pipeline.rules import engine
 from ringcast.pipeline.segment import Segment, decode
@@ -191,6 +192,29 @@ def on_clocks(recordings: list[Recording], clocks: str) -> list[Recording]:
         Recording.of(replace(r.header, clock=f"clock {clock}"), [*r.events], closed=r.closed)
         for r, clock in zip(recordings, clocks, strict=True)
     ]
+
+
+def moved(event: Event, by_ns: int) -> Event:
+    """The same at another time; some figures are times too."""
+    times = (Kind.SUSPEND, Kind.WAIT_START, Kind.HEAL)
+    other = event.other + by_ns if event.other and event.kind in times else event.other
+    return replace(event, t_ns=event.t_ns + by_ns, other=other)
+
+
+@pytest.mark.parametrize("ahead_ns", [3_600 * 10**9, -3_600 * 10**9])
+@pytest.mark.parametrize("seed", [3, 6])
+def test_a_clock_of_the_same_name_that_is_an_hour_off_accuses_nobody(seed: int, ahead_ns: int, tmp_path: Path) -> None:
+    """A container may move its clock and show the host's boot all the same."""
+    assert not any(agreement.run(seed, tmp_path / "told").violated.values())
+    recordings = []
+    for recording in read_run([tmp_path / "told"]):
+        moved_ns = 10**13 + (ahead_ns if recording.member.name == "B" else 0)
+        events = [moved(event, moved_ns) for event in recording.events]
+        header = replace(recording.header, clock="monotonic of one boot")
+        recordings.append(Recording.of(header, events, closed=recording.closed))
+    judgement = both(tmp_path / "moved", recordings)
+    assert judgement.verdict == "held"
+    assert any("different clocks" in sentence for sentence in judgement.not_judged)
 
 
 def test_members_on_different_clocks_are_named(tmp_path: Path) -> None:

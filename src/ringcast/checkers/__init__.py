@@ -3,6 +3,7 @@
 The same checker judges a simulated run and a recording of real processes. Imports only model and trace.
 """
 
+from ringcast.checkers.clocks import Clocks
 from ringcast.checkers.contacts import CONTACT_KINDS, Contacts, noted
 from ringcast.checkers.judge import CHECKERS, GUARANTEES, Judgement, decide, judge, parse_require
 from ringcast.checkers.shape import Checker, Closed, Evidence, Finding, Report, Violation, describe, run_text
@@ -16,6 +17,7 @@ __all__ = [
     "CONTACT_KINDS",
     "GUARANTEES",
     "Checker",
+    "Clocks",
     "Closed",
     "Contacts",
     "Evidence",

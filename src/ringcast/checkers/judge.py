@@ -8,9 +8,10 @@ examined, or a required one did not hold; else held.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 
+from ringcast.checkers.clocks import Clocks
 from ringcast.checkers.contacts import CONTACT_KINDS, Contacts, noted
 from ringcast.checkers.g01_fifo import FifoChecker
 from ringcast.checkers.g02_bounded import BoundChecker
@@ -35,7 +36,7 @@ from ringcast.checkers.truth import Recorded, Truth, truth_of, truths
 from ringcast.checkers.views import installed
 from ringcast.errors import UsageError
 from ringcast.model import Address, Event, Kind
-from ringcast.trace import Recording, is_harness
+from ringcast.trace import Recording, as_addresses, is_harness
 
 _VIEW = Kind.VIEW  # looked up once, not for every event
 
@@ -129,11 +130,15 @@ class _Part:
         bench = _Bench([make() for make in CHECKERS.values()])
         members: dict[Address, None] = {}
         self.known: list[Recorded] = []
+        clocks = _clocks(recordings)
         for recording in recordings:
-            recorded = Recorded(recording.member, recording.header.clock, recording.closed, recording.dropped)
+            clock = clocks[recording.member]
+            recorded = Recorded(recording.member, clock, recording.closed, recording.dropped)
             recorded.is_harness = is_harness(recording.member)
             member = recording.member
             for index, event in enumerate(recording.judgeable()):
+                if not index and clock != recording.header.clock:
+                    event = replace(event, detail={**(event.detail or {}), "clock": clock})
                 bench.on_event(member, index, event)
                 recorded.events, recorded.last_ns = index + 1, event.t_ns
                 if event.kind is _VIEW:
@@ -144,6 +149,25 @@ class _Part:
         closed = {recording.member: recording.is_whole for recording in recordings}
         self.findings = bench.finish(closed)
         self.absent = [member for member in members if member not in closed]
+
+
+def _clocks(recordings: Sequence[Recording]) -> dict[Address, str]:
+    """The clock of each member, as far as its messages and roll calls do not say otherwise."""
+    clocks = Clocks({recording.member: recording.header.clock for recording in recordings})
+    for recording in recordings if clocks.is_needed else ():
+        member, view = recording.member, None
+        for event in recording.judgeable():
+            if event.kind is _VIEW and event.view is not None:
+                view = event.view
+                members = as_addresses((event.detail or {}).get("members"))
+                clocks.on_view(member, view.creator, members, event.t_ns)
+            elif event.kind is Kind.ROLL_CALL:
+                clocks.on_roll_call(member, event.detail or {}, event.t_ns)
+            elif event.kind is Kind.SEND and not event.stream:
+                clocks.sent(member, view, event.t_ns)
+            elif event.kind is Kind.DELIVER and not event.stream and event.peer is not None:
+                clocks.delivered(member, event.peer, view, event.t_ns)
+    return clocks.names()
 
 
 def decide(

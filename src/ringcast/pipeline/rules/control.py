@@ -11,8 +11,9 @@ import msgspec
 
 from ringcast.model import Kind
 from ringcast.pipeline.rules.fact import Fact, key_of
-from ringcast.pipeline.rules.piece import Piece
+from ringcast.pipeline.rules.piece import Piece, grouped
 from ringcast.pipeline.segment import Segment
+from ringcast.trace import SIMULATED_CLOCK
 
 KINDS = (
     Kind.CLOSED,
@@ -66,10 +67,27 @@ def segment_fact(piece: Piece, segment: Segment) -> Fact:
 
 
 def kernel(piece: Piece) -> list[Fact]:
-    """Every control event as a row."""
+    """Every control event as a row, and where clocks may disagree the first messages of each view."""
     places = piece.where(*KINDS)
     places = places[(piece.kind[places] != Kind.OFFSET) | (piece.stream[places] == 0)]
-    return [_row(piece, place) for place in places.tolist()]
+    return [*(_row(piece, place) for place in places.tolist()), *_first_messages(piece)]
+
+
+def _first_messages(piece: Piece) -> list[Fact]:
+    """When the first of a view was sent, and when the first of each sender was delivered (`Clocks`)."""
+    if piece.header.clock == SIMULATED_CLOCK:
+        return []
+    found = []
+    for what, kind in (("sent", Kind.SEND), ("delivered", Kind.DELIVER)):
+        at = piece.where(kind)
+        at = at[(piece.stream[at] == 0) & ((piece.peer[at] >= 0) | (kind == Kind.SEND))]
+        order, starts = grouped(piece.stay[at], piece.peer[at])
+        for place in at[order[starts]].tolist():
+            peer = piece.keys[int(piece.peer[place])] if kind == Kind.DELIVER else ""
+            found.append(
+                Fact("", what, piece.member, piece.number, piece.index(place), peer, value=int(piece.t_ns[place]))
+            )
+    return found
 
 
 def _row(piece: Piece, place: int) -> Fact:

@@ -14,6 +14,7 @@ from functools import cached_property
 from operator import attrgetter
 from typing import Any, TypeVar
 
+from ringcast.checkers import Clocks
 from ringcast.model import Address, Kind, ViewId
 from ringcast.pipeline.rules.control import values_in
 from ringcast.pipeline.rules.fact import Fact, address_of, key_of
@@ -150,6 +151,7 @@ class Run:
             control = _control(fact)
             self._control[control.kind].append(control)
         self._install()
+        self._tell_clocks_apart()
 
     def add(self, facts: Iterable[Fact]) -> None:
         """Facts of segments that count; those of others are left out."""
@@ -242,6 +244,25 @@ class Run:
                 member.stays.append(stay)
             member.starts = [stay.start for stay in member.stays]
             self._choose_companies(member)
+
+    def _tell_clocks_apart(self) -> None:
+        """Members whose messages and roll calls contradict the name of their clock are on one of their own."""
+        clocks = Clocks({member.key: member.clock for member in self})
+        for fact in self.of("", "sent"):
+            clocks.sent(fact.member, self._view_at(fact), fact.value)
+        for fact in self.of("", "delivered"):
+            clocks.delivered(fact.member, fact.peer, self._view_at(fact), fact.value)
+        for row in self.control(Kind.ROLL_CALL, Kind.VIEW) if clocks.is_needed else ():
+            if row.kind == Kind.ROLL_CALL:
+                clocks.on_roll_call(row.member, row.detail, row.t_ns)
+            elif row.view is not None:
+                clocks.on_view(row.member, row.view[1], keys_of(row.detail.get("members")), row.t_ns)
+        for key, clock in clocks.names().items():
+            self.members_by_key[key].clock = clock
+
+    def _view_at(self, fact: Fact) -> View | None:
+        view = self.members_by_key[fact.member].stay_at(fact.index).view
+        return None if view is None else view.id
 
     def _choose_companies(self, member: Member) -> None:
         for stay in member.stays:
