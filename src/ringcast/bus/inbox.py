@@ -1,6 +1,7 @@
 """What waits for one peer of a LocalBus: the ordered queue, its bound, and those who wait for either.
 
 Invariant: batches of one sender hold at most `ring_bytes` here, counted as a shared ring would count them.
+`stage`, `commit` and `abort` are parts of whole steps (aside.py), which their caller takes; the rest are such steps.
 """
 
 from __future__ import annotations
@@ -8,11 +9,12 @@ from __future__ import annotations
 import threading
 from collections import Counter as Multiset
 from collections import deque
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from typing import Final
 
-from ringcast.bus.message import Cause, Message, Payload, PeerLeft, Run
+from ringcast.bus.aside import Waiters, until, whole
+from ringcast.bus.message import Cause, Message, Payload, PeerLeft, Run, messages
 from ringcast.order import OrderQueue
 
 FRAME_BYTES: Final = 48
@@ -58,11 +60,11 @@ class Batch:
 
 
 class Inbox:
-    """One peer's queue. `mail` is notified when something becomes readable, `room` when something was dequeued."""
+    """One peer's queue. `mail` is woken when something becomes readable, `room` when something was dequeued."""
 
     def __init__(self, ring_bytes: int) -> None:
-        lock = threading.Lock()
-        self.mail, self.room = threading.Condition(lock), threading.Condition(lock)
+        self._lock = threading.Lock()
+        self._mail, self._room = Waiters(), Waiters()
         self.is_closed = False
         self.barrier_passed = 0
         self._ring_bytes = ring_bytes
@@ -70,60 +72,108 @@ class Inbox:
         self._used: Multiset[int] = Multiset()
         self._kept: deque[Message | PeerLeft] = deque()
         self._open: tuple[Batch, int, int, int] | None = None  # batch, its sender, its seq, messages already taken
+        self._unclaimed: list[Run | PeerLeft] = []  # taken for the main thread, which was interrupted before it had it
 
     def has_room(self, sender: int, size: int) -> bool:
         return self.is_closed or self._used[sender] + size <= self._ring_bytes
 
     def wait_for_room(self, sender: int, size: int, timeout: float | None) -> bool:
-        with self.room:
-            return self.room.wait_for(lambda: self.has_room(sender, size), timeout)
+        return bool(self._until(self._room, lambda: self.has_room(sender, size), timeout))
 
     def wait_for_mail(self, timeout: float) -> None:
-        with self.mail:
-            self.mail.wait_for(lambda: self.is_closed or self._has_next(), timeout)
+        self._until(self._mail, lambda: self.is_closed or self._has_next(), timeout)
+
+    def _until(self, waiters: Waiters, is_true: Callable[[], bool], timeout: float | None) -> bool | None:
+        def look(waiter: threading.Lock) -> bool | None:
+            with self._lock:
+                if is_true():
+                    return True
+                waiters.add(waiter)
+                return None
+
+        return until(look, lambda waiter: self._forget(waiters, waiter), timeout)
+
+    def _forget(self, waiters: Waiters, waiter: threading.Lock) -> None:
+        with self._lock:
+            waiters.drop(waiter)
 
     def stage(self, sender: int, number: int, seq_lower: int, batch: Batch) -> None:
-        with self.mail:
+        with self._lock:
             self._queue.stage(sender, number, seq_lower, batch)
             self._used[sender] += batch.size
 
     def commit(self, sender: int, number: int, seq: int) -> None:
-        with self.mail:
+        with self._lock:
             if self._queue.is_staged(sender, number) and self._queue.commit(sender, number, seq):
-                self.mail.notify_all()
+                self._mail.wake()
 
     def abort(self, sender: int, number: int, size: int) -> None:
         """Drop a staged batch; one that was not staged here is none of ours."""
-        with self.mail:
+        with self._lock:
             if self._queue.is_staged(sender, number):
                 self._used[sender] -= size
                 if self._queue.remove(sender, number):
-                    self.mail.notify_all()
+                    self._mail.wake()
 
-    def take(self, limit: int, timeout: float | None, stop_at_barrier: bool = False) -> list[Run | PeerLeft]:
-        """What is ready; waits for the first. Behind a barrier it can stop, and then be empty."""
+    def take(self, limit: int, timeout: float | None) -> list[Run | PeerLeft]:
+        """What is ready; waits for the first."""
+        return self.claim(self.draw(limit, timeout))
+
+    def draw(self, limit: int, timeout: float | None, stop_at_barrier: bool = False) -> list[Run | PeerLeft]:
+        """What is ready; waits for the first. Behind a barrier it can stop, and then be empty.
+
+        What the main thread takes it has to `claim`: it may be interrupted before, and then takes the same again.
+        """
+        is_main = threading.current_thread() is threading.main_thread()
+
+        def look(waiter: threading.Lock) -> list[Run | PeerLeft] | None:
+            with self._lock:
+                if is_main and self._unclaimed:
+                    self._kept.extendleft(reversed(messages(self._unclaimed)))
+                    self._unclaimed = []
+                if not self.is_closed and not self._has_next():
+                    self._mail.add(waiter)
+                    return None
+                taken = self._take(limit, stop_at_barrier)
+                if is_main:
+                    self._unclaimed = taken
+                return taken
+
+        return until(look, lambda waiter: self._forget(self._mail, waiter), timeout) or []
+
+    def claim(self, taken: list[Run | PeerLeft]) -> list[Run | PeerLeft]:
+        """What was taken goes to the application; nothing, if a signal handler has taken it again meanwhile."""
+        if not taken or threading.current_thread() is not threading.main_thread():
+            return taken
+        if self._unclaimed is not taken:
+            return []
+        self._unclaimed = []
+        return taken
+
+    def _take(self, limit: int, stop_at_barrier: bool) -> list[Run | PeerLeft]:
         taken: list[Run | PeerLeft] = []
         barrier = self.barrier_passed
-        with self.mail:
-            self.mail.wait_for(lambda: self.is_closed or self._has_next(), timeout)
-            while limit > 0 and self._has_next() and not (stop_at_barrier and self.barrier_passed != barrier):
-                item = self._next(limit)
-                if item is not None:
-                    taken.append(item)
-                    limit -= len(item.payloads) if isinstance(item, Run) else 1
-            self.room.notify_all()
+        while limit > 0 and self._has_next() and not (stop_at_barrier and self.barrier_passed != barrier):
+            item = self._next(limit)
+            if item is not None:
+                taken.append(item)
+                limit -= len(item.payloads) if isinstance(item, Run) else 1
+        self._room.wake()
         return taken
 
     def give_back(self, items: list[Message | PeerLeft]) -> None:
-        with self.mail:
-            self._kept.extendleft(reversed(items))
-            self.mail.notify_all()
+        def give() -> None:
+            with self._lock:
+                self._kept.extendleft(reversed(items))
+                self._mail.wake()
+
+        whole(give)
 
     def close(self) -> None:
-        with self.mail:
+        with self._lock:
             self.is_closed = True
-            self.mail.notify_all()
-            self.room.notify_all()
+            self._mail.wake()
+            self._room.wake()
 
     def _has_next(self) -> bool:
         return bool(self._kept) or self._open is not None or self._queue.front() is not None

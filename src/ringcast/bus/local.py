@@ -1,7 +1,8 @@
 """LocalBus: one order among the threads of one process, on the pure rule of `order/`. The reference model of SharedBus.
 
 Every step of seed 002 is here as it is written there: the lower bound is read, the copies are staged one by one, the
-counter ticks, the copies are committed one by one. Each inbox has its own lock; no lock spans two of them.
+counter ticks, the copies are committed one by one. Each inbox has its own lock; no lock spans two of them. The steps of
+one call are taken as a whole (aside.py): a signal handler that raises ends the call, not the steps.
 """
 
 from __future__ import annotations
@@ -9,8 +10,9 @@ from __future__ import annotations
 import threading
 from dataclasses import dataclass, field
 from types import TracebackType
-from typing import Self, overload
+from typing import Literal, Self, overload
 
+from ringcast.bus.aside import Waiters, until, whole
 from ringcast.bus.doorbell import WATCH_S
 from ringcast.bus.errors import BusUnusable, NameTaken, UnknownPeer
 from ringcast.bus.inbox import Batch
@@ -49,7 +51,8 @@ class LocalBus:
         self.name, self.ring_bytes, self._max_peers = name, ring_bytes, max_peers
         self._counter, self._incarnations = Counter(), Counter()
         self._peers: dict[str, LocalPeer] = {}
-        self._changed = threading.Condition()
+        self._lock = threading.Lock()
+        self._changed = Waiters()
 
     @classmethod
     def open(cls, name: str = "local", *, max_peers: int = 32, ring_bytes: int = 1 << 20) -> Self:
@@ -67,20 +70,30 @@ class LocalBus:
 
         `record` makes a recorder for it, for example `to_directory(path)`.
         """
-        peer = self._attach(checked_peer_name(name))
+        checked, made = checked_peer_name(name), list[LocalPeer]()
+        try:
+            whole(lambda: made.append(self._attach(checked)))
+        except BaseException:  # A signal handler raised: nobody has this peer.
+            whole(lambda: self._drop(made))  # Behind the first step, which is taken all the same.
+            raise
+        peer = made[0]
         return peer if record is None else RecordedPeer.around(peer, self.name, self.ring_bytes, record)
 
     def _attach(self, name: str) -> LocalPeer:
-        with self._changed:
+        with self._lock:
             if name in self._peers:
                 raise NameTaken(f"bus {self.name!r}: peer {name!r} is already attached")
             if len(self._peers) >= self._max_peers:
                 raise BusUnusable(f"bus {self.name!r} has no free slot: {self._max_peers} are attached")
             peer = LocalPeer(self, name, self._incarnations.tick())
             self._peers = {**self._peers, name: peer}  # Replaced, never changed: readers need no lock.
-            self._changed.notify_all()
+            self._changed.wake()
         self.ring_all()
         return peer
+
+    def _drop(self, peers: list[LocalPeer]) -> None:
+        for peer in peers:
+            self._release(peer, "detached")
 
     def ring_all(self) -> None:
         for peer in self._peers.values():
@@ -95,16 +108,11 @@ class LocalBus:
         return self._peers[name]
 
     def send(self, sender: LocalPeer, receivers: list[LocalPeer], batch: Batch) -> int:
-        """One message, or one batch, through all steps of the seed. The caller has found room for it."""
+        """One message, or one batch, through all steps of the seed. The caller has found room; it is a whole step."""
         transaction = sender.next_transaction()
-        try:
-            seq_lower = self._counter.read()
-            for receiver in receivers:
-                receiver.inbox.stage(sender.incarnation, transaction, seq_lower, batch)
-        except BaseException:  # A signal handler raised: nobody may wait for a message that will not come.
-            for receiver in receivers:
-                receiver.inbox.abort(sender.incarnation, transaction, batch.size)
-            raise
+        seq_lower = self._counter.read()
+        for receiver in receivers:
+            receiver.inbox.stage(sender.incarnation, transaction, seq_lower, batch)
         seq = self._counter.tick()
         for receiver in receivers:
             receiver.inbox.commit(sender.incarnation, transaction, seq)
@@ -113,11 +121,14 @@ class LocalBus:
 
     def release(self, peer: LocalPeer, cause: Cause) -> None:
         """Take a peer out and tell the others, at one place in the order (O12). Does nothing the second time."""
-        with self._changed:
+        whole(lambda: self._release(peer, cause))
+
+    def _release(self, peer: LocalPeer, cause: Cause) -> None:
+        with self._lock:
             if self._peers.get(peer.name) is not peer:
                 return
             self._peers = {name: other for name, other in self._peers.items() if other is not peer}
-            self._changed.notify_all()
+            self._changed.wake()
         peer.left = cause
         peer.inbox.close()
         with peer.queueing:  # Behind what the peer is queueing now; what it tries later is refused.
@@ -125,8 +136,21 @@ class LocalBus:
         peer.ring()
 
     def wait_for_change(self, timeout: float | None) -> None:
-        with self._changed:
-            self._changed.wait(Patience(timeout).left_up_to(WATCH_S))
+        """Until somebody comes or goes, or somebody else is to be looked after."""
+        before = self._peers
+
+        def look(waiter: threading.Lock) -> Literal[True] | None:
+            with self._lock:
+                if self._peers is not before:
+                    return True
+                self._changed.add(waiter)
+                return None
+
+        until(look, self._drop_waiter, Patience(timeout).left_up_to(WATCH_S))
+
+    def _drop_waiter(self, waiter: threading.Lock) -> None:
+        with self._lock:
+            self._changed.drop(waiter)
 
     def close(self) -> None:
         """Detach whoever is still attached."""

@@ -6,6 +6,7 @@ import threading
 from collections.abc import Iterable, Sequence
 from typing import TYPE_CHECKING, Final, NoReturn
 
+from ringcast.bus.aside import whole
 from ringcast.bus.doorbell import WATCH_S, Doorbell, ThreadDoorbell
 from ringcast.bus.errors import BusFull, BusWaitExpired, Detached, Fenced, MessageTooLong
 from ringcast.bus.inbox import Batch, Inbox, as_bytes, frame_bytes, longest, ticks
@@ -62,11 +63,11 @@ class LocalPeer(Peer):
             raise ValueError(f"dequeueing needs a limit of at least 1, not {limit}")
         wait = Patience(timeout)
         while True:
-            taken = self.inbox.take(limit, wait.left())
+            taken = self.inbox.draw(limit, wait.left())
             self._refuse_if_gone()
             self._bus.ring_all()  # Who waits for room in an event loop does not hear the inbox.
             if taken or wait.left() == 0:
-                return taken
+                return self.inbox.claim(taken)
 
     def names(self) -> list[str]:
         self._refuse_if_gone()
@@ -91,6 +92,9 @@ class LocalPeer(Peer):
 
     def _queue_tick(self, part: list[bytes], receivers: list[LocalPeer]) -> int | LocalPeer:
         """Queue this at one place of the order, which is returned; or the receiver that has no room for it."""
+        return whole(lambda: self._place_tick(part, receivers))
+
+    def _place_tick(self, part: list[bytes], receivers: list[LocalPeer]) -> int | LocalPeer:
         with self.queueing:
             self._refuse_if_gone()
             for receiver in receivers:
@@ -142,6 +146,9 @@ class LocalPeer(Peer):
         return self._number
 
     def _queue_barrier(self) -> int:
+        return whole(self._place_barrier)
+
+    def _place_barrier(self) -> int:
         with self.queueing:
             self._refuse_if_gone()
             if not self.inbox.has_room(self.incarnation, frame_bytes([b""])):
@@ -151,10 +158,10 @@ class LocalPeer(Peer):
             return barrier
 
     def _take_to_barrier(self, timeout: float | None, /) -> list[Run | PeerLeft]:
-        taken = self.inbox.take(1 << 62, Patience(timeout).left_up_to(WATCH_S), True)
+        taken = self.inbox.draw(1 << 62, Patience(timeout).left_up_to(WATCH_S), True)
         self._refuse_if_gone()
         self._bus.ring_all()
-        return taken
+        return self.inbox.claim(taken)
 
     def _barrier_passed(self) -> int:
         return self.inbox.barrier_passed
