@@ -50,6 +50,7 @@ class Call:
         self.awaited = dict.fromkeys(members)
         self.sent_in: int | None = None  # the number of the view in which the request was accepted
         self.is_ordered = False
+        self.is_to_one = False  # it was sent to one member
         self.late: list[Address] = []  # had not answered at the limit
         self.error: RingcastError | None = None  # nobody will answer
         self._arrived: deque[Answer[Any]] = deque()

@@ -200,12 +200,14 @@ class Rpc(Block):
             self._mark_gone(call, port.group.view.members)
             if not call.awaited:
                 return
+            to = None if call.to_all else list(call.awaited)
             try:
-                await send(body, to=None if call.to_all else list(call.awaited), timeout=call.seconds_left())
+                await send(body, to=to, timeout=call.seconds_left())
             except NotMember:
                 await asyncio.sleep(0)  # Somebody left while this waited: ask the others.
                 continue
             call.sent_in, call.is_ordered = port.group.view.id.number, order is TOTAL
+            call.is_to_one = to is not None and len(to) == 1
             if call.to_all:
                 call.ask_too(port.group.view.members)
             return
@@ -288,9 +290,14 @@ class Rpc(Block):
             self._running.pop(key).cancel()
 
     def _on_begun(self, member: Address, view: int) -> None:
-        """What was asked of it before the cut of its state it will never read, except a request to it alone."""
+        """What was asked of it before the cut of its state it may never read, except a request to it alone.
+
+        Without order that is any to some members; in the one order its provider may have been asked too, and the state
+        has the request then.
+        """
         for call in self._calls.values():
-            if call.sent_in is not None and call.sent_in < view and (call.to_all or call.is_ordered):
+            may_be_in_a_state = call.to_all or (call.is_ordered and not call.is_to_one)
+            if call.sent_in is not None and call.sent_in < view and may_be_in_a_state:
                 call.put(Answer(member, error=Gone(member, "had no state yet")))
 
     def _mark_gone(self, call: Call, here: tuple[Address, ...]) -> None:
