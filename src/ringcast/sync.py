@@ -27,7 +27,7 @@ from typing import Any, Generic, TypeVar, cast
 
 from ringcast import runtime
 from ringcast.errors import GroupClosed, UsageError, WaitExpired
-from ringcast.model import Address, Batch, Config, GroupEvent, Message, Notice, View
+from ringcast.model import Address, Batch, Config, Delivery, GroupEvent, Message, Notice, View
 from ringcast.order import Order
 from ringcast.runtime import (
     GetState,
@@ -202,6 +202,8 @@ class Group:
         self._leave_on_sigterm = leave_on_sigterm
         self._reading = threading.Lock()
         self._messages: Iterator[Message] = iter(())  # of the run that is being read
+        self._place: object = None  # of that run, in the one order
+        self._is_ordered = False  # something in the one order was read
         self._taken: deque[Taken] = deque()  # by the loop
         self._is_counting = False
         self._former: Any = None
@@ -269,20 +271,21 @@ class Group:
         )
 
     def barrier(self, timeout: float = 60.0) -> str:
-        """Wait until everything ordered before now was read here; gives the stamp of that place."""
+        """Wait until everything ordered before now was handled here; gives the stamp of that place."""
         return self._thread.call(lambda: self._group.barrier(timeout))
 
     def stamp(self) -> str:
         return self._thread.call(lambda: self._on_loop(self._group.stamp))
 
     def after(self, stamp: str, timeout: float = 60.0) -> None:
-        """Wait until this member has read everything up to a stamp that another member gave."""
+        """Wait until this member has handled everything up to a stamp that another member gave."""
         self._thread.call(lambda: self._group.after(stamp, timeout))
 
     # ---- reading
 
     def receive(self, timeout: float | None = None) -> GroupEvent:
         """The next event. WaitExpired after `timeout` seconds, GroupClosed (or what ended it) when there is no more."""
+        self._ask()
         with self._reading:
             return self._receive(timeout)
 
@@ -290,6 +293,7 @@ class Group:
         """At least one event, waiting for it as `receive` does, and what else is there, up to the limit."""
         if limit < 1:
             raise UsageError(f"receive_many needs a limit of at least 1, got {limit}")
+        self._ask()
         with self._reading:
             events = [self._receive(timeout)]
             with suppress(WaitExpired, GroupClosed):
@@ -299,9 +303,11 @@ class Group:
 
     def receive_batch(self, timeout: float | None = None) -> Batch | Notice:
         """The next run of messages, or another event; the fast way."""
+        self._ask()
         with self._reading:
             while True:
                 event = self._next(lambda: self._group.receive_batch(timeout))
+                self._note_order(event)
                 if isinstance(event, Message):  # Left by a reader that was interrupted.
                     return event.as_batch()
                 if not isinstance(event, runtime.OpenRun):  # Such a one still lies at the place.
@@ -311,14 +317,24 @@ class Group:
         while True:
             for message in self._messages:
                 self._count_soon()
+                if self._place is not None:
+                    thread = threading.current_thread()
+                    self._group._reader(thread).give(self._place, thread)
                 return message
             event = self._next(lambda: self._group._receive_run(timeout))
+            self._note_order(event)
             if isinstance(event, Batch):  # Left by a reader that was interrupted.
-                self._messages = runtime.OpenRun(event, None).messages
+                self._messages, self._place = runtime.OpenRun(event, None).messages, event._place
             elif isinstance(event, runtime.OpenRun):
-                self._messages = event.messages
+                self._messages, self._place = event.messages, event.batch._place
             else:
                 return event
+
+    def _note_order(self, event: object) -> None:
+        if not self._is_ordered:
+            delivery = event.batch if isinstance(event, runtime.OpenRun) else event
+            delivery = delivery._delivery if isinstance(delivery, Message) else delivery
+            self._is_ordered = isinstance(delivery, Delivery) and delivery._place is not None
 
     def _next(self, take: Callable[[], Coroutine[Any, Any, Taken]]) -> Taken:
         """What the loop took; a reader that was interrupted leaves it to the next."""
@@ -353,14 +369,25 @@ class Group:
         return self._until_closed(self.receive_batch)
 
     def _until_closed(self, receive: Callable[[], T]) -> Iterator[T]:
-        while True:
-            try:
-                event = receive()
-            except GroupClosed:
-                if self._group._was_lost:
-                    raise
-                return
-            yield event
+        try:
+            while True:
+                try:
+                    event = receive()
+                except GroupClosed:
+                    if self._group._was_lost:
+                        raise
+                    return
+                yield event
+        finally:  # Who leaves the loop has handled what it was given.
+            self._ask()
+
+    def _ask(self) -> None:
+        """This thread has handled what it was given of the one order (`barrier`); before it waits for its turn."""
+        if self._is_ordered:
+            reader = self._group._reader(threading.current_thread())
+            if reader.place is not None:
+                reader.place = None
+                self._thread.soon(self._group._has_handled)
 
     # ---- waiting for others
 

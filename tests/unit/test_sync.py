@@ -63,6 +63,41 @@ def test_several_threads_may_send_and_read(pair: tuple[sync.Group, sync.Group]) 
     assert sorted(found) == sorted(b"%d" % number for number in [*range(50)] * 4)
 
 
+@pytest.mark.parametrize("readers", [1, 3])
+def test_a_barrier_waits_until_the_readers_in_other_threads_have_handled_what_they_read(
+    pair: tuple[sync.Group, sync.Group], readers: int
+) -> None:
+    a, b = pair
+    handled: list[bytes] = []
+    may_go_on = threading.Event()
+
+    def reading(group: sync.Group) -> None:
+        for event in group:
+            if isinstance(event, Message) and event.payload == b"end":
+                return
+            if isinstance(event, Message) and group is b:
+                may_go_on.wait(30)
+                handled.append(event.payload)
+
+    threads = [threading.Thread(target=reading, args=[group]) for group in (a, *[b] * readers)]
+    for thread in threads:
+        thread.start()
+    sent = []
+    for number in range(100):
+        may_go_on.clear()
+        sent += [b"%d.%d" % (number, each) for each in range(3)]
+        a.queue_many(sent[-3:]).wait()
+        threading.Timer(0.001 * (number % 3), may_go_on.set).start()
+        b.barrier()
+        assert sorted(handled) == sorted(sent)
+    for _ in range(readers):
+        a.send(b"end")
+        b.barrier()
+    for thread in threads:
+        thread.join(30)
+        assert not thread.is_alive()
+
+
 def test_waits_have_limits_and_errors_come_through(pair: tuple[sync.Group, sync.Group]) -> None:
     a, b = pair
     while True:

@@ -9,6 +9,7 @@ Invariant: after the end nothing waits: whoever waited got the error that ended 
 from __future__ import annotations
 
 import asyncio
+import threading
 from collections.abc import Awaitable, Callable, Coroutine, Iterator, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import asdict
@@ -21,6 +22,7 @@ from ringcast.order import Order
 from ringcast.runtime.arguments import To, check_order, check_when_full, listed, recipients
 from ringcast.runtime.driver import Driver
 from ringcast.runtime.forms import Messages, accepting
+from ringcast.runtime.handling import Reader
 from ringcast.runtime.inspection import Inspection, socket_path
 from ringcast.runtime.keys import without_keys
 from ringcast.runtime.loop_guard import LoopGuard
@@ -221,10 +223,11 @@ class Group:
         return await self._ordered.queue_many(payloads, peers, limit, when_full)
 
     async def barrier(self, timeout: float = BARRIER_SECONDS) -> str:
-        """Wait until this member's application has read every ordered message that was finished anywhere before now.
+        """Wait until this member's application has handled every ordered message that was finished anywhere before now.
 
-        After a signal through a side channel: what was queued before the signal was given has been read. Somebody
-        must keep reading meanwhile. Gives the stamp of the barrier's own place.
+        After a signal through a side channel: what was queued before the signal was given has been handled. A message
+        is handled when its reader asks for the next event, leaves its loop, or ends; what the caller reads itself it
+        must have handled before. Somebody must keep reading meanwhile. Gives the stamp of the barrier's own place.
         """
         self._home.check()
         limit = Limit(timeout)
@@ -238,7 +241,10 @@ class Group:
         return self._ordered.stamp()
 
     async def after(self, stamp: str, timeout: float = BARRIER_SECONDS) -> None:
-        """Wait until this member's application has read everything up to a stamp that another member gave."""
+        """Wait until this member's application has handled everything up to a stamp that another member gave.
+
+        Handled as `barrier` means it.
+        """
         self._home.check()
         if self._closing is not None:
             raise self._closing
@@ -269,21 +275,29 @@ class Group:
 
     async def receive(self, timeout: float | None = None) -> GroupEvent:
         """The next event. WaitExpired after `timeout` seconds, GroupClosed (or what ended it) when there is no more."""
-        return await self._received(self._reading.next_event, timeout)
+        return await self._received(lambda: self._reading.next_event(self._reading.reader()), timeout)
 
     async def receive_many(self, limit: int, timeout: float | None = None) -> list[GroupEvent]:
         """At least one event, waiting for it as `receive` does, and what else is there, up to the limit."""
         if limit < 1:
             raise UsageError(f"receive_many needs a limit of at least 1, got {limit}")
-        return await self._received(lambda: self._reading.next_events(limit), timeout)
+        return await self._received(lambda: self._reading.next_events(limit, self._reading.reader()), timeout)
 
     async def receive_batch(self, timeout: float | None = None) -> Batch | Notice:
         """The next one of `batches`; waits and ends as `receive` does."""
-        return await self._received(self._reading.next_batch, timeout)
+        return await self._received(lambda: self._reading.next_batch(self._reading.reader()), timeout)
 
     async def _receive_run(self, timeout: float | None = None) -> OpenRun | Message | Notice:
         """For a reader in another thread: a run of several messages stays at the reading place and is read there."""
-        return await self._received(self._reading.next_run, timeout)
+        return await self._received(lambda: self._reading.next_run(self._reading.reader()), timeout)
+
+    def _reader(self, who: threading.Thread) -> Reader:
+        """A thread as a reader."""
+        return self._reading.handling.caller(who)
+
+    def _has_handled(self) -> None:
+        """A thread asks for the next event, or left its loop."""
+        self._reading.handling.tell()
 
     def _count_handed(self) -> int:
         """Count what was read of the run that `receive_run` gave; how much that is."""

@@ -3,7 +3,7 @@
 Messages to the view that are queued in one turn of the loop share a batch, one tick of the counter. What was accepted
 goes out before anything accepted later. Sending has two steps: a `queue` that raised or was cancelled has sent nothing;
 once it returned the message is sent, and a wait for its receipt that ends early leaves it so (G15). `after` looks at
-what this member's application has read: somebody must keep reading.
+what this member's application has handled (handling.py): somebody must keep reading.
 """
 
 from __future__ import annotations
@@ -18,8 +18,9 @@ from ringcast.errors import NotMember, NotPrimary, PlaceLost, RingcastError, Usa
 from ringcast.model import Address
 from ringcast.order import Stamp
 from ringcast.runtime.driver import Driver
+from ringcast.runtime.handling import Handling
 from ringcast.runtime.lines import GROUP, Lines, Need
-from ringcast.runtime.readers import ADVICE, Readers, caller
+from ringcast.runtime.readers import ADVICE, AGAIN_SECONDS, Readers, caller
 from ringcast.runtime.receipts import Receipt, Receipts
 from ringcast.runtime.waiting import Limit, Waits
 from ringcast.runtime.words import Why, why_aside, why_not_placed
@@ -55,6 +56,7 @@ class Ordered:
         self._is_flushing = False
         self._is_closed = False
         self._after: list[tuple[Stamp, asyncio.Future[None]]] = []
+        self.handling = Handling()  # of the reading place
 
     # ---- queueing
 
@@ -255,21 +257,30 @@ class Ordered:
             place = Stamp.parse(stamp)
         except ValueError as error:
             raise UsageError(str(error)) from None
-        if self._driver().node.order.ordering.position >= place:
+        self.handling.waits(caller())
+        if self._is_handled(place):
             return
         await self._refuse_reader(place)
-        if self._driver().node.order.ordering.position >= place:
+        if self._is_handled(place):
             return
         waiter = (place, asyncio.get_running_loop().create_future())
         self._after.append(waiter)
+        self.handling.is_awaited, self.handling.on_handled = True, self._look_after
         with self._waits.during("after", limit.left(), lambda: self._why_not_read(place)):
             try:
                 async with asyncio.timeout_at(limit.at):
-                    await waiter[1]
+                    while not waiter[1].done():
+                        self._look_after()  # A task or thread that has ended says nothing.
+                        await asyncio.wait([waiter[1]], timeout=AGAIN_SECONDS)
+                    waiter[1].result()
             except TimeoutError:
                 raise WaitExpired(f"after waited {limit.seconds} s: {self._why_not_read(place)}") from None
             finally:
                 self._after.remove(waiter)
+                self.handling.is_awaited = bool(self._after)
+
+    def _is_handled(self, place: Stamp) -> bool:
+        return self._driver().node.order.ordering.position >= place and self.handling.busy(place) is None
 
     async def _refuse_reader(self, place: Stamp) -> None:
         """Whoever is the only reader would wait for itself; asked when another may have begun (runtime/readers.py)."""
@@ -287,6 +298,9 @@ class Ordered:
 
     def _why_not_read(self, place: Stamp) -> Why:
         here = self._driver().node.order.ordering.position
+        if here >= place and (reader := self.handling.busy(place)) is not None:
+            what = f"a reader of this member still handles what it was given at {reader.place}: {reader.who}"
+            return Why(what, "it asks for the next event, leaves its loop, or ends")
         return Why(f"this member has read up to {here} in the one order, not {place}", "its application reads on")
 
     async def barrier(self, limit: Limit) -> str:
@@ -336,11 +350,9 @@ class Ordered:
         self._turn, self._turn_receipts = [], []
 
     def _look_after(self) -> None:
-        if self._after:
-            here = self._driver().node.order.ordering.position
-            for place, waiter in self._after:
-                if place <= here and not waiter.done():
-                    waiter.set_result(None)
+        for place, waiter in self._after:
+            if not waiter.done() and self._is_handled(place):
+                waiter.set_result(None)
 
     def close(self, error: RingcastError) -> None:
         self._is_closed = True

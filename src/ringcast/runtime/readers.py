@@ -37,12 +37,12 @@ class Readers:
         """The caller, on this loop, reads."""
         if (who := caller(loop)) is not self._last:
             former = [*self._others, self._last]
-            self._others = [one for one in former if one is not None and one is not who and not _is_gone(one)]
+            self._others = [one for one in former if one is not None and one is not who and not is_gone(one)]
             del self._others[:-MOST_READERS]
             self._last = who
 
     def is_only(self, who: Caller | None) -> bool:
-        return who is not None and who is self._last and all(map(_is_gone, self._others))
+        return who is not None and who is self._last and all(map(is_gone, self._others))
 
     def watch(self, need: Need, free: Callable[[], None], is_stuck: Callable[[Need], bool]) -> None:
         """Somebody begins to wait: if it is the only reader, `free` what may be freed for it, or end what is stuck."""
@@ -79,5 +79,5 @@ def caller(loop: asyncio.AbstractEventLoop | None = None) -> Caller | None:
     return CALLING_THREAD.get() or asyncio.current_task(loop)
 
 
-def _is_gone(one: Caller) -> bool:
+def is_gone(one: Caller) -> bool:
     return not one.is_alive() if isinstance(one, threading.Thread) else one.done()

@@ -14,6 +14,7 @@ from __future__ import annotations
 import asyncio
 from collections import deque
 from collections.abc import Callable, Coroutine, Iterator
+from functools import partial
 from itertools import islice
 from operator import length_hint
 from typing import Any
@@ -24,8 +25,9 @@ from ringcast.model import Batch, Delivery, Event, Kind, Message, Notice, Rejoin
 from ringcast.runtime.driver import Driver
 from ringcast.runtime.forms import Messages, make_hand, messages_in, messages_of
 from ringcast.runtime.handing import Waiter, waiter_type
+from ringcast.runtime.handling import Handling, Reader
 from ringcast.runtime.ordered import Ordered
-from ringcast.runtime.readers import Readers
+from ringcast.runtime.readers import Readers, caller
 from ringcast.runtime.reunion import Cut, Stop
 from ringcast.runtime.sending import Sending
 from ringcast.runtime.spool import Refill
@@ -65,6 +67,7 @@ class Reading:
     def __init__(self, driver: Driver, sending: Sending, ordered: Ordered, readers: Readers) -> None:
         self._readers = readers
         self.state = StateExchange(lambda: self._driver, self._void, lambda delivered: self._batch(delivered, None))
+        self.handling = Handling()
         self._hand = make_hand()
         self._hand.messages = _NO_MESSAGES  # of the open run, while they need no question
         self._open: OpenRun | None = None
@@ -74,6 +77,7 @@ class Reading:
         self.hold(driver)
         self._sending = sending
         self._ordered = ordered
+        ordered.handling = self.handling
         self._reader: Waiter | None = None
         self._make_waiter = waiter_type()
         self._loop = asyncio.get_running_loop()
@@ -103,6 +107,10 @@ class Reading:
     def note_reader(self) -> None:
         """The caller begins to read here."""
         self._readers.note(self._loop)
+
+    def reader(self) -> Reader:
+        """The caller as a reader, one call at a time."""
+        return self.handling.caller(caller(self._loop))
 
     def wake(self) -> None:
         if self._reader is not None:
@@ -143,62 +151,81 @@ class Reading:
 
     def by_message(self, leave: Callable[[], Coroutine[Any, Any, None]]) -> Messages:
         """Everything that is delivered, message by message; another one goes on where this one is left."""
-        return messages_in(self._hand, self.next_event, leave)
+        next_event = partial(self.next_event, self.handling.loop())  # It goes with the iterator, that with the loop.
+        self._hand.messages = _NO_MESSAGES  # There may be another reader from now on.
+        return messages_in(self._hand, next_event, leave)
 
-    async def next_event(self) -> Message | Notice:
+    async def next_event(self, reader: Reader) -> Message | Notice:
         """The next message or notice; StopAsyncIteration after the end, or the error that ended the group."""
+        if reader.place is not None:
+            self.handling.ask(reader)
         while True:
             if self._open is not None:
                 for message in self._open.messages:
+                    reader.give(self._open.batch._place)
                     self._go_on(self._open)
                     return message
                 self.settle()
-            elif (event := self._next_ready(by_message=True)) is None:
+            elif (event := self._next_ready(reader, by_message=True)) is None:
                 await self._until_more()
             elif type(event) is not Batch:
                 return event  # type: ignore[return-value]
 
-    async def next_run(self) -> OpenRun | Message | Notice:
+    async def next_run(self, reader: Reader) -> OpenRun | Message | Notice:
         """The same, but a run of several messages stays here and is read from where it is returned to."""
+        if reader.place is not None:
+            self.handling.ask(reader)
         while True:
             if self._open is not None and not self._open.is_used_up:
+                reader.give(self._open.batch._place)
                 return self._open
             self.settle()
-            if (event := self._next_ready(by_message=True)) is None:
+            if (event := self._next_ready(reader, by_message=True)) is None:
                 await self._until_more()
             elif type(event) is not Batch:
                 return event  # type: ignore[return-value]
 
-    async def next_batch(self) -> Batch | Notice:
+    async def next_batch(self, reader: Reader) -> Batch | Notice:
         """The same, messages in runs."""
-        while (event := self.take_batch()) is None:
+        while (event := self.take_batch(reader)) is None:
             await self._until_more()
         return event
 
-    async def next_events(self, limit: int) -> list[Message | Notice]:
+    async def next_events(self, limit: int, reader: Reader) -> list[Message | Notice]:
         """At least one, and what else is there without waiting, up to the limit."""
-        events = [await self.next_event()]
+        events = [await self.next_event(reader)]
         while len(events) < limit:
             if self._open is not None:
                 events += islice(self._open.messages, limit - len(events))
+                reader.give(self._open.batch._place)
                 self.settle()
-            elif (event := self._next_ready(by_message=True)) is None:
+            elif (event := self._next_ready(reader, by_message=True)) is None:
                 break
             elif type(event) is not Batch:
                 events.append(event)  # type: ignore[arg-type]
         return events
 
-    def take_batch(self) -> Batch | Notice | None:
+    def take_batch(self, reader: Reader) -> Batch | Notice | None:
         """The next of `next_batch`, if it is there without waiting."""
+        if reader.place is not None:
+            self.handling.ask(reader)
         run = self._open
         if run is None:
-            return self._next_ready(by_message=False)  # type: ignore[return-value]
-        rest = run.batch.with_payloads(list(run.payloads))
-        self.settle()
-        return rest if rest.payloads else self.take_batch()
+            event = self._next_ready(reader, by_message=False)
+        else:
+            event = run.batch.with_payloads(list(run.payloads))
+            if event.payloads:
+                reader.give(event._place)
+            self.settle()
+            if not event.payloads:
+                return self.take_batch(reader)
+        return event  # type: ignore[return-value]
 
-    def _next_ready(self, *, by_message: bool) -> Batch | Message | Notice | None:
-        """What comes next, if it is there. By message, a run of several is opened instead and stays where it is."""
+    def _next_ready(self, reader: Reader, *, by_message: bool) -> Batch | Message | Notice | None:
+        """What comes next, if it is there. By message, a run of several is opened instead and stays where it is.
+
+        Before it counts as read, it is noted that this reader has it.
+        """
         while True:
             if self._past:
                 event = self._past.popleft()
@@ -206,6 +233,8 @@ class Reading:
                     self._view = event.view
                 elif by_message and type(event) is Batch:
                     self._open = OpenRun(event, None)
+                elif type(event) is Batch:
+                    reader.give(event._place)
                 return event
             inbox = self._driver.inbox
             if not inbox or (self.state.is_busy and self._is_held):
@@ -213,6 +242,8 @@ class Reading:
             delivered = inbox.popleft()
             if isinstance(delivered, Deliver):
                 if by_message and len(delivered.payloads) == 1:
+                    if type(delivered) is Dequeue:
+                        reader.give(delivered.stamp)
                     self._count(delivered)
                     facts = self._in_view
                     if facts._view is not self._view or delivered.channel is not _GROUP or type(delivered) is Dequeue:
@@ -223,13 +254,17 @@ class Reading:
                     inbox.appendleft(delivered)
                     self._open = OpenRun(batch, delivered)
                 else:
+                    reader.give(batch._place)
                     self._count(delivered)
                 return batch
             if type(delivered) is Install:
                 self._view = delivered.view
                 return ViewChange(delivered.view)
             if type(delivered) is Batch:  # of a place that was lost
-                self._open = OpenRun(delivered, None) if by_message else None
+                if by_message:
+                    self._open = OpenRun(delivered, None)
+                else:
+                    reader.give(delivered._place)
                 return delivered
             if type(delivered) is Undelivered:
                 return delivered
@@ -261,7 +296,8 @@ class Reading:
 
     def _go_on(self, run: OpenRun) -> None:
         """Its messages need no question until the next turn of the loop, which counts those that were handed over."""
-        self._hand.messages = run.messages
+        if run.batch._place is None or not self.handling.is_shared:
+            self._hand.messages = run.messages
         if not self._is_settling:
             self._is_settling = True
             asyncio.get_running_loop().call_soon(self._settle_turn)
@@ -372,17 +408,18 @@ class Reading:
 class Batches:
     """Everything that is delivered, messages in runs. To leave it loses nothing; another one goes on there."""
 
-    __slots__ = ("_group", "_place")
+    __slots__ = ("_group", "_place", "_reader")
 
     def __init__(self, place: Reading, group: object) -> None:
         self._place = place
         self._group = group  # kept from being collected while somebody reads (runtime/dropped.py)
+        self._reader = place.handling.loop()
 
     def __aiter__(self) -> Batches:
         return self
 
     async def __anext__(self) -> Batch | Notice:
-        return self._place.take_batch() or await self._place.next_batch()
+        return self._place.take_batch(self._reader) or await self._place.next_batch(self._reader)
 
     async def aclose(self) -> None:
         """Nothing is left behind: a run is handed over whole."""

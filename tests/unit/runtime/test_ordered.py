@@ -1,6 +1,7 @@
 """The one order through the Group: awaiting, receipts, barriers, stamps, what happens when a member goes."""
 
 import asyncio
+from collections.abc import Awaitable, Callable
 
 import pytest
 
@@ -128,6 +129,138 @@ async def test_a_barrier_returns_when_what_was_finished_before_has_been_read(wor
         assert got[-1] == str(number).encode()
     for reader in readers:
         reader.cancel()
+
+
+Handle = Callable[[bytes], Awaitable[None]]
+
+
+async def in_a_loop(group: Group, handle: Handle) -> None:
+    async for event in group:
+        if isinstance(event, Message):
+            await handle(event.payload)
+
+
+async def in_a_loop_that_is_left(group: Group, handle: Handle) -> None:
+    """What is handled behind the loop is not waited for: the loop was left."""
+    while True:
+        async for event in group:
+            if isinstance(event, Message):
+                await handle(event.payload)
+                break
+
+
+async def one_by_one(group: Group, handle: Handle) -> None:
+    while True:
+        event = await group.receive()
+        if isinstance(event, Message):
+            await handle(event.payload)
+
+
+async def many_at_a_time(group: Group, handle: Handle) -> None:
+    while True:
+        for event in await group.receive_many(3):
+            if isinstance(event, Message):
+                await handle(event.payload)
+
+
+async def in_batches(group: Group, handle: Handle) -> None:
+    async for event in group.batches():
+        if isinstance(event, Batch):
+            for payload in event.payloads:
+                await handle(payload)
+
+
+async def batch_by_batch(group: Group, handle: Handle) -> None:
+    while True:
+        event = await group.receive_batch()
+        if isinstance(event, Batch):
+            for payload in event.payloads:
+                await handle(payload)
+
+
+@pytest.mark.parametrize(
+    "form",
+    [in_a_loop, in_a_loop_that_is_left, one_by_one, many_at_a_time, in_batches, batch_by_batch],
+    ids=lambda form: form.__name__.replace("_", " "),
+)
+@pytest.mark.parametrize("stamped", [False, True], ids=["barrier", "after"])
+def test_a_barrier_and_a_stamp_wait_until_what_was_read_is_handled(
+    form: Callable[[Group, Handle], Awaitable[None]], stamped: bool
+) -> None:
+    """It returned when the last message was handed to the reader, which was still at work on it."""
+
+    @in_world
+    async def story(world: World) -> None:
+        a, b = await world.open("A", "B")
+        handled: list[bytes] = []
+
+        async def handle(payload: bytes) -> None:
+            for _ in range(20):
+                await asyncio.sleep(0)
+            handled.append(payload)
+
+        readers = [asyncio.ensure_future(form(b, handle)), asyncio.create_task(read(a, 1000))]
+        sent = []
+        for number in range(5):
+            sent += [b"%d.%d" % (number, each) for each in range(4)]
+            await a.send(sent[-4], order=TOTAL)
+            await (await a.queue_many(sent[-3:]))
+            await (b.after(str(a._node.order.ordering.position)) if stamped else b.barrier())
+            assert sorted(handled) == sorted(sent)
+        for reader in readers:
+            reader.cancel()
+
+    story()
+
+
+@in_world
+async def test_a_barrier_does_not_wait_for_its_own_task_nor_for_a_reader_that_has_ended(world: World) -> None:
+    a, b = await world.open("A", "B")
+    own = asyncio.create_task(read(a, 100))
+    await a.send(b"1", order=TOTAL)
+    while not isinstance(await b.receive(), Message):
+        pass
+    await b.barrier()  # What it read itself it has handled.
+    await a.send(b"2", order=TOTAL)
+    await asyncio.create_task(one_message(b))
+    await b.barrier()
+    reading = asyncio.create_task(one_and_wait(b))
+    await a.send(b"3", order=TOTAL)
+    with pytest.raises(WaitExpired, match="still handles what it was given at"):
+        await b.barrier(timeout=0.2)
+    waiting = asyncio.create_task(b.barrier())
+    await asyncio.sleep(0.01)
+    assert not waiting.done()
+    reading.cancel()
+    await waiting
+    own.cancel()
+
+
+async def one_message(group: Group) -> bytes:
+    while True:
+        event = await group.receive()
+        if isinstance(event, Message):
+            return event.payload
+
+
+async def one_and_wait(group: Group) -> None:
+    await one_message(group)
+    await asyncio.sleep(3600)
+
+
+@in_world
+async def test_a_barrier_inside_the_only_reading_loop_ends_or_says_why(world: World) -> None:
+    a, b = await world.open("A", "B")
+    own = asyncio.create_task(read(a, 100))
+    await (await a.queue_many([b"1", b"2"]))
+    async for event in b:
+        if isinstance(event, Message) and event.payload == b"1":
+            with pytest.raises(UsageError, match="this task itself that has to read on"):
+                await b.barrier()
+        elif isinstance(event, Message):
+            await b.barrier()
+            break
+    own.cancel()
 
 
 @in_world
