@@ -28,6 +28,7 @@ class View:
     capacity: int = 0
     window_bytes: int = 0
     mark: Mark | None = None  # of primary views, with `partition="primary"`
+    left: tuple[Address, ...] = field(default=(), compare=False, repr=False)  # went of their own accord with this view
     is_primary: bool = field(init=False, repr=False, compare=False)
     """May this side go on? Always, unless only the primary one may. Asked for every send."""
     coordinator: Address | None = field(init=False, repr=False, compare=False)

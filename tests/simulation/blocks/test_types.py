@@ -124,7 +124,7 @@ def test_a_count_stays_within_what_a_state_can_carry() -> None:
     [
         (lambda kind: ReplicatedDict("x", str, kind), "dict of str to int, merged by last"),
         (lambda kind: ReplicatedSet("x", kind), "set of int, merged by union"),
-        (lambda kind: ReplicatedCounter("x", kind), "counter of int"),
+        (lambda kind: ReplicatedCounter("x", kind), "counter of int, folding"),
         (lambda kind: Locks("x", kind), "locks of int"),
     ],
 )

@@ -136,7 +136,7 @@ class NewView(Control):
     @property
     def view(self) -> View:
         limits = (self.capacity, self.window_bytes)
-        return View(self.id, self.members, self.observers, self.subgroups, *limits, self.mark)
+        return View(self.id, self.members, self.observers, self.subgroups, *limits, self.mark, self.left)
 
 
 @message(24, ON_STREAM, looking=NOBODY, in_view=MEMBERS, promised=MEMBERS)
