@@ -74,3 +74,30 @@ def test_y17_where_only_observers_are_left_sends_end_with_an_error(total: bool) 
         world.start("B")
         world.agree(limit=20)
         world.do("O", group_of(world, "O").send(b"again"))
+
+
+def test_judge_words_and_properties_agree_where_only_observers_are_left() -> None:
+    """The view stays, with the dead in it: nobody leads, nobody is ready, and nothing of that is a violation (G14)."""
+    with World(idle, list("ABOP"), seed=1, observers="OP") as world:
+        world.crash("A")
+        world.crash("B")
+        world.advance(5)
+        for name in "OP":
+            group = group_of(world, name)
+            status = group.status()
+            assert group.coordinator is None and [member.name for member in group.members] == list("ABOP")
+            assert (status["coordinator"], status["ready"], status["primary"]) == (None, False, False)
+            assert "only observers are left" in (status["not_ready_because"] or "")
+            assert "only observers are left" in group.explain()
+
+
+def test_who_comes_where_only_observers_are_left_leads_them() -> None:
+    with World(idle, list("ABOP"), seed=2, observers="OP") as world:
+        world.crash("A")
+        world.crash("B")
+        world.advance(5)
+        world.start("A")
+        world.agree(limit=20)
+        for name in "AOP":
+            group = group_of(world, name)
+            assert group.coordinator is not None and group.coordinator.name == "A" and group.status()["ready"]

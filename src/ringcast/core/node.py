@@ -98,6 +98,12 @@ class Node:
         return None if self.coordination is None else self.coordination.membership.primacy.mark
 
     @property
+    def coordinator(self) -> Address | None:
+        """Who leads our view; None if only observers are left, as far as we know: then nobody can change it."""
+        lacks = self.coordination is not None and self.coordination.membership.lacks_coordinator
+        return None if lacks else self.view.coordinator
+
+    @property
     def may_go_on(self) -> bool:
         """False: this side is not primary, or only observers are left in it; nothing new is taken."""
         if self._group is None:

@@ -30,7 +30,10 @@ class View:
     mark: Mark | None = None  # of primary views, with `partition="primary"`
     left: tuple[Address, ...] = field(default=(), compare=False, repr=False)  # went of their own accord with this view
     is_primary: bool = field(init=False, repr=False, compare=False)
-    """May this side go on? Always, unless only the primary one may. Asked for every send."""
+    """May a side with this view go on? Always, unless only the primary one may. Asked for every send.
+
+    It was agreed with the view, so it stays when all are gone who may coordinate: see `Group.coordinator`, `ready`.
+    """
     coordinator: Address | None = field(init=False, repr=False, compare=False)
     """The first member that may coordinate, or None if only observers are left."""
     ranks: dict[Address, int] = field(init=False, repr=False, compare=False)

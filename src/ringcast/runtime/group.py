@@ -107,7 +107,8 @@ class Group:
 
     @property
     def coordinator(self) -> Address | None:
-        return self.view.coordinator
+        """Who leads the group; None where only observers are left: the view stays then, and nobody may send."""
+        return self._node.coordinator if self._node.has_group else self.view.coordinator
 
     @property
     def drops(self) -> dict[str, int]:

@@ -147,9 +147,9 @@ def status_of(group: str, driver: Driver, waiting: list[Waiting]) -> Status:
         "view": str(node.view.id) if has else None,
         "view_number": node.view.id.number if has else 0,
         "view_since_seconds": (now - chronicle.since_ns) / 1e9 if has else 0.0,
-        "primary": has and node.view.is_primary,
+        "primary": has and node.view.is_primary and node.may_go_on,
         "members": [str(member) for member in node.view.members] if has else [],
-        "coordinator": str(node.view.coordinator) if has else None,
+        "coordinator": str(node.coordinator) if has and node.coordinator is not None else None,
         "slow": [str(member) for member in slow_members(driver)] if has else [],
         "suspected": {str(member): why for member, why in suspicions(driver).items()},
         "absent": [cast(AbsenceRow, asdict(absence)) for absence in absences(driver)],
@@ -174,7 +174,8 @@ def status_of(group: str, driver: Driver, waiting: list[Waiting]) -> Status:
 
 def is_ready(driver: Driver) -> bool:
     """This member may send: it has a place in the group, on the primary side if only that may go on."""
-    return not driver.is_closed and driver.node.has_group and driver.node.view.is_primary
+    node = driver.node
+    return not driver.is_closed and node.has_group and node.view.is_primary and node.may_go_on
 
 
 def _not_ready_because(driver: Driver) -> str | None:

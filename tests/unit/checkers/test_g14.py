@@ -2,7 +2,7 @@
 
 from ringcast.checkers import Finding, judge
 from ringcast.model import Kind
-from ringcast.trace.story import MS, Story
+from ringcast.trace.story import MS, Story, addresses
 
 SECOND = 1000 * MS
 
@@ -124,3 +124,28 @@ def test_a_wait_beyond_its_own_limit_is_found_also_without_a_heal() -> None:
 
 def test_only_a_send_may_wait_without_a_limit() -> None:
     assert "waits for join without a limit" in sentence(pair().wait("join").done())
+
+
+# ---- only observers live
+
+
+def with_the_dead(observers: str) -> Tale:
+    """c has ended before the heal, and stays in the view of a and b."""
+    story = Tale("abc")
+    story.view("abc", observers=addresses(observers))
+    story.recorders["c"].close(story.now_ns, "crashed")
+    return story.healed().later(20)
+
+
+def test_where_only_observers_live_the_dead_may_stay_in_their_view() -> None:
+    assert find(with_the_dead("ab")).verdict == "held"
+    assert "ended in a#1|1 with c#1" in sentence(with_the_dead("a"))
+
+
+def test_where_only_observers_live_they_may_hold_different_views_but_their_waits_end() -> None:
+    story = Tale("abc")
+    story.view("abc", observers=addresses("ab"))
+    story.view("ac", 2, at="a", observers=addresses("a"))
+    story.wait("send").healed().later(20)
+    story.recorders["c"].close(0, "crashed")
+    assert "still waited for send" in sentence(story)

@@ -12,6 +12,7 @@ maker does so behind that moment: with the attempt of its roll call that first n
 attempt decides the next, which therefore counts from the begin of the one before, but at most `GRACE_NS` before its
 own. Whoever is not named is left out when the maker installs the view; by a merge, when its one attempt begins. Where
 the maker's recording breaks off before that view, this moment is unknown, and nobody is accused.
+Where only observers live nobody may make a view: which one each of them holds is not judged, only its waits.
 Judged on the clock of whoever recorded the heal.
 """
 
@@ -196,11 +197,20 @@ def _quiet_until(member: Member, waits: list[_Wait], settled_ns: int) -> int:
     return min([*leaving, member.last_ns])
 
 
+def _stays(member: Member, horizon_ns: int) -> list[Stay]:
+    return [stay for stay in member.stays if stay.view is not None and stay.view.t_ns <= horizon_ns]
+
+
 def _views(live: list[Member], dead: dict[str, Member], settled_ns: int, horizon_ns: int, out: Out) -> None:
     shared: tuple[Member, Stay] | None = None
+    held = {member.key: _stays(member, horizon_ns) for member in live}
+    last = {key: stays[-1].view for key, stays in held.items() if stays}
+    may_coordinate = any(view is not None and key not in view.observers for key, view in last.items())
     for member in live:
-        stays = [stay for stay in member.stays if stay.view is not None and stay.view.t_ns <= horizon_ns]
+        stays = held[member.key]
         out.examined(1)
+        if stays and not may_coordinate:
+            continue
         if not stays:
             out.violation(0, f"{member} was still in no view, long after the heal", member=member.key)
             continue
