@@ -12,7 +12,8 @@ from __future__ import annotations
 import asyncio
 import logging
 import os
-from collections.abc import Generator, Iterable
+from collections.abc import AsyncIterator, Callable, Generator, Iterable
+from contextlib import asynccontextmanager
 from dataclasses import dataclass, field
 from functools import partial
 from pathlib import Path
@@ -82,6 +83,8 @@ class Place:
     origins: Origins | None = None
     keys: GroupKeys | None = None  # `transport` is sealed with them
     identity: Identity | None = None
+    until: float | None = None  # the loop's time at which the limit of the join ends
+    leaving: asyncio.Task[None] | None = None  # the join is over, and its place goes in good order
 
 
 class Joining:
@@ -251,9 +254,9 @@ def make_transport(
 
 
 async def enter(place: Place) -> Group:
-    """Open, look for others, and wait for the first view and the state."""
-    began = asyncio.get_running_loop().time()
-    await place.transport.open(place.entry.on_frames)
+    """Open, look for others, and wait for the first view and the state; all of it within the limit."""
+    place.until = None if place.timeout is None else asyncio.get_running_loop().time() + place.timeout
+    await _open_transport(place)
     place.origins = watch_origins(place.group, place.transport, place.host.now_ns, place.entry.on_frames)
     group: Group | None = None
     try:
@@ -270,22 +273,45 @@ async def enter(place: Place) -> Group:
         on_exclusion: OnExclusion = "rejoin" if place.partition == "primary" else place.on_exclusion
         renew = partial(make_driver, place, 0)
         Comeback(group, driver, place.entry, renew, on_exclusion)
-        if place.inspect:
-            await _inspect(group)  # Before the first view: who cannot get in is asked why.
-        if place.metrics is not None:
-            group._at_end(await answer_over_http(group, place.metrics))
-        await place.discovery.open(place.group, place.transport.local)
-        await _keep_mark(place, driver)
+        async with _limit(place, lambda: why_not_joined(driver)):
+            if place.inspect:
+                await _inspect(group)  # Before the first view: who cannot get in is asked why.
+            if place.metrics is not None:
+                group._at_end(await answer_over_http(group, place.metrics))
+            await place.discovery.open(place.group, place.transport.local)
+            await _keep_mark(place, driver)
         driver.begin()
         place.searching = asyncio.create_task(_search(place))
         await _first_view(place, driver, group)
         if alone := nobody_answered(driver):
             _log.info("%s: %s", driver.node.me, alone)
-        await _load_state(place, group, began)
+        await _load_state(place, group)
     except BaseException as error:
-        await _give_up(place, group, error)
+        if place.leaving is None or isinstance(error, asyncio.CancelledError):
+            await _give_up(place, group, error)
         raise
     return group
+
+
+async def _open_transport(place: Place) -> None:
+    try:
+        async with _limit(place, lambda: "its own place could not be opened yet"):
+            await place.transport.open(place.entry.on_frames)
+    except WaitExpired:
+        place.transport.close()
+        raise
+
+
+@asynccontextmanager
+async def _limit(place: Place, why: Callable[[], object]) -> AsyncIterator[None]:
+    """What is awaited in here ends with the limit of the join, and with an error that says what it waited for."""
+    try:
+        async with asyncio.timeout_at(place.until) as limit:
+            yield
+    except TimeoutError:
+        if not limit.expired():
+            raise
+        raise WaitExpired(f"no view of group {place.group!r} within {place.timeout} s: {why()}") from None
 
 
 async def _inspect(group: Group) -> None:
@@ -314,6 +340,8 @@ async def _keep_mark(place: Place, driver: Driver) -> None:
 
 async def _give_up(place: Place, group: Group | None, error: BaseException) -> None:
     """Nothing of it goes on: not its `set_state` either, which may be under way."""
+    if isinstance(error, WaitExpired):
+        _release_marks(place)
     if group is not None:
         why = error if isinstance(error, RingcastError) else GroupClosed(f"the join was given up: {error!r}")
         group._end(why, "never joined")
@@ -330,6 +358,13 @@ async def _close_marks(place: Place) -> None:
     if place.marks is not None:
         marks, place.marks = place.marks, None
         await marks.close()
+
+
+def _release_marks(place: Place) -> None:
+    """The same, but nobody waits for what is being written: the disk may stand still."""
+    if place.marks is not None:
+        marks, place.marks = place.marks, None
+        marks.release()
 
 
 def make_driver(place: Place, expect: int) -> Driver:
@@ -389,28 +424,44 @@ def _heartbeats(place: Place, node: Node) -> Heartbeats:
     )
 
 
-async def _load_state(place: Place, group: Group, began: float) -> None:
-    """Within what is left of the join's limit. Who has no state leaves again."""
-    limit = None if place.timeout is None else began + place.timeout
+async def _load_state(place: Place, group: Group) -> None:
+    """Who has no state leaves again; the join waits for that only as long as its limit lasts."""
     try:
-        async with asyncio.timeout_at(limit):
+        async with asyncio.timeout_at(place.until):
             await group._state.until_loaded()
         if group._closing is not None:
             raise group._closing
     except StateError:
-        await group.leave()
+        await _leave_again(place, group)
         raise
     except TimeoutError:
-        await group.leave()
+        await _leave_again(place, group)
         raise WaitExpired(
             f"no state of group {place.group!r} within the {place.timeout} s of the join: set_state has not returned"
         ) from None
 
 
+async def _leave_again(place: Place, group: Group) -> None:
+    place.leaving = asyncio.create_task(group.leave())
+    place.leaving.add_done_callback(_retrieve)
+    await asyncio.wait([place.leaving], timeout=_left(place))
+
+
+def _retrieve(leaving: asyncio.Task[None]) -> None:
+    """What it raises was said by the join already."""
+    if not leaving.cancelled():
+        leaving.exception()
+
+
+def _left(place: Place) -> float | None:
+    """Seconds until the limit of the join."""
+    return None if place.until is None else max(0.0, place.until - asyncio.get_running_loop().time())
+
+
 async def _first_view(place: Place, driver: Driver, group: Group) -> None:
     try:
-        with group._waits.during("join", place.timeout, lambda: why_not_joined(driver)):
-            async with asyncio.timeout(place.timeout):
+        with group._waits.during("join", _left(place), lambda: why_not_joined(driver)):
+            async with asyncio.timeout_at(place.until):
                 await driver.until_view()
     except TimeoutError:
         raise WaitExpired(

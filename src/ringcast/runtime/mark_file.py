@@ -46,6 +46,9 @@ class MarkStore(Protocol):
 
     async def close(self) -> None: ...
 
+    def release(self) -> None:
+        """The same, but return at once: what was begun is written, and then the file is free."""
+
 
 @dataclass(frozen=True, slots=True)
 class _Record:
@@ -169,6 +172,10 @@ class MarkFile:
     async def close(self) -> None:
         """What was begun is written; then another process may have the file."""
         await asyncio.to_thread(self._close)
+
+    def release(self) -> None:
+        self._writer.submit(os.close, self._lock)
+        self._writer.shutdown(wait=False)
 
     def _close(self) -> None:
         self._writer.shutdown(wait=True)

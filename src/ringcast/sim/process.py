@@ -335,3 +335,6 @@ class _Marks:
 
     async def close(self) -> None:
         pass
+
+    def release(self) -> None:
+        pass
