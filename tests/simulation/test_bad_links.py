@@ -11,10 +11,12 @@ from itertools import permutations
 
 import pytest
 
+from ringcast.core.failure import watched, watchers
 from ringcast.model import SECOND, profile
 from ringcast.runtime import Group
 from ringcast.sim import Fault
 from ringcast.testing import World
+from simulation.link_classes import Sending
 from simulation.views import members_of, views_of
 
 LASTS_SECONDS = 60
@@ -119,6 +121,28 @@ def test_a_network_in_which_three_do_not_hear_each_other_hangs_nobody_y13() -> N
         assert sorted(len(app.group.members) for app in world.apps.values()) == [1, 1, 2, 2]
         assert members_of(views[hub][-1]) == sorted((deaf[0], hub))
         assert all(app.sent > LASTS_SECONDS for app in world.apps.values()), "nobody is blocked for long"
+        world.heal()
+        world.agree(TOGETHER_SECONDS)
+
+
+@pytest.mark.parametrize("both", [True, False])
+def test_a_link_between_two_of_twelve_that_do_not_watch_each_other_is_judged_too_y13(both: bool) -> None:
+    """Above seven members each watches six: missing acks show the link, and a row asks the other end to watch it."""
+    with World(Sending, 12, seed=1, config="lan", bound=BACK_SECONDS) as world:
+        group = world[world.names[0]].group
+        assert group is not None
+        members, first = group.members, group.members[0]
+        near = [*watched(members, first, 6), *watchers(members, first, 6), first]
+        second = next(member for member in members if member not in near)
+        world.advance(2)
+        world.fault("one-way", first.name, second.name)
+        if both:
+            world.fault("one-way", second.name, first.name)
+        world.advance(30)
+        for app in world.apps.values():
+            app.note(world.now)
+        assert max(app.longest for app in world.apps.values()) <= DECIDED_SECONDS
+        assert sorted(len(app.group.members) for app in world.apps.values()) == [1, *[11] * 11]
         world.heal()
         world.agree(TOGETHER_SECONDS)
 

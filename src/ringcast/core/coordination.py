@@ -67,6 +67,7 @@ class Coordination:
         self._early_ask: tuple[Address, Ask] | None = None  # of a roll call on a later view than ours
         self.detector = FailureDetector(self.me, self.config, self, self.deadlines.part(), beats=entrance.beats)
         self.detector.given_up = self.membership.suspicions.final
+        self.detector.awaited = self._awaited_acks
         self.readmission = self.detector.readmission
         known = (self.membership, self.readmission, self, self.deadlines.part())
         self.merging = Merging(self.me, self.config, random, *known)
@@ -88,6 +89,20 @@ class Coordination:
     @property
     def view(self) -> View | None:
         return None if (group := self._node._group) is None else group.view
+
+    def _awaited_acks(self) -> Iterable[tuple[Address, int, int]]:
+        """Members that owe an ack: on which stream, and how far they have acked it."""
+        group = self._node._group
+        if group is None:
+            return
+        if group.outgoing.window.occupancy:
+            for member in group.outgoing.acks.laggards():
+                if member != self.me:
+                    yield member, 0, group.outgoing.acks.get(member) or 0
+        for number, streams in enumerate((self._node.peers, self.control.streams, self.state.streams), 1):
+            for peer, stream in streams.outgoing.items():
+                if stream.window.occupancy and peer in group.view:
+                    yield peer, number, stream.window.low
 
     # ---- facts
 

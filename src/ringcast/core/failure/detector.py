@@ -13,7 +13,7 @@ Not here: what a suspicion leads to is the view handler's.
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable
+from collections.abc import Callable, Collection, Iterable
 from functools import partial
 from typing import Protocol
 
@@ -25,9 +25,11 @@ from ringcast.core.failure.health import Complaints, Health, Reason, Vouching, c
 from ringcast.core.failure.heartbeats import Heartbeats, watched, watchers
 from ringcast.core.failure.readmission import Readmission
 from ringcast.core.failure.rows import Rows, Said, Words
+from ringcast.core.failure.unacked import Unacked
 from ringcast.core.steps import Steps, Then
 from ringcast.model import Address, Config, Event, Kind, View, ViewId
 
+WATCH_ALL = 32  # in a group of at most so many everybody watches everybody while two do not hear each other
 HELPERS = 3  # are asked whether they hear a silent member
 
 
@@ -68,6 +70,12 @@ class FailureDetector:
         self.rows = Rows(me, config.heartbeat_ns, keep_ns, config.frame_bytes, self.deadlines.timer())
         self.apart = Apart(config.heartbeat_ns, config.suspect_after_ns, self.deadlines.timer())
         self.given_up: Collection[Address] = ()  # whom membership suspects until the next view, alive or not
+        self.unacked = Unacked(config.suspect_after_ns)
+        self.awaited: Callable[[], Iterable[tuple[Address, int, int]]] = (
+            tuple  # who owes an ack; set by the node's part
+        )
+        self._missing: tuple[Address, ...] = ()  # members whose acks are missing
+        self._watches_all = False
         self._view: View | None = None
         self._watched: dict[Address, None] = {}  # an ordered set: members I watch now
         self._named: dict[Address, None] = {}  # watched because somebody asked for it (a merge leader)
@@ -99,6 +107,7 @@ class FailureDetector:
             self.apart.end(member)
         self.readmission.on_view(view.members)
         self.rows.on_view(view)
+        self._missing = tuple(member for member in self._missing if member in view)
         self._view = view
         self.heartbeats.view = view.id
         kept = [m for m in dict.fromkeys([*view.members, *self._named]) if m != self.me]
@@ -145,7 +154,7 @@ class FailureDetector:
     def watch_ring(self, now_ns: int) -> Steps:
         """The ring closes over suspects: as many as are suspected (at least the usual number) are watched beyond them,
         so that a stretch of dead members is uncovered in doubling steps of one question, not of one silence, each.
-        Without suspects the watch of a member begins now, because it had no reason to send us heartbeats before."""
+        Without suspects or bad links the watch of a member begins now: it had no reason to send heartbeats before."""
         assert self._view is not None
         ring = [m for m in self._view.members if not self._is_out(m)]
         suspects = len(self._view.members) - len(ring)
@@ -153,14 +162,37 @@ class FailureDetector:
         leader = self._view.leader(self._is_out) if suspects else None
         if leader is not None:  # whom we follow, wherever it stands
             places.append(leader)
+        further = self._also_watched()
+        places += further
         before, self._watched = self._watched, {peer: None for peer in places if peer != self.me}
         self._wake(now_ns)
         fresh = [peer for peer in self._watched if peer not in before]
-        if suspects:
+        if suspects or further:
             return [order for peer in fresh for order in self._question_unheard(now_ns, peer)]
         for peer in fresh:
             self.health[peer].begin(now_ns)
         return []
+
+    def _also_watched(self) -> list[Address]:
+        """Members that are watched for a link that may be bad: all, or those with missing acks and those who ask."""
+        assert self._view is not None
+        if self._watches_all:
+            return [member for member in self._view.members if member != self.me]
+        asking = [member for member, row in self.rows.known.items() if self.me in row.words.wanted]
+        return [member for member in (*self._missing, *asking) if member in self._view and member != self.me]
+
+    def _look_for_bad_links(self, now_ns: int) -> Steps:
+        """Where each watches a few others only, look wider while two do not hear each other or acks are missing."""
+        view = self._view
+        if view is None or len(view.members) - 1 <= self.config.watch_peers:
+            return []
+        missing = self.unacked.look(now_ns, self.awaited())
+        watches_all = len(view.members) <= WATCH_ALL and self.complaints.is_any_lasting
+        if missing == self._missing and watches_all == self._watches_all:
+            return []
+        self._missing, self._watches_all = tuple(m for m in missing if m in view), watches_all
+        self.rows.wake(now_ns)
+        return self.watch_ring(now_ns)
 
     def _is_out(self, member: Address) -> bool:
         return self.is_suspected(member) or member in self.given_up
@@ -323,6 +355,8 @@ class FailureDetector:
         if self.me in words.unheard or not self._is_heard_directly(owner):
             out += self._vouch_by_row(now_ns, owner, words)
         self.readmission.on_links(owner, words.apart)
+        if (self.me in words.wanted) != (self.me in said.before.wanted):
+            out += self.watch_ring(now_ns)
         return out
 
     def _vouch_by_row(self, now_ns: int, owner: Address, words: Words) -> Steps:
@@ -347,7 +381,7 @@ class FailureDetector:
         others = [member for member in self._view.members if member != self.me]
         unheard = tuple(member for member in others if self.health[member].is_unheard or self._is_silent(member))
         gone = tuple(member for member in others if member in self.given_up)
-        return Words(unheard, (), gone, tuple(self.apart.links))
+        return Words(unheard, self._missing, gone, tuple(self.apart.links))
 
     def _say_rows(self, now_ns: int) -> Steps:
         if self._view is None or not self.rows.timer.is_due(now_ns):
@@ -450,7 +484,8 @@ class FailureDetector:
 
     def on_time(self, now_ns: int) -> Steps:
         out = self._examine_all(now_ns)
-        return [*out, *self._say_rows(now_ns), *(self.apart.on_time(now_ns) if self.apart.links else [])]
+        asked = self.apart.on_time(now_ns) if self.apart.links else []
+        return [*out, *self._look_for_bad_links(now_ns), *self._say_rows(now_ns), *asked]
 
     def _examine_all(self, now_ns: int) -> Steps:
         if self._turned_ns is not None and now_ns - self._turned_ns > 2 * self.config.heartbeat_ns:
@@ -476,6 +511,7 @@ class FailureDetector:
         for health in self.health.values():
             health.forgive(now_ns, slept_ns)
         self.complaints.forgive(now_ns, slept_ns)
+        self.unacked.forgive(now_ns, slept_ns)
 
     def _examine(self, now_ns: int, peer: Address, health: Health) -> Steps:
         config = self.config

@@ -129,6 +129,11 @@ class Complaints:
         """Was a complaint with it repeated? One alone may be of a member that then heard nobody any more."""
         return any(member in pair and 2 * (last - first) >= self.limit_ns for pair, (first, last) in self.spans.items())
 
+    @property
+    def is_any_lasting(self) -> bool:
+        """Was any complaint repeated?"""
+        return any(2 * (last - first) >= self.limit_ns for first, last in self.spans.values())
+
     def ends(self, member: Address) -> list[Address]:
         """The other ends of its bad links."""
         return list(dict.fromkeys(other for pair in self.spans if member in pair for other in pair if other != member))

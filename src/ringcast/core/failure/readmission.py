@@ -19,7 +19,7 @@ from dataclasses import dataclass
 from ringcast.model import Address
 
 CAPACITY = 1024
-PATIENCE = 8  # times the delay: then a member comes back although a link to it is said to be bad
+PATIENCE = 64  # times the delay: then a member comes back although a link to it is said to be bad
 CALM = 4  # times the delay without an exclusion: then the next delay is the first again
 
 
