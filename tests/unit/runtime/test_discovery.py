@@ -96,17 +96,21 @@ def test_a_directory_that_stands_still_stops_no_loop_and_no_process(
     stands_still = threading.Event()
     monkeypatch.setattr(directory, "LIMIT_SECONDS", 0.05)
 
+    def call(*arguments: object) -> None:
+        stands_still.wait()
+        raise OSError("the server is gone")  # What it gave would be used: as a descriptor, for one.
+
     async def body() -> None:
         discovery = DirectoryDiscovery(tmp_path)
         await discovery.open("g", ME)
-        monkeypatch.setattr(os, "scandir", lambda path: stands_still.wait())
+        monkeypatch.setattr(os, "scandir", call)
         for _ in range(3):
             with pytest.raises(NoAnswerYet, match="does not answer"):
                 await discovery.find()
         await discovery.close()
         with pytest.raises(TransportError, match="does not answer"):
             stuck = DirectoryDiscovery(tmp_path)
-            monkeypatch.setattr(os, "open", lambda *arguments: stands_still.wait())
+            monkeypatch.setattr(os, "open", call)
             await stuck.open("g", OTHER)
 
     asyncio.run(body())
