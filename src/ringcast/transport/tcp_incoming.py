@@ -274,7 +274,8 @@ class Incoming:
             else:
                 admitted = guard(source, frame, sender)
             if admitted is not None:
-                self._taken()
+                if self._refused or not self.is_proved:
+                    self._taken()
                 yield admitted
             elif self._is_refused():
                 return
