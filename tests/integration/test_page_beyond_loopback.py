@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import shutil
+import socket
 import ssl
 import subprocess
 import sys
@@ -69,6 +70,17 @@ def test_plain_behind_a_proxy_it_still_asks_for_the_token(tmp_path: Path) -> Non
     with served("--plain", "--token-file", str(token)) as address:
         assert address.startswith("http://") and address.endswith("?token=a-token-of-our-own")
         asks_for_its_token(address)
+
+
+def test_connections_that_say_nothing_make_room_and_the_page_answers() -> None:
+    with served("--bind", "127.0.0.1:0") as address:
+        place = urlsplit(address)
+        silent = [socket.create_connection((place.hostname, place.port), timeout=60) for _ in range(80)]
+        for line in silent[:16]:
+            assert line.recv(1) == b"", "closed: one of the oldest"
+        asks_for_its_token(address)
+        for line in silent:
+            line.close()
 
 
 def test_on_loopback_it_asks_for_its_token_too() -> None:

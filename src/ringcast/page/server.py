@@ -30,6 +30,7 @@ from ringcast.page.source import Source
 QUIET_SECONDS = 15.0  # a comment on the stream, so that a dead browser is noticed
 MOST_LOOKERS = 32
 MOST_BODY = 64 * 1024
+BODY_SECONDS = 10.0
 MOST_LINES = 400
 
 COOKIE = "ringcast-token"  # and the port: browsers send the cookies of one port of a host to all of them
@@ -155,7 +156,11 @@ class Page:
         return _json({"epoch": source.log.epoch, "last": source.log.last, "lines": lines})
 
     async def act(self, request: Request) -> Response:
-        body = await _body(request)
+        try:
+            async with asyncio.timeout(BODY_SECONDS):
+                body = await _body(request)
+        except TimeoutError:
+            return _sentence("the act did not come to its end", 408)
         if body is None:
             return _sentence("too much for an act", 413)
         try:

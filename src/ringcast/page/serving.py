@@ -9,8 +9,10 @@ from __future__ import annotations
 import ipaddress
 import secrets
 import socket
+import time
 from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 from urllib.parse import quote
 
 import uvicorn
@@ -19,6 +21,8 @@ from ringcast.errors import TransportError, UsageError
 from ringcast.page.server import make_app
 from ringcast.page.source import Source
 
+MOST_SILENT = 64  # connections without a request
+SILENT_SECONDS = 5.0
 LOOPBACK_NAMES = ("localhost", "127.0.0.1", "::1")
 
 
@@ -67,11 +71,29 @@ def serve(
 
 
 class _Server(uvicorn.Server):
-    """Ends the streams before it waits for its connections: a browser that looks does not hold up Ctrl-C."""
+    """Ends the streams before it waits for its connections: a browser that looks does not hold up Ctrl-C.
+
+    Connections on which no request came are few: the oldest make room, and each is closed after a while. So whoever
+    only connects uses up neither the descriptors nor the patience of those who look.
+    """
 
     def __init__(self, config: uvicorn.Config, end: Callable[[], None]) -> None:
         super().__init__(config)
         self._end = end
+        self._silent: dict[Any, float] = {}  # connections without a request: since when
+
+    async def on_tick(self, counter: int) -> bool:
+        self._close_silent(time.monotonic())
+        return await super().on_tick(counter)
+
+    def _close_silent(self, now: float) -> None:
+        silent = [one for one in self.server_state.connections if getattr(one, "cycle", None) is None]
+        self._silent = {one: self._silent.get(one, now) for one in silent}
+        oldest = sorted(silent, key=self._silent.__getitem__)
+        too_many = max(0, len(oldest) - MOST_SILENT)
+        for number, one in enumerate(oldest):
+            if (number < too_many or now - self._silent[one] > SILENT_SECONDS) and one.transport is not None:
+                one.transport.close()
 
     async def shutdown(self, sockets: list[socket.socket] | None = None) -> None:
         self._end()
