@@ -457,19 +457,66 @@ def test_the_hello_of_a_stranger_closes_no_connection_of_the_member_that_it_name
     tell(TCP4, story)
 
 
-def test_strangers_that_name_a_member_count_as_strangers() -> None:
+def test_strangers_on_other_hosts_that_name_members_count_as_strangers() -> None:
     async def story(world: World) -> None:
         (a, _), (b, _) = await world.friends()
         b.guard = Refusing()
         b.set_peers([Endpoint("127.0.0.1", port) for port in range(7000, 7010)] + [a.local])
-        dialled = [await dial(b) for _ in range(20)]
-        for number, (_, writer) in enumerate(dialled):
-            writer.write(b"rcst\x01\x0e127.0.0.1:70%02d" % (number % 10))
+        dialled = []
+        for number in range(20):
+            dialled.append(await asyncio.open_connection(*b.local, local_addr=("127.0.0.9", 0)))
+            dialled[-1][1].write(b"rcst\x01\x0e127.0.0.1:70%02d" % (number % 10))
         await eventually(lambda: b.counters.lost.get("too many connections") == 20 - 5)
         for _, writer in dialled:
             writer.close()
 
     limited(TcpLimits(max_strangers=5))(story)
+
+
+def test_members_that_have_nothing_to_say_keep_their_connections_however_many_they_are() -> None:
+    """Nothing proves them; where they come from and what they name is at least that of a member."""
+
+    async def story(world: World) -> None:
+        b, inbox = await world.member()
+        b.guard = Refusing()
+        others = [(await world.member())[0] for _ in range(9)]
+        b.set_peers([other.local for other in others])
+        for number, other in enumerate(others):
+            other.set_peers([b.local])
+            await eventually(lambda: b.open_connections == number + 1 and b.counters.wakes == number + 1)  # noqa: B023
+        strangers = [await dial(b) for _ in range(9)]
+        await eventually(lambda: b.counters.lost.get("too many connections") == 9 - 3)
+        await asyncio.sleep(3 * 0.05)  # longer than what is idle is kept
+        for other in others:
+            other.send(b.local, b"genuine")
+        assert await inbox.hold(9) == [b"genuine"] * 9
+        assert [other.counters.connects for other in others] == [1] * 9, "none was closed meanwhile"
+        for _, writer in strangers:
+            writer.close()
+
+    limited(TcpLimits(max_strangers=3, idle_seconds=0.05))(story)
+
+
+def test_who_drips_bytes_makes_room_before_newcomers_that_are_silent_for_a_moment() -> None:
+    """Else dripping on a few connections, and making new ones, kept everybody out that needs a moment to be proved."""
+
+    async def story(world: World) -> None:
+        b, _ = await world.member()
+        b.guard = Refusing()
+        dripping, newcomer = await dial(b), await dial(b)
+        await eventually(lambda: b.open_connections == 2)
+        wakes = b.counters.wakes
+        for byte in HELLO[:8]:
+            dripping[1].write(bytes([byte]))
+            await eventually(lambda: b.counters.wakes > wakes)  # noqa: B023
+            wakes = b.counters.wakes
+        another = await dial(b)
+        assert await is_closed(dripping[0])
+        assert b.open_connections == 2
+        for _, writer in (dripping, newcomer, another):
+            writer.close()
+
+    limited(TcpLimits(max_strangers=2))(story)
 
 
 def test_a_host_that_connects_again_and_again_is_closed_at_once_and_is_not_waited_for() -> None:

@@ -32,7 +32,7 @@ class StrangerLimits:
     connects_of_all: int = 200
     handshakes_per_second: int = 20  # of TLS, begun for one host: each costs a signature
     handshakes_of_all: int = 50
-    unproved_connections: int = 64  # open at once; one more takes the place of the most silent
+    unproved_connections: int = 64  # open at once; one more takes the place of the oldest
     unproved_read_bytes: int = 8 << 10  # read of such a connection in one turn of the loop
     refused_in_a_row: int = 64  # frames of one stream that nobody took; then it is closed
     refused_in_a_row_of_members: int = 1_024  # of a member's: between two views some of its frames are early

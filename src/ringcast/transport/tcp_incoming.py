@@ -3,9 +3,11 @@
 Nothing a stranger sends raises or allocates beyond the limits: one read buffer serves all connections, each keeps back
 less than one frame, and there are at most `max_incoming` of them beside those of members. A connection is *proved* once
 a frame of it was taken, or its certificate is of the authority; its hello proves nothing. Until then it is one of
-`max_strangers`, of which one too many takes the place of the one that was silent for longest, and what it costs is
-bounded by strangers.py: it is read a little at a time, and ends after a few frames that nobody took. So strangers close
-no connection of a member and keep nobody out. Who breaks the framing is disconnected and counted.
+`max_strangers`, of which one too many takes the place of the oldest, whatever that one says, and what it costs is
+bounded by strangers.py: it is read a little at a time, and ends after a few frames that nobody took. One that names a
+member's endpoint and comes from that member's host is not among them, for a member may have nothing to say; of these
+there are `PER_ENDPOINT` for each member. So strangers close no connection of a member that has said anything, and keep
+nobody out. Who breaks the framing is disconnected and counted.
 """
 
 from __future__ import annotations
@@ -91,7 +93,7 @@ class Listener:
             connection.close()
 
     def _admit(self, sock: socket.socket, host: str) -> None:
-        unproved = [connection for connection in self.connections if not connection.is_proved]
+        unproved = [one for one in self.connections if not one.is_proved and not one.is_members]
         if len(unproved) >= self.limits.max_strangers:
             self._make_room(unproved)
         others = [connection for connection in self.connections if not connection.is_members]
@@ -141,8 +143,8 @@ class Incoming:
 
     @property
     def is_members(self) -> bool:
-        sender = self.sender
-        return self.is_proved and sender is not None and sender in self._listener.members and sender.host == self._host
+        """Does it say that it is a member's, and come from that member's host? Not proved: others there can say so."""
+        return self.sender is not None and self.sender in self._listener.members and self.sender.host == self._host
 
     def is_like(self, other: Incoming) -> bool:
         """Does it say the same of itself, from the same host, and has it proved as much?"""
@@ -164,7 +166,8 @@ class Incoming:
 
     def _on_readable(self) -> None:
         self._listener.counters.wakes += 1
-        self.used_at = self._listener.loop.time()
+        if self.is_proved:  # Else it counts from its beginning: who drips bytes is not spared for it.
+            self.used_at = self._listener.loop.time()
         if self._listener.tls is not None and self._names is None and not self._has_shaken_hands(self._listener.tls):
             return
         frames = self._frames()
@@ -195,6 +198,7 @@ class Incoming:
     def _prove(self) -> None:
         """Something of it was taken: it is no stranger's any more."""
         self.is_proved = True
+        self.used_at = self._listener.loop.time()
         self._listener.strangers.prove(self._host)
         if self.sender is not None:
             self._listener.keep_to(self)
@@ -289,7 +293,8 @@ class Incoming:
         """Nobody took one more; True if these were so many in a row that the stream ends here."""
         self._refused += 1
         limits = self._listener.strangers.limits
-        most = limits.refused_in_a_row_of_members if self.is_members else limits.refused_in_a_row
+        is_known = self.is_proved and self.is_members
+        most = limits.refused_in_a_row_of_members if is_known else limits.refused_in_a_row
         if self._refused < most:
             return False
         self._listener.counters.lose(NOBODY_TOOK)
