@@ -5,7 +5,8 @@ joiners and strangers alike. Each packet carries the epoch; a newer epoch that b
 a new window; what cannot be understood is answered with RESET, and the sender begins again under a new epoch.
 A message to a subset goes on the stream of each destination, after room was found on all of them.
 Bounded: at most `MAX_PEERS` streams in each direction. Only one that owes nothing makes room for another: going out,
-everything was acked; coming in, everything was read and acked, and no message is there in part. While there is none, a
+everything was acked; coming in, everything was read and acked, and no message is there in part. Of one that came in it
+is remembered how far it had come: its sender may lack the last ack and repeat itself (G1). While there is none, a
 new stream is not begun (`may_send` says no) or not listened to (its sender repeats itself).
 Not retaining: nobody repairs a pair stream but its sender.
 """
@@ -23,6 +24,7 @@ from ringcast.core.packets import Ack, Channel, Highest, Request, Reset, Run, Un
 from ringcast.model import INCOMPLETE, STREAMS_PER_EPOCH, Address, Config, Event, Kind, View, content_of
 
 MAX_PEERS = 1024
+MAX_SETTLED = 16_384  # streams that made room for others and are remembered by how far they had come
 assert len(Channel) == STREAMS_PER_EPOCH, "stream numbers of recordings would change"
 
 
@@ -47,6 +49,7 @@ class PeerStreams:
         self._pace = ack_pace(capacity, config.window_bytes)  # until a view says otherwise
         self.outgoing: dict[Address, Outgoing] = {}
         self.incoming: dict[Address, Incoming] = {}
+        self._settled: dict[Address, tuple[int, int]] = {}  # epoch and last of streams that made room for others
         self.sent: dict[Address, int] = {}  # messages of the application to each peer since it came (PEER)
         self.contents = False  # record what runs carry
         self._epoch = 0
@@ -135,10 +138,12 @@ class PeerStreams:
     def on_run(self, now_ns: int, sender: Address, run: Run) -> list[Effect]:
         assert isinstance(run.tag, int)
         self.is_quiet = False
-        incoming = self.incoming.get(sender)
+        incoming = self.incoming.get(sender) or self._resumed(sender, run.tag)
         if incoming is None or run.tag != incoming.tag:
-            known = 0 if incoming is None else incoming.tag
+            known = self._settled.get(sender, (0, 0))[0] if incoming is None else incoming.tag
             assert isinstance(known, int)
+            if run.tag == known and incoming is None:
+                return [Drop("a run of one stream too many", sender, len(run.items))]
             if run.tag < known or run.low > 0:
                 return [
                     Drop("a run of a stream that began without us", sender, len(run.items)),
@@ -191,10 +196,23 @@ class PeerStreams:
             return True
         settled = next((peer for peer, stream in self.incoming.items() if stream.is_settled), None)
         if settled is not None:
-            del self.incoming[settled]
+            stream = self.incoming.pop(settled)
+            assert isinstance(stream.tag, int)
+            self._settled.pop(settled, None)
+            self._settled[settled] = (stream.tag, stream.window.ready)
+            if len(self._settled) > MAX_SETTLED:
+                del self._settled[next(iter(self._settled))]
         return settled is not None
 
-    def _listen(self, sender: Address, epoch: int) -> Incoming:
+    def _resumed(self, sender: Address, epoch: int) -> Incoming | None:
+        """The stream of this epoch that made room for another, if there is room for it again."""
+        known = self._settled.get(sender)
+        if known is None or known[0] != epoch or not self._may_listen(sender):
+            return None
+        return self._listen(sender, *known)
+
+    def _listen(self, sender: Address, epoch: int, offset: int = 0) -> Incoming:
+        self._settled.pop(sender, None)
         incoming = Incoming(
             self.channel,
             epoch,
@@ -204,6 +222,7 @@ class PeerStreams:
             self.capacity,
             self._pace,
             max_message_bytes=self._largest_message,
+            offset=offset,
             retain=False,
         )
         self.incoming[sender] = incoming
@@ -279,10 +298,12 @@ class PeerStreams:
     def on_highest(self, now_ns: int, sender: Address, highest: Highest) -> list[Effect]:
         assert isinstance(highest.tag, int)
         self.is_quiet = False
-        incoming = self.incoming.get(sender)
+        incoming = self.incoming.get(sender) or self._resumed(sender, highest.tag)
         if incoming is None or incoming.tag != highest.tag:
-            known = 0 if incoming is None else incoming.tag
+            known = self._settled.get(sender, (0, 0))[0] if incoming is None else incoming.tag
             assert isinstance(known, int)
+            if highest.tag == known and incoming is None:
+                return [Drop("an announcement of one stream too many", sender)]
             if highest.tag < known or highest.low > 0:
                 return [self._reset(sender, highest.tag)] if highest.high > highest.low else []
             if not self._may_listen(sender):
@@ -316,6 +337,7 @@ class PeerStreams:
         """The peer is gone for good (a later incarnation of it, or the group, says so)."""
         self.outgoing.pop(peer, None)
         self.incoming.pop(peer, None)
+        self._settled.pop(peer, None)
 
     # ---- time
 

@@ -299,3 +299,40 @@ def test_nothing_unacked_is_forgotten_for_a_new_stream_which_waits_instead(monke
     assert alice.may_send_to([third], 1) and not alice.may_send_to([B, third], 1)
     alice.send_to(NOW, [third], b"x")
     assert list(alice.peers.outgoing) == [C, third]
+
+
+@pytest.mark.parametrize("rounds", [1, 3])
+def test_what_was_delivered_is_not_delivered_again_if_its_ack_was_lost_and_its_stream_made_room(
+    rounds: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The stream was forgotten: its sender, which lacks the last ack, repeats itself, or is told to begin anew."""
+    monkeypatch.setattr(peer_streams, "MAX_PEERS", 2)
+    others = peers_at(3)
+    bob, alice = with_all(*others), node(A, view=View(ViewId(1, A), (A, B, *others)))
+    read: list[bytes] = []
+    for number in range(rounds):
+        for packet in packets(alice.send_to(NOW, [B], b"acked")):
+            arrived = bob.on_packet(NOW, A, packet)  # type: ignore[arg-type]
+            read += payloads(arrived)
+            for delivery in only(Deliver, arrived):
+                bob.on_taken(NOW, delivery)
+        alice.on_packet(NOW, B, Ack(PEER, 1, 2 * number + 1))
+        lost = alice.send_to(NOW, [B], b"ack is lost")
+        for packet in packets(lost):
+            arrived = bob.on_packet(NOW, A, packet)  # type: ignore[arg-type]
+            read += payloads(arrived)
+            for delivery in only(Deliver, arrived):
+                bob.on_taken(NOW, delivery)
+        bob.on_time(bob.deadline_ns() or NOW)  # The ack leaves, and is lost.
+        for peer in others:
+            read_all(bob, begin(bob, peer, b"hello")) if number == 0 else None
+        assert number or A not in bob.peers.incoming
+        again = packets(lost) if number % 2 else [Highest(PEER, 1, 2 * number + 2, 2 * number + 1)]
+        for packet in again:
+            read += carry(alice, bob, [Unicast(B, packet)])  # type: ignore[arg-type]
+        assert read == [b"acked", b"ack is lost"] * (number + 1)
+        for effect in only(Unicast, bob.on_time(bob.deadline_ns() or NOW)):
+            if effect.to == A:
+                alice.on_packet(NOW, B, effect.packet)
+        assert alice.peers.outgoing[B].window.low == 2 * number + 2
+    assert alice.peers.outgoing[B].tag == 1
