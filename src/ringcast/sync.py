@@ -30,6 +30,7 @@ from ringcast.errors import GroupClosed, UsageError, WaitExpired
 from ringcast.model import Address, Batch, Config, Delivery, GroupEvent, Message, Notice, View
 from ringcast.order import Order
 from ringcast.runtime import (
+    Found,
     GetState,
     HostPort,
     KeySource,
@@ -479,6 +480,8 @@ def join(
     transport: Transport | str = "udp",
     config: Config | str = "local",
     expect: int = 0,
+    found: Found | None = None,
+    remember: str | Path | None = None,
     observer: bool = False,
     record: RecordTo | None = None,
     inspect: bool = True,
@@ -512,6 +515,8 @@ def join(
         transport=transport,
         config=config,
         expect=expect,
+        found=found,
+        remember=remember,
         observer=observer,
         record=record,
         inspect=inspect,

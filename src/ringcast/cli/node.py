@@ -53,6 +53,19 @@ PATIENCE_SECONDS = 3.0
     "--expect", default=0, type=click.IntRange(0), help="Wait for this many members before founding the group."
 )
 @click.option(
+    "--found",
+    type=click.Choice(["yes", "no", "first"]),
+    default=None,
+    help="Found the group when nobody answers; first: only the first --seed does. Default: yes, but with --partition "
+    "primary no, unless --expect or --quorum is given.",
+)
+@click.option(
+    "--remember",
+    type=click.Path(path_type=Path, dir_okay=False),
+    default=None,
+    help="Keep in this file where the others are: a member that is started again looks for them too.",
+)
+@click.option(
     "--key-file",
     "key",
     type=click.Path(path_type=Path, dir_okay=False),
@@ -127,6 +140,7 @@ def command(
     """
     if discover is not None and place["seeds"]:
         raise UsageError("--seed and --discover are two ways to find members: choose one of them")
+    place["found"] = {"yes": True, "no": False}.get(place["found"], place["found"])
     place["discovery"] = None if discover is None else discovery_of(discover)
     asyncio.run(_be_a_member(group, as_json, stay, config=profile, timeout=join_timeout, **place))
 

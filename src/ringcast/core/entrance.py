@@ -24,6 +24,8 @@ class Entrance:
     reunites: bool = False  # its application merges states after a MergeView
     mark: Mark | None = None  # only the primary side of a partition goes on; this is what it knows of primary views
     keeps_mark: bool = False  # the driver keeps what is learned of primary views, as `KeepMark` says
+    founds: bool = True  # a group, when nobody has one; else it waits for others, until it is told that it may
+    after: int = 0  # the highest view number that is known from before: a group is founded above it
     beats: bool = True  # it sends its heartbeats itself; else the driver does, as `Beat` says
 
 

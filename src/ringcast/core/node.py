@@ -130,6 +130,11 @@ class Node:
         if self.coordination is not None and self.coordination.membership.joiner is not None:
             self.coordination.membership.joiner.on_undiscovered(why)
 
+    def let_found(self) -> None:
+        """This process may found a group after all."""
+        if self.coordination is not None and self.coordination.membership.joiner is not None:
+            self.coordination.membership.joiner.founds = True
+
     def leave(self, now_ns: int) -> list[Effect]:
         """The application goes. `Left` follows, when all have what was sent, or at the limit."""
         others = self.coordination

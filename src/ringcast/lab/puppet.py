@@ -104,6 +104,7 @@ class PuppetProcess:
             set_state=None if self.holder is None else self.holder.set_state,
             merge_state=self.holder.merge_state if isinstance(self.holder, History) else None,
             partition=order.get("partition", "all"),
+            found=order.get("found", True),
             primary_mark=order.get("primary_mark"),
             quorum=order.get("quorum", 0),
             key=order.get("key"),

@@ -13,7 +13,7 @@ from ringcast.runtime.fixed import enter_fixed, open_fixed
 from ringcast.runtime.group import Group
 from ringcast.runtime.host import Host
 from ringcast.runtime.inspection import ask, find_members, names_here, processes_here, watch
-from ringcast.runtime.joining import Joining, Place, join
+from ringcast.runtime.joining import Found, Joining, Place, join
 from ringcast.runtime.keys import GroupKeys
 from ringcast.runtime.mark_file import Done, MarkStore
 from ringcast.runtime.readers import CALLING_THREAD
@@ -37,6 +37,7 @@ __all__ = [
     "Done",
     "Driver",
     "Entry",
+    "Found",
     "GetState",
     "Group",
     "GroupKeys",

@@ -49,7 +49,7 @@ from ringcast.core import (
     Warn,
 )
 from ringcast.errors import JoinRefused, RingcastError
-from ringcast.model import STREAMS_PER_EPOCH, Address, Event, Kind, Undelivered
+from ringcast.model import STREAMS_PER_EPOCH, Address, Event, Kind, Undelivered, View
 from ringcast.runtime.chronicle import Chronicle
 from ringcast.runtime.coalescing import coalescer
 from ringcast.runtime.drops import Drops
@@ -126,6 +126,7 @@ class Driver:
         self.keys: GroupKeys | None = None  # what the transport is sealed with
         self.identity: Identity | None = None  # the certificate that its connections show
         self.asked: list[str] = []  # where discovery says that others may be
+        self.on_view: Callable[[View], None] = _ignore
         self.marks: MarkStore | None = None  # where the mark of primary views is kept
         self.on_unkept: Callable[[RingcastError], None] = _ignore
         self.first_mark_ns: int | None = None  # since when its first mark is being stored
@@ -441,6 +442,7 @@ class Driver:
         self.chronicle.on_view(self.now_ns(), effect.view, windows)
         self._event_log.on_view(effect.view, self.chronicle)
         self.inbox.append(effect)
+        self.on_view(effect.view)
         self._freed = True
         if self._first_view is not None and not self._first_view.done():
             self._first_view.set_result(None)

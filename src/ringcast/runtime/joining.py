@@ -17,7 +17,7 @@ from contextlib import asynccontextmanager
 from dataclasses import dataclass, field
 from functools import partial
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal
 
 from ringcast.core import Entrance, Node
 from ringcast.errors import ConfigError, GroupClosed, RingcastError, StateError, TransportError, UsageError, WaitExpired
@@ -38,6 +38,7 @@ from ringcast.runtime.mark_file import MarkStore
 from ringcast.runtime.operations import answer_over_http, answering_place
 from ringcast.runtime.origins import Origins, watch_origins
 from ringcast.runtime.rejoin import Comeback, OnExclusion, Partition
+from ringcast.runtime.remembered import Remembered
 from ringcast.runtime.reunion import MergeState
 from ringcast.runtime.sigterm import SigtermLeaves
 from ringcast.runtime.state_giving import GetState
@@ -50,6 +51,7 @@ from ringcast.wire import LEAST_FRAME, Codec, decode_control, encode_control, ma
 
 _log = logging.getLogger("ringcast")
 
+Found = bool | Literal["first"]
 MTU_CLASS = 1_500  # frames up to this size promise not to be split on the way
 
 
@@ -77,6 +79,9 @@ class Place:
     marks: MarkStore | None = None  # open while this place is held, with `primary_mark`
     leave_on_sigterm: bool = True
     metrics: str | None = None
+    found: Found | None = True  # None: not if the group would be primary with nobody else expected
+    remember: Path | None = None
+    remembered: Remembered | None = None  # open while this place is held, with `remember`
     host: Host = field(default_factory=RealHost)
     entry: Entry = field(default_factory=Entry)
     searching: asyncio.Task[None] | None = field(default=None)
@@ -130,6 +135,8 @@ def join(
     transport: Transport | str = "udp",
     config: Config | str = "local",
     expect: int = 0,
+    found: Found | None = None,
+    remember: str | Path | None = None,
     observer: bool = False,
     record: arguments.RecordTo | None = None,
     inspect: bool = True,
@@ -160,6 +167,13 @@ def join(
     `certificate`, `private_key` and `authority` (PEM files) are the other way, over TCP: everybody shows a certificate
     of the authority, and is heard in the name that stands in it only; `name` must be one of its names.
     `expect` waits for that many before founding a group.
+    `found` says whether this process founds the group when nobody answers: True; False, never; or "first", only if the
+    first of the `seeds` is its own place. Without it: True; but with `partition="primary"` a process that expects
+    nobody (`expect`, `quorum`, a mark file that knows others) founds none, for it would be primary alone, also beside
+    a primary group that it cannot reach. It then waits for others. A group that was founded although others were to be
+    looked for is warned of in the log.
+    `remember` is a file in which this member keeps where the others were and the highest view number that it saw: a
+    process that is started again looks for them too, and founds above that number, so that fencing tokens grow.
     `config` is a profile's name (local, lan, wan, test) or a Config. `record` is a directory for the
     recording, or `record(directory, run=…)`.
     `timeout` bounds the whole join in seconds, the loading of the state included; None waits without limit.
@@ -197,7 +211,11 @@ def join(
             raise ConfigError(wrong)
     arguments.check_timeout(timeout)
     arguments.check_expect(expect)
+    if found not in (None, True, False, "first"):
+        raise ConfigError(f"found must be True, False or 'first', got {found!r}")
     settings, static, own = arguments.config_of(config), StaticDiscovery(seeds), arguments.place_of(bind, "bind")
+    if found == "first" and (discovery is not None or static.is_empty):
+        raise ConfigError("found='first' needs seeds, of which the first founds the group")
     shown = None if advertise is None else arguments.place_of(advertise, "advertise")
     identity = identity_of(certificate, private_key, authority, key, unencrypted, transport)
     name = name if identity is None else identity.checked_name(name)
@@ -230,6 +248,8 @@ def join(
             quorum,
             leave_on_sigterm=leave_on_sigterm,
             metrics=None if metrics is None else answering_place(metrics),
+            found=True if found is None and partition == "all" else found,
+            remember=None if remember is None else Path(remember),
             keys=keys,
             identity=identity,
         )
@@ -262,8 +282,11 @@ async def enter(place: Place) -> Group:
     try:
         if place.primary_mark is not None:
             place.marks = place.host.marks(place.primary_mark, place.group, place.name or "")
+        if place.remember is not None:
+            place.remembered = Remembered(place.remember, place.group)
         driver = make_driver(place, place.expect)
         group = Group(place.group, driver)
+        group._at_end(lambda: _close_remembered(place))
         group._at_end(lambda: _close_marks(place))
         group._at_end(lambda: _stop_searching(place))
         group._state.hold(place.get_state, place.set_state)
@@ -283,8 +306,7 @@ async def enter(place: Place) -> Group:
         driver.begin()
         place.searching = asyncio.create_task(_search(place))
         await _first_view(place, driver, group)
-        if alone := nobody_answered(driver):
-            _log.info("%s: %s", driver.node.me, alone)
+        _warn_of_founding(place, driver)
         await _load_state(place, group)
     except BaseException as error:
         if place.leaving is None or isinstance(error, asyncio.CancelledError):
@@ -312,6 +334,17 @@ async def _limit(place: Place, why: Callable[[], object]) -> AsyncIterator[None]
         if not limit.expired():
             raise
         raise WaitExpired(f"no view of group {place.group!r} within {place.timeout} s: {why()}") from None
+
+
+def _warn_of_founding(place: Place, driver: Driver) -> None:
+    """A second group beside one that cannot be reached is found out late: say so at once."""
+    if len(driver.node.view.members) > 1:
+        return
+    if alone := nobody_answered(driver):
+        _log.warning("%s has founded the group %r %s", driver.node.me, place.group, alone)
+    elif (known := 1 + len(driver.heard)) < place.expect:
+        words = "%s has founded the group %r: %d were expected, and %d known"
+        _log.warning(words, driver.node.me, place.group, place.expect, known)
 
 
 async def _inspect(group: Group) -> None:
@@ -351,6 +384,7 @@ async def _give_up(place: Place, group: Group | None, error: BaseException) -> N
             place.entry.driver.close("never joined")
         await _stop_searching(place)
         await _close_marks(place)
+        await _close_remembered(place)
     place.transport.close()
 
 
@@ -367,17 +401,26 @@ def _release_marks(place: Place) -> None:
         marks.release()
 
 
+async def _close_remembered(place: Place) -> None:
+    if place.remembered is not None:
+        remembered, place.remembered = place.remembered, None
+        await remembered.close()
+
+
 def make_driver(place: Place, expect: int) -> Driver:
     """A new incarnation at the transport's endpoint."""
     endpoint, host = str(place.transport.local), place.host
     me = Address(place.name or endpoint, host.incarnation(), endpoint)
     config = within_transport(place.config, place.transport)
+    mark = _mark(place, me, expect)
     entrance = Entrance(
         expect=expect,
         observer=place.observer,
         with_state=place.set_state is not None,
         reunites=place.merge_state is not None,
-        mark=_mark(place, me, expect),
+        mark=mark,
+        founds=_founds(place, mark, expect),
+        after=0 if place.remembered is None else place.remembered.highest,
         keeps_mark=place.marks is not None,
         beats=host.beats_itself,
     )
@@ -387,6 +430,8 @@ def make_driver(place: Place, expect: int) -> Driver:
     heartbeats = None if host.beats_itself else _heartbeats(place, node)
     driver = Driver(node, Codec(place.group, me), place.transport, recorder, heartbeats, host.now_ns)
     driver.marks = place.marks
+    if place.remembered is not None:
+        driver.on_view = partial(place.remembered.on_view, me)
     driver.contains_faults = host.contains_faults
     driver.hands_over = host.hands_over
     driver.asked_buffer_bytes = place.config.receive_buffer_bytes
@@ -399,6 +444,13 @@ def make_driver(place: Place, expect: int) -> Driver:
         driver.origins = place.origins
     place.entry.hold(driver)
     return driver
+
+
+def _founds(place: Place, mark: Mark | None, expect: int) -> bool:
+    """May this incarnation found a group? "first" is found out with the seeds (`_search`)."""
+    if place.found is None:  # Who knows a primary view, or counts on others, is not primary alone.
+        return mark is None or expect > 0 or mark.last.view.number > 0 or mark.last.expect > 1 or place.quorum > 0
+    return place.found is True
 
 
 def _mark(place: Place, me: Address, expect: int) -> Mark | None:
@@ -480,8 +532,12 @@ async def _search(place: Place) -> None:
             continue
         try:
             found = await place.discovery.find()
-            is_all = isinstance(place.discovery, StaticDiscovery) and place.discovery.is_complete
-            endpoints = driver.asked = [str(endpoint) for endpoint in found]
+            static = place.discovery if isinstance(place.discovery, StaticDiscovery) else None
+            is_all = static is not None and static.is_complete
+            if place.found == "first" and static is not None and static.is_first:
+                driver.node.let_found()
+            own, before = str(place.transport.local), () if place.remembered is None else place.remembered.members
+            endpoints = driver.asked = list(dict.fromkeys([*map(str, found), *(e for e in before if e != own)]))
             driver.execute(driver.node.on_discovered(driver.now_ns(), endpoints, is_all=is_all))
         except NoAnswerYet as error:
             driver.node.on_undiscovered(str(error))

@@ -259,7 +259,11 @@ def _why_nobody_answers(driver: Driver, places: list[str], looking: list[Address
     else:
         because = "no seeds were given and nobody was heard"
     if founds_at_ns is None:
-        return Why(because, "a member of the group is heard; an observer never founds one")
+        coordination = driver.node.coordination
+        joiner = None if coordination is None else coordination.membership.joiner
+        if joiner is not None and joiner.request.observer:
+            return Why(because, "a member of the group is heard; an observer never founds one")
+        return Why(f"{because}, and this process was not told to found a group (found, expect)", "a member is heard")
     left = max(0.0, (founds_at_ns - driver.now_ns()) / 1e9)
     return Why(because, f"a member of the group is heard; else the group is founded here in {left:.1f} s")
 

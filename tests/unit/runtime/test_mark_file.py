@@ -154,7 +154,7 @@ async def test_a_process_that_is_started_again_votes_as_before(world: World) -> 
     with TemporaryDirectory() as directory:
 
         async def enter(name: str) -> Group:
-            options: dict[str, Any] = {"partition": "primary", "primary_mark": Path(directory, name)}
+            options: dict[str, Any] = {"partition": "primary", "primary_mark": Path(directory, name), "found": True}
             return await world.joining(name, seeds=("mem:A", "mem:B"), **options)
 
         a, b = await enter("A"), await enter("B")

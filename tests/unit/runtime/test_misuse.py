@@ -115,7 +115,7 @@ def test_a_list_that_can_be_read_once_is_sent_whole() -> None:
     asyncio.run(asyncio.wait_for(body(), 60))
 
 
-@pytest.mark.parametrize("options", [{"set_state": None}, {"partition": "primary"}])
+@pytest.mark.parametrize("options", [{"set_state": None}, {"partition": "primary", "found": True}])
 def test_who_needs_what_others_have_is_called_before_it_founds(options: dict[str, Any]) -> None:
     """B knows where A was, and calls; A has no seeds. It gets into B's group, not into one of its own."""
 

@@ -1,6 +1,7 @@
 """`partition="primary"`: the smaller side may not send, says so, and comes back with the larger one's state."""
 
 import asyncio
+from typing import Any
 
 import pytest
 
@@ -15,7 +16,8 @@ from unit.runtime.test_state import Ledger
 async def three(world: World) -> tuple[list[Ledger], list[Group]]:
     """A and B on the one side, C on the other."""
     ledgers = [Ledger(), Ledger(), Ledger()]
-    groups = [await ledger.enter(world, n, partition="primary") for ledger, n in zip(ledgers, "ABC", strict=True)]
+    ways: Any = {"partition": "primary", "found": True}
+    groups = [await ledger.enter(world, name, **ways) for ledger, name in zip(ledgers, "ABC", strict=True)]
     await groups[0].send(b"before")
     await until(lambda: all(ledger.entries == [b"before"] for ledger in ledgers))
     cut(world)
@@ -68,7 +70,7 @@ async def test_after_the_heal_the_smaller_side_comes_back_with_the_state_of_the_
 
 @in_world
 async def test_a_send_that_waits_when_its_side_becomes_the_smaller_one_is_told(world: World) -> None:
-    a, b, c = [await world.stack.enter_async_context(world.joining(n, partition="primary")) for n in "ABC"]
+    a, b, c = [await world.stack.enter_async_context(world.joining(n, partition="primary", found=True)) for n in "ABC"]
     await until(lambda: len(a.members) == 3)
     sending = asyncio.create_task(c.send_many([bytes(100)] * 500))  # Nobody reads: it waits for room.
     await asyncio.sleep(0.05)
@@ -84,7 +86,7 @@ async def test_a_message_in_order_that_a_roll_call_held_back_is_refused_with_the
     world: World,
 ) -> None:
     """Nobody would ever give it a place, and its receipt waited for one (seed 30889)."""
-    _, b, c = [await world.stack.enter_async_context(world.joining(n, partition="primary")) for n in "ABC"]
+    _, b, c = [await world.stack.enter_async_context(world.joining(n, partition="primary", found=True)) for n in "ABC"]
     await until(lambda: c.view.is_primary and len(c.members) == 3)
     await c.send(b"placed", order=Order.TOTAL)
     receipt = await c.queue(b"held back")
@@ -99,7 +101,7 @@ async def test_a_message_in_order_that_a_roll_call_held_back_is_refused_with_the
 
 @in_world
 async def test_the_application_sees_the_view_that_may_not_go_on_and_the_rejoin(world: World) -> None:
-    a, b, c = [await world.stack.enter_async_context(world.joining(n, partition="primary")) for n in "ABC"]
+    a, b, c = [await world.stack.enter_async_context(world.joining(n, partition="primary", found=True)) for n in "ABC"]
     seen: list[str] = []
 
     async def read(group: Group) -> None:

@@ -61,6 +61,8 @@ class Joiner:
         self._heard: dict[Address, Heard] = {}
         self.deadlines = deadlines or Deadlines()
         self._look, self._again = self.deadlines.timer(), self.deadlines.timer()
+        self.founds = entrance.founds
+        self._after = entrance.after
         self.undiscovered: str | None = None  # why discovery has no answer yet
         self._found_ns = 0
         self._found_anyway_ns = 0
@@ -149,7 +151,7 @@ class Joiner:
     @property
     def founds_at_ns(self) -> int | None:
         """When it begins a group of its own, if nobody else has one by then; None: never."""
-        return None if self.request.observer else self._found_ns
+        return None if self.request.observer or not self.founds else self._found_ns
 
     # ---- asking
 
@@ -204,7 +206,7 @@ class Joiner:
         """Nobody has a group, and it is on us to begin one. Observers never do: they cannot lead it."""
         if self.target is not None or self._hears_a_group or self.request.observer or self.undiscovered is not None:
             return False
-        if self._slept_ns(now_ns):  # What was said meanwhile may lie unread.
+        if not self.founds or self._slept_ns(now_ns):  # What was said meanwhile may lie unread.
             return False
         looking = {who: heard.announce for who, heard in self._heard.items() if heard.announce.view is None}
         is_time = now_ns >= self._found_ns or (self.expect > 1 and len(looking) + 1 >= self.expect)
@@ -212,12 +214,15 @@ class Joiner:
         return (is_time and is_lowest) or now_ns >= self._found_anyway_ns
 
     def founding(self, after: int = 0) -> NewView:
-        """The view of one, with which a group begins, or goes on behind view number `after` that its mark knows."""
+        """The view of one, with which a group begins, or goes on after view number `after` that its mark knows.
+
+        Above every number that is known from before, so that fencing tokens grow; it never comes from a clock.
+        """
         nothing_before, limits = RollCallId(ViewId(0, self.me), 0, 0), self.request
         start = (Entry(0, 0, 0),)
         return NewView(
             nothing_before,
-            ViewId(after + 1, self.me),
+            ViewId(max(after, self._after) + 1, self.me),
             (self.me,),
             (),
             (),

@@ -16,7 +16,12 @@ class StaticDiscovery:
     def __init__(self, seeds: HostPort | Iterable[HostPort]) -> None:
         self._seeds = seeds_of(seeds)
         self.is_complete = False  # what was found last is all there is: every seed could be looked up
+        self.is_first = False  # the first seed is this member's own place
         self._me: Endpoint | None = None
+
+    @property
+    def is_empty(self) -> bool:
+        return not self._seeds
 
     async def open(self, group: str, me: Endpoint) -> None:
         self._me = me
@@ -24,9 +29,11 @@ class StaticDiscovery:
     async def find(self) -> list[Endpoint]:
         found: dict[Endpoint, None] = {}
         refusals: list[str] = []
-        for seed in self._seeds:
+        for number, seed in enumerate(self._seeds):
             try:
-                found[await resolve(seed)] = None
+                endpoint = await resolve(seed)
+                found[endpoint] = None
+                self.is_first = self.is_first or (number == 0 and endpoint == self._me)
             except TransportError as error:
                 refusals.append(str(error))
         self.is_complete = not refusals
