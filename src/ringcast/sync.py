@@ -93,6 +93,9 @@ class LoopThread:
         self._is_over = threading.Event()
         self._unanswered: dict[Answer[Any], None] = {}
         self._is_ending = False
+        self._what = f"group {name!r}"
+        self._is_forked = False
+        runtime.ends_with_fork(self)
         self._thread = threading.Thread(target=self._run, name=f"ringcast {name}", daemon=True)
         self._thread.start()
 
@@ -107,12 +110,21 @@ class LoopThread:
             for answer in list(self._unanswered):
                 answer.give(None, GroupClosed("the group was closed"))
 
+    def on_forked(self) -> None:
+        """In the child there is no such thread."""
+        self._is_forked = True
+
+    def check(self) -> None:
+        if self._is_forked:
+            raise UsageError(f"{self._what} belongs to the parent of this process, which forked after it had joined")
+
     def call(self, work: Callable[[], Coroutine[Any, Any, T]]) -> T:
         """Run this on the loop and wait; what interrupts the wait cancels it.
 
         The coroutine is made over there: a signal may raise in this thread between any two steps, and a coroutine
         made here would then be left behind that nobody awaits.
         """
+        self.check()
         if threading.current_thread() is self._thread:
             raise UsageError(
                 f"a group of ringcast.sync was called on its own thread {self._thread.name!r}, from get_state or "
@@ -154,11 +166,12 @@ class LoopThread:
 
     def soon(self, do: Callable[..., None], *arguments: object) -> None:
         """On the loop, without waiting for it; nothing if it is over."""
-        with suppress(RuntimeError):
-            self.loop.call_soon_threadsafe(do, *arguments)
+        if not self._is_forked:
+            with suppress(RuntimeError):
+                self.loop.call_soon_threadsafe(do, *arguments)
 
     def end(self) -> None:
-        if not self._is_over.is_set():
+        if not self._is_over.is_set() and not self._is_forked:
             self.soon(self._ended.set)
             self._is_over.wait()
 
@@ -286,6 +299,7 @@ class Group:
 
     def receive(self, timeout: float | None = None) -> GroupEvent:
         """The next event. WaitExpired after `timeout` seconds, GroupClosed (or what ended it) when there is no more."""
+        self._thread.check()
         self._ask()
         with self._reading:
             return self._receive(timeout)
@@ -294,6 +308,7 @@ class Group:
         """At least one event, waiting for it as `receive` does, and what else is there, up to the limit."""
         if limit < 1:
             raise UsageError(f"receive_many needs a limit of at least 1, got {limit}")
+        self._thread.check()
         self._ask()
         with self._reading:
             events = [self._receive(timeout)]
@@ -304,6 +319,7 @@ class Group:
 
     def receive_batch(self, timeout: float | None = None) -> Batch | Notice:
         """The next run of messages, or another event; the fast way."""
+        self._thread.check()
         self._ask()
         with self._reading:
             while True:
@@ -384,6 +400,8 @@ class Group:
 
     def _ask(self) -> None:
         """This thread has handled what it was given of the one order (`barrier`); before it waits for its turn."""
+        if self._thread._is_forked:
+            return
         if self._is_ordered:
             reader = self._group._reader(threading.current_thread())
             if reader.place is not None:

@@ -346,3 +346,25 @@ def test_a_thread_that_python_takes_for_dead_is_still_asked_and_ended() -> None:
     with pytest.raises(GroupClosed):
         thread.call(answer)
     assert thread.loop.is_closed()
+
+
+def test_a_forked_child_is_told_that_the_group_is_its_parents(pair: tuple[sync.Group, sync.Group]) -> None:
+    """It waited for ever, without a word."""
+    a, _ = pair
+    told, tell = os.pipe()
+    child = os.fork()
+    if not child:
+        sentences = []
+        for call in (lambda: a.send(b"x"), a.receive, lambda: a.receive_many(2), a.receive_batch, a.explain, a.barrier):
+            try:
+                call()  # type: ignore[operator]
+            except UsageError as error:
+                sentences.append(str(error))
+        os.write(tell, "\n".join(sentences).encode())
+        os._exit(0)
+    os.close(tell)
+    with os.fdopen(told) as answers:
+        sentences = answers.read().splitlines()
+    os.waitpid(child, 0)
+    assert sentences == ["group 'g' belongs to the parent of this process, which forked after it had joined"] * 6
+    a.send(b"goes on")

@@ -27,6 +27,7 @@ from ringcast import (
     WaitExpired,
 )
 from ringcast.blocks.block import Block, Sides, To
+from ringcast.blocks.errors import Apart
 
 UNREAD = 1024  # messages that wait for this channel's reader before it holds the group
 
@@ -55,10 +56,11 @@ class Channel(Block):
         merge_state: MergeState | None = None,
         unread: int = UNREAD,
     ) -> None:
-        """All three state hooks, or none. `unread`: how many messages may wait for this channel's reader."""
+        """`get_state` and `set_state` go together. Without `merge_state` the sides of a merge keep states of their own;
+        with `partition="primary"` there is nothing to merge. `unread`: how many messages may wait for the reader."""
         super().__init__(name)
-        if len({hook is None for hook in (get_state, set_state, merge_state)}) > 1:
-            raise UsageError(f"channel {name!r} needs get_state, set_state and merge_state together, or none of them")
+        if (get_state is None) != (set_state is None) or (merge_state is not None and get_state is None):
+            raise UsageError(f"channel {name!r} needs get_state and set_state together, and both beside merge_state")
         if unread < 1:
             raise UsageError(f"channel {name!r} must be allowed at least 1 unread message, got {unread}")
         self.kind = None if get_state is None else "channel"
@@ -208,7 +210,8 @@ class Channel(Block):
 
     def _merge(self, sides: Sides) -> bytes:
         merge_state = self._hooks[2]
-        assert merge_state is not None
+        if merge_state is None:
+            raise Apart(f"channel {self.name!r} was given no merge_state")
         return self._checked(merge_state(sides), "merge_state")
 
     def _checked(self, state: bytes, hook: str) -> bytes:

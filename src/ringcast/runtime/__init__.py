@@ -10,6 +10,7 @@ from ringcast.runtime.discovery import (
 )
 from ringcast.runtime.driver import Driver, Entry
 from ringcast.runtime.fixed import enter_fixed, open_fixed
+from ringcast.runtime.forks import ends_with_fork
 from ringcast.runtime.group import Group
 from ringcast.runtime.host import Host
 from ringcast.runtime.inspection import ask, find_members, names_here, processes_here, watch
@@ -63,6 +64,7 @@ __all__ = [
     "WhenFull",
     "as_event",
     "ask",
+    "ends_with_fork",
     "enter_fixed",
     "find_members",
     "join",

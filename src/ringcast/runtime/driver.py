@@ -127,6 +127,7 @@ class Driver:
         self.identity: Identity | None = None  # the certificate that its connections show
         self.asked: list[str] = []  # where discovery says that others may be
         self.on_view: Callable[[View], None] = _ignore
+        self._namesakes: deque[Address] = deque(maxlen=16)  # of whom was warned
         self.marks: MarkStore | None = None  # where the mark of primary views is kept
         self.on_unkept: Callable[[RingcastError], None] = _ignore
         self.first_mark_ns: int | None = None  # since when its first mark is being stored
@@ -434,7 +435,18 @@ class Driver:
     def _finish(self, effect: Finished) -> None:
         self.on_finished(effect)
 
+    def _warn_of_namesakes(self, view: View) -> None:
+        """Two processes of one name are told apart by their endpoints, and by people not at all."""
+        me = self.node.me
+        for other in view.members:
+            if other.name == me.name and other.endpoint != me.endpoint and other not in self._namesakes:
+                self._namesakes.append(other)
+                _log.warning(
+                    "two members are called %r: %s at %s, and %s at %s", me.name, me, me.endpoint, other, other.endpoint
+                )
+
     def _install(self, effect: Install) -> None:
+        self._warn_of_namesakes(effect.view)
         others = self.out.set_members(effect.view.members)
         if self.origins is not None:
             self.origins.set_members(others)

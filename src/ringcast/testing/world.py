@@ -8,14 +8,17 @@ verdict of the checkers on everything that was recorded. Whatever fails, the fai
 from __future__ import annotations
 
 import asyncio
+import atexit
 import sys
 from collections.abc import Callable, Coroutine, Iterator, Sequence
+from contextlib import suppress
 from random import Random
 from types import TracebackType
 from typing import Any, TypedDict, TypeVar, Unpack
+from weakref import WeakSet
 
 from ringcast.errors import UsageError
-from ringcast.model import MS, SECOND, Address, Config, Kind, profile
+from ringcast.model import MS, SECOND, Address, Config, Kind, check_name, profile
 from ringcast.runtime import Driver, OnExclusion, what_is_unread
 from ringcast.sim import (
     Act,
@@ -91,6 +94,8 @@ class World(SimulatedWorld):
         self._bound_ns = int(bound * SECOND)
         self._troubles = 0
         self._reorders = 0
+        self._ruled: dict[str, None] = {}  # whom rules named who was not there yet
+        _open.add(self)
         names = names_of(members) if isinstance(members, int) else list(members)
         self._expect = len(names)
         for name in names:
@@ -150,9 +155,19 @@ class World(SimulatedWorld):
     # ---- what happens to them
 
     def partition(self, *sides: str | Sequence[str]) -> None:
-        """Cut the network: nothing passes from a side to any other, nor to those who are not named."""
+        """Cut the network: nothing passes from a side to any other, nor to those who are not named.
+
+        A side is a list of names; or one text, which is the name of a member, or its letters are ("AB": A and B).
+        """
         for side in sides:
-            self.fault("split", *side)
+            self.fault("split", *self._named(side))
+
+    def _named(self, names: Names) -> tuple[str, ...]:
+        """Those named: in a list, or in one text. Letters are members only if all of them are known."""
+        if not isinstance(names, str):
+            return tuple(names)
+        is_name = names in self.apps or names in self.names or not set(names) <= {*self.names}
+        return (names,) if is_name else tuple(names)
 
     def isolate(self, name: str) -> None:
         self.fault("isolate", name)
@@ -215,10 +230,14 @@ class World(SimulatedWorld):
         times: int | None = None,
         seconds: float | None = None,
     ) -> FrameRule:
-        named = [name for side in (sender, to) if side != "*" for name in ([side] if isinstance(side, str) else side)]
+        senders, receivers = ("*" if side == "*" else self._named(side) for side in (sender, to))
+        named = [name for side in (senders, receivers) if side != "*" for name in side]
         for name in named:
-            self[name]
-        rule = FrameRule(self.network, act, kind, sender, to, times)
+            if (wrong := check_name(name)) is not None:  # It may be one that starts later.
+                raise UsageError(wrong)
+            if name not in self.processes:
+                self._ruled[name] = None
+        rule = FrameRule(self.network, act, kind, senders, receivers, times)
         self._note(f"{what} {kind}", *named, amount=seconds or 0.0)
         if seconds is not None:
             self.clock.after(round(seconds * SECOND), rule.end)
@@ -325,6 +344,9 @@ class World(SimulatedWorld):
         found = violations(self.recordings())
         if found:
             raise Violated(self._words(*found[:10]))
+        for name in self._ruled:
+            if name not in self.processes:
+                raise UsageError(f"a rule was for {name!r}, and there never was one in this world")
 
     def abandon(self) -> None:
         """End without a verdict."""
@@ -386,3 +408,16 @@ class World(SimulatedWorld):
 
 def _suspect(driver: Driver, peer: Address) -> None:
     driver.execute(driver.node.suspect(driver.now_ns(), peer))
+
+
+_open: WeakSet[World] = WeakSet()
+
+
+def _end_all() -> None:
+    """Worlds that a script did not close end with it in silence; else their tasks would complain that no loop runs."""
+    for world in list(_open):
+        with suppress(Exception):
+            world.abandon()
+
+
+atexit.register(_end_all)

@@ -435,3 +435,25 @@ def test_a_private_send_that_waits_for_somebody_who_goes_ends_with_an_error(how:
         await events_until(a, is_message(b"to myself"))
 
     in_world(story)()
+
+
+def test_two_members_of_one_name_are_warned_of_at_both(caplog: pytest.LogCaptureFixture) -> None:
+    @in_world
+    async def story(world: World) -> None:
+        (a,) = await world.enter("A")
+        assert not caplog.records
+        world.transports["B"] = MemoryTransport(world.hub, "B")
+        other = join(
+            "g",
+            name="A",
+            transport=world.transports["B"],
+            seeds=("mem:A",),
+            config=profile("test"),
+            inspect=False,
+        )
+        b = await world.stack.enter_async_context(other)
+        await until(lambda: len(a.members) == len(b.members) == 2)
+        said = [record.getMessage() for record in caplog.records]
+        assert sum("two members are called 'A'" in sentence for sentence in said) == 2
+
+    story()
