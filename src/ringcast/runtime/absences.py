@@ -91,7 +91,13 @@ def _return(driver: Driver, departure: Departure) -> str:
     coordination = driver.node.coordination
     held_ns = 0 if coordination is None else coordination.readmission.wait_ns(driver.now_ns(), departure.member)
     if held_ns:
-        return f"two members did not hear each other, so it is held back; it may come back in {held_ns / 1e9:.1f} s"
+        words = f"two members did not hear each other, so it is held back; it may come back in {held_ns / 1e9:.1f} s"
+        causes = () if coordination is None else coordination.readmission.causes(departure.member)
+        if not causes:
+            return words
+        calm = driver.node.config.suspect_after_ns / 1e9
+        ends = " and ".join(map(str, causes))
+        return f"{words}, or when it and {ends} have heard each other for {calm:.1f} s"
     heard = driver.heard.get(departure.member, 0)
     if heard <= departure.at_ns:
         return "nothing was heard from it since; if it still runs it comes back by merge as soon as it can be reached"

@@ -140,6 +140,7 @@ class Driver:
         self._first_view: asyncio.Future[None] | None = None
         self._freed = False
         self.is_closed = False
+        self.closed_ns, self.ended = 0, ""  # when this place ended, and how
         self._fault_ns = 0  # not before this time again, after a fault
         self._is_broken = False  # the node may be half changed: it is asked for nothing more
         self.contains_faults = True
@@ -233,7 +234,7 @@ class Driver:
         What the node still says in this wake is for nobody: the application was told the end (seeds 30465, 240688).
         """
         self.on_retiring(how)
-        self.is_closed = True
+        self.is_closed, self.closed_ns, self.ended = True, self.now_ns(), how
         for_the_application = (self._deliver, self._install, self._tell, self._state)
         self._do.update({kind: _ignore for kind, do in self._do.items() if do in for_the_application})
         if self._timer is not None:

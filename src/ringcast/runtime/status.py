@@ -20,6 +20,7 @@ from ringcast.runtime.words import (
     roll_call_awaits,
     short,
     slow_members,
+    who_excludes,
     why_aside,
     why_not_ready,
 )
@@ -186,6 +187,8 @@ def _not_ready_because(driver: Driver) -> str | None:
 
 def explain(group: str, driver: Driver, waiting: list[Waiting]) -> str:
     """In words: where this member is, what waits and what frees it, who is missing, what was merged."""
+    if driver.is_closed:
+        return "\n".join([_ended(group, driver), *map(str, waiting)])
     parts = [_place(group, driver)]
     if driver.is_closed:  # What its node last knew does not go on: no view comes, nobody is let in.
         return "\n".join([*parts, "its place in the group has ended", *_unopened(driver)])
@@ -198,7 +201,7 @@ def explain(group: str, driver: Driver, waiting: list[Waiting]) -> str:
     parts += _runs(driver)
     parts += slow_disks(driver)
     for member, why in suspicions(driver).items():
-        parts.append(f"{member} is suspected ({why}); a view without it is on its way")
+        parts.append(f"{member} is suspected ({why}); {who_excludes(driver)}")
     parts += [str(absence) for absence in absences(driver)]
     if driver.chronicle.reunion is not None:
         parts.append(merge_in_words(driver.chronicle.reunion, driver.now_ns()))
@@ -215,6 +218,14 @@ def _place(group: str, driver: Driver) -> str:
     names = ", ".join(member.name for member in node.view.members)
     since = (driver.now_ns() - driver.chronicle.since_ns) / 1e9
     return f"{node.me} at {node.me.endpoint} is in group {group}, view {node.view.id} for {since:.1f} s: {names}"
+
+
+def _ended(group: str, driver: Driver) -> str:
+    """Of a member whose place is over, nothing is true any more that its node last knew."""
+    node = driver.node
+    ago = (driver.now_ns() - driver.closed_ns) / 1e9
+    last = f" ({driver.ended})" if driver.ended not in ("", "ended") else ""
+    return f"{node.me} at {node.me.endpoint} is no longer in group {group}: its place ended {ago:.1f} s ago{last}"
 
 
 def _unopened(driver: Driver) -> list[str]:

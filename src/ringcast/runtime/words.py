@@ -146,9 +146,7 @@ def _full_stream(driver: Driver, peer: Address) -> str:
         return (
             f"there are {len(streams.outgoing)} streams to others with unacked messages, and no place for one to {peer}"
         )
-    window, heard = stream.window, _last_heard(driver, peer)
-    if _is_fresh(driver, peer):
-        heard += ": it lives, and its application has not read the rest"
+    window, heard = stream.window, _last_heard(driver, peer) + _why_unacked(driver, peer)
     marks = f"{window.occupancy}/{window.bound} messages, {window.bytes}/{window.max_bytes} bytes"
     return f"the stream to {peer} holds {marks}, acked up to {window.low} of {window.high} ({heard})"
 
@@ -293,9 +291,7 @@ def _late_members(driver: Driver) -> list[Address]:
 
 
 def _missing_ack(driver: Driver, member: Address) -> str:
-    outgoing, heard = driver.node.group.outgoing, _last_heard(driver, member)
-    if _is_fresh(driver, member):
-        heard += ": it lives, and its application has not read the rest"
+    outgoing, heard = driver.node.group.outgoing, _last_heard(driver, member) + _why_unacked(driver, member)
     return f"{member} has acked up to {outgoing.acks.get(member)} of {outgoing.window.high} ({heard})"
 
 
@@ -310,17 +306,51 @@ def _last_heard(driver: Driver, member: Address) -> str:
     return f"{last}; it lives, but its event loop stands still" if member in slow_members(driver) else last
 
 
+def _why_unacked(driver: Driver, member: Address) -> str:
+    """What is known of a member that owes an ack, behind when it was heard."""
+    if has_bad_link(driver, member):
+        return f": it lives, and it and {driver.node.me} do not hear each other"
+    return ": it lives, and its application has not read the rest" if _is_fresh(driver, member) else ""
+
+
+def has_bad_link(driver: Driver, member: Address) -> bool:
+    """Does one of the two not hear the other, although others hear both?"""
+    coordination = driver.node.coordination
+    if coordination is None:
+        return False
+    spans = coordination.detector.complaints.spans
+    return (member, driver.node.me) in spans or (driver.node.me, member) in spans
+
+
 def _freed_by(driver: Driver, member: Address) -> str:
-    """What the member has to do, judged by whether it lives."""
-    config = driver.node.config
+    """What the member has to do, or what becomes of it; judged by what the failure detector knows."""
+    config, coordination = driver.node.config, driver.node.coordination
     if member in slow_members(driver):
         return f"the event loop of {member} turns again, or it is excluded after {config.stall_limit_ns / 1e9:.0f} s"
+    if coordination is None:
+        if _is_fresh(driver, member):
+            return f"the application of {member} reads on, or it leaves"
+        return f"{member} is heard again (from a fixed group nobody is excluded)"
+    if has_bad_link(driver, member):
+        seconds = config.suspect_after_ns / 1e9
+        return f"they hear each other again, or one of them is excluded; that is decided after {seconds:.1f} s"
+    if member in coordination.membership.suspicions:
+        return f"{member} is heard again, or {who_excludes(driver)}"
     if _is_fresh(driver, member):
         return f"the application of {member} reads on, or it leaves"
-    if driver.node.coordination is None:
-        return f"{member} is heard again (from a fixed group nobody is excluded)"
-    limit = (config.suspect_after_ns + config.verify_ns) / 1e9
+    silence, limit = heard_seconds(driver, member), (config.suspect_after_ns + config.verify_ns) / 1e9
+    if silence is not None and silence > limit:
+        return f"{member} is heard again, or others do not hear it either, and it is excluded"
     return f"{member} is heard again, or it is excluded after {limit:.1f} s of silence"
+
+
+def who_excludes(driver: Driver) -> str:
+    """What becomes of a member that is suspected here."""
+    coordination, me = driver.node.coordination, driver.node.me
+    acting = None if coordination is None else coordination.membership.acting
+    if acting is None:
+        return "nobody excludes it: only observers are left, and an observer makes no view"
+    return "this member makes a view without it" if acting == me else f"{acting} makes a view without it"
 
 
 def _either(reasons: list[str]) -> str:
