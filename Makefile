@@ -109,6 +109,10 @@ pause-runs: setup ## 500 random runs of a crash plus a pause in the simulated wo
 link-runs: setup ## 500 random runs of one bad link or direction for a minute (SEEDS=n for others)
 	@RINGCAST_SEEDS=$(or $(SEEDS),500) $(PYTHON_IN_VENV) -m pytest -q tests/simulation/test_bad_links_random.py -k one_bad_link
 
+link-classes: setup ## All 218 classes of one-way links among four members, in three labellings, and 500 random sets among five to eight, five minutes each; stopped at any time, the same command goes on (out/link-classes.jsonl; ONLY=class/7 for some)
+	@PYTHONPATH=tests $(PYTHON_IN_VENV) -m simulation.link_classes --only "$(ONLY)"
+
+.PHONY: link-classes
 primary-runs: setup ## 500 random runs of the primary policy with pauses, cuts and restarts (mark file)
 	@RINGCAST_SEEDS=$(or $(SEEDS),500) $(PYTHON_IN_VENV) -m pytest -q -n 2 --timeout 3600 tests/simulation/test_primary_random.py
 

@@ -10,6 +10,7 @@ from __future__ import annotations
 import argparse
 import asyncio
 import json
+import logging
 import sys
 from collections.abc import Iterator
 from concurrent.futures import ProcessPoolExecutor, as_completed
@@ -180,6 +181,7 @@ def main() -> int:
     every = [*of_four(), *random_sets()][:: options.every]
     cases = [case for case in every if case.key.startswith(options.only) and case.key not in done]
     failed = [outcome for outcome in done.values() if outcome.failure]
+    logging.disable(logging.ERROR)  # Members that are excluded say so; here that is no news.
     with ProcessPoolExecutor(options.processes) as pool, options.resume.open("a") as log:
         running = [pool.submit(tried, case, options.seconds) for case in cases]
         for number, future in enumerate(as_completed(running), 1):
