@@ -92,7 +92,7 @@ def _return(driver: Driver, departure: Departure) -> str:
     held_ns = 0 if coordination is None else coordination.readmission.wait_ns(driver.now_ns(), departure.member)
     if held_ns:
         words = f"two members did not hear each other, so it is held back; it may come back in {held_ns / 1e9:.1f} s"
-        causes = () if coordination is None else coordination.readmission.causes(departure.member)
+        causes = () if coordination is None else coordination.readmission.causes(driver.now_ns(), departure.member)
         if not causes:
             return words
         calm = driver.node.config.suspect_after_ns / 1e9

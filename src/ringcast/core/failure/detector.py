@@ -62,7 +62,7 @@ class FailureDetector:
         self.deadlines = deadlines or Deadlines()
         self.timer = self.deadlines.timer()
         self.heartbeats = Heartbeats(config.heartbeat_ns, self.deadlines.timer(), is_own=beats)
-        self.readmission = Readmission(config.readmit_ns, config.readmit_max_ns)
+        self.readmission = Readmission(config.readmit_ns, config.readmit_max_ns, 3 * config.suspect_repeat_ns)
         self.health: dict[Address, Health] = {}
         self.complaints = Complaints(config.suspect_after_ns, config.suspect_repeat_ns)
         self.vouching = Vouching(config.verify_ns)
@@ -129,7 +129,7 @@ class FailureDetector:
         until_ns = self.readmission.on_excluded(now_ns, member, causes)
         if self.me in causes:
             self.apart.begin(now_ns, member, self._view.id, until_ns)
-            self.readmission.on_links(self.me, self.apart.links)
+            self.readmission.on_links(now_ns, self.me, self.apart.links)
             self.rows.wake(now_ns)
 
     def _is_silent(self, member: Address) -> bool:
@@ -354,7 +354,7 @@ class FailureDetector:
                 out += self._question_unheard(now_ns, peer)
         if self.me in words.unheard or not self._is_heard_directly(owner):
             out += self._vouch_by_row(now_ns, owner, words)
-        self.readmission.on_links(owner, words.apart)
+        self.readmission.on_links(now_ns, owner, words.apart)
         if (self.me in words.wanted) != (self.me in said.before.wanted):
             out += self.watch_ring(now_ns)
         return out
@@ -387,6 +387,8 @@ class FailureDetector:
         if self._view is None or not self.rows.timer.is_due(now_ns):
             return []
         message = self.rows.say(now_ns, self._own_words())
+        if self.apart.links:
+            self.readmission.on_links(now_ns, self.me, self.apart.links)
         if message is None:
             return []
         to = watchers(self._view.members, self.me, self.config.watch_peers)

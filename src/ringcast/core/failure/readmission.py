@@ -28,12 +28,16 @@ class Held:
     member: Address
     since_ns: int
     delay_ns: int
-    causes: dict[Address, bool] | None  # members with a bad link to it, and do they say so? None: nobody is known
+    causes: (
+        dict[Address, int] | None
+    )  # members with a bad link to it, and until when that counts; None: nobody is known
 
 
 class Readmission:
-    def __init__(self, first_ns: int, most_ns: int) -> None:
+    def __init__(self, first_ns: int, most_ns: int, keep_ns: int = 0) -> None:
+        """`keep_ns`: what a member said of its link counts so long."""
         self.first_ns = first_ns
+        self._keep_ns = keep_ns
         self.most_ns = most_ns
         self._held: dict[str, Held] = {}
 
@@ -41,20 +45,20 @@ class Readmission:
         """Hold it back, because of its links to these. Return until when at most."""
         before = self._held.pop(member.endpoint, None)
         delay_ns = self.first_ns
-        if before is not None and now_ns - before.since_ns < CALM * self._longest_ns(before):
+        if before is not None and now_ns - before.since_ns < CALM * self._longest_ns(now_ns, before):
             delay_ns = min(self.most_ns, 2 * before.delay_ns)
         if len(self._held) >= CAPACITY:
             del self._held[next(iter(self._held))]
-        self._held[member.endpoint] = Held(member, now_ns, delay_ns, dict.fromkeys(causes, False) or None)
+        self._held[member.endpoint] = Held(member, now_ns, delay_ns, dict.fromkeys(causes, now_ns) or None)
         return now_ns + PATIENCE * delay_ns
 
-    def on_links(self, member: Address, apart: Collection[Address]) -> None:
-        """This member of ours has a bad link to these, and to nobody else who is held back."""
+    def on_links(self, now_ns: int, member: Address, apart: Collection[Address]) -> None:
+        """This member of ours says that it has a bad link to these, and to nobody else who is held back."""
         for held in self._held.values():
             if held.causes is None or member not in held.causes:
                 continue
             if held.member in apart:
-                held.causes[member] = True
+                held.causes[member] = now_ns + self._keep_ns
             else:
                 del held.causes[member]
 
@@ -68,7 +72,7 @@ class Readmission:
         """The link of a member that is gone itself holds nobody back any more."""
         for held in self._held.values():
             if held.causes is not None:
-                held.causes = {cause: says for cause, says in held.causes.items() if cause in members}
+                held.causes = {cause: until_ns for cause, until_ns in held.causes.items() if cause in members}
 
     def is_held(self, now_ns: int, member: Address) -> bool:
         """Not yet: its link may still be bad."""
@@ -79,17 +83,19 @@ class Readmission:
         held = self._held.get(member.endpoint)
         if held is None or (held.causes is not None and not held.causes):
             return 0
-        longest_ns = self._longest_ns(held) if held.member == member else held.delay_ns
+        longest_ns = self._longest_ns(now_ns, held) if held.member == member else held.delay_ns
         return max(0, held.since_ns + longest_ns - now_ns)
 
-    def _longest_ns(self, held: Held) -> int:
-        return PATIENCE * held.delay_ns if held.causes and any(held.causes.values()) else held.delay_ns
+    def _longest_ns(self, now_ns: int, held: Held) -> int:
+        """Who is dead, or cannot be heard, says nothing of its link: then the delay alone counts."""
+        is_known = held.causes is not None and any(now_ns < until_ns for until_ns in held.causes.values())
+        return PATIENCE * held.delay_ns if is_known else held.delay_ns
 
-    def causes(self, member: Address) -> tuple[Address, ...]:
+    def causes(self, now_ns: int, member: Address) -> tuple[Address, ...]:
         """Members of ours with a bad link to it, as far as that is known."""
         held = self._held.get(member.endpoint)
         return (
             ()
             if held is None or held.causes is None or held.member != member
-            else tuple(c for c, says in held.causes.items() if says)
+            else tuple(cause for cause, until_ns in held.causes.items() if now_ns < until_ns)
         )
