@@ -147,6 +147,18 @@ def test_a_link_between_two_of_twelve_that_do_not_watch_each_other_is_judged_too
         world.agree(TOGETHER_SECONDS)
 
 
+def test_observers_left_behind_for_bad_links_come_back_when_the_links_are_good_y17() -> None:
+    """They stay in the view that they shared with the voters, because no observer makes another (seed 700048)."""
+    with World(Talking, list("ABOP"), seed=4, config="lan", observers="OP", bound=BACK_SECONDS) as world:
+        for voter, observer in ("AO", "AP", "BO"):
+            world.fault("one-way", voter, observer)
+            world.fault("one-way", observer, voter)
+        world.advance(30)
+        assert len(world.apps["A"].group.members) == len(world.apps["B"].group.members) < 4
+        world.heal()
+        world.agree(TOGETHER_SECONDS)
+
+
 def test_two_coordinators_that_do_not_hear_each_other_are_asked_through_others_y13() -> None:
     """Two sides of two heal, but their coordinators do not hear each other: three of the four go on together."""
     world = World(Talking, 4, seed=4, config="lan", bound=BACK_SECONDS)

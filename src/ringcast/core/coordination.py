@@ -17,9 +17,11 @@ from ringcast.core.control import (
     AreYouThere,
     Ask,
     AskAbout,
+    AskEcho,
     Busy,
     Cancel,
     Control,
+    Echo,
     Heard,
     Heartbeat,
     Join,
@@ -145,6 +147,8 @@ class Coordination:
             **self.merging.routes,
             Suspicion: lambda now_ns, sender, told: self.detector.on_told(now_ns, sender, told.members),
             Unheard: self.detector.on_rows,
+            AskEcho: lambda now_ns, sender, asked: [send_once(sender, Echo())],
+            Echo: self._on_echo,
             AskAbout: lambda now_ns, sender, asked: self.detector.on_asked_about(now_ns, sender, asked.peer),
             Heard: lambda now_ns, sender, heard: self.detector.on_vouched(now_ns, sender, heard.peer),
             ReunionFailed: self.exchange.on_failed,
@@ -163,6 +167,10 @@ class Coordination:
         if self.view is not None and sender not in self.view:
             out.append(send_once(sender, Stranger(self.view.id)))  # It may take us for a member.
         return out
+
+    def _on_echo(self, now_ns: int, sender: Address, echo: Echo) -> Steps:
+        self.detector.on_echo(now_ns, sender)
+        return []
 
     def _on_claim(self, now_ns: int, sender: Address, claim: Heartbeat | Announce) -> Steps:
         """Act on the view that the sender names: it has shown ours, learns that it is a stranger here, or is apart."""

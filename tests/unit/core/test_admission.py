@@ -40,6 +40,8 @@ AskAbout D - m m
 Heard D - m m
 Suspicion DS - m m
 Unheard D - m m
+AskEcho D - mfo mfo
+Echo D - mfo mfo
 Stranger D - m m
 Join S mfo mfo mfo
 JoinRefused S f - -

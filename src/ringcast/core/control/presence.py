@@ -134,6 +134,17 @@ class Unheard(Control):
     rows: tuple[Row, ...]
 
 
+# Answered only: also one that was excluded for a bad link is asked.
+@message(50, ALONE, looking=NOBODY, in_view=ANYBODY, promised=ANYBODY)
+class AskEcho(Control):
+    """Answer with `Echo`, whatever view you are in: it shows that our link is good both ways."""
+
+
+@message(51, ALONE, looking=NOBODY, in_view=ANYBODY, promised=ANYBODY)
+class Echo(Control):
+    """I heard your `AskEcho`. Never sent unasked."""
+
+
 @message(9, ALONE, looking=NOBODY, in_view=MEMBERS, promised=MEMBERS)
 class Stranger(Control):
     """You speak as a member, but you are not in my view."""

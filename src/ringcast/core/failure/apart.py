@@ -1,7 +1,8 @@
 """Links to members that were excluded for them: asked again and again, until question and answer passed for a while.
 
-An answer in a later view than the one that was shared shows both directions: the other no longer takes this member for
-one of its own, so it sends no heartbeat unasked. Each end asks for itself, and each side releases the other.
+An answer shows both directions, because it is never sent unasked: an `Echo`; or, of a member of the version before,
+which knows no such question, a heartbeat in a later view than the shared one. Each end asks for itself, and each side
+releases the other.
 Bounded: MOST links; of more the delay of readmission.py decides alone.
 """
 
@@ -9,7 +10,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from ringcast.core.control import AreYouThere
+from ringcast.core.control import AreYouThere, AskEcho
 from ringcast.core.deadlines import Timer
 from ringcast.core.effects import Unicast, send_once
 from ringcast.model import Address, ViewId
@@ -47,10 +48,15 @@ class Apart:
         if not self.links:
             self._timer.at_ns = None
 
-    def on_answer(self, now_ns: int, peer: Address, view: ViewId | None) -> bool:
+    def on_heartbeat(self, now_ns: int, peer: Address, view: ViewId | None) -> bool:
         """Note a heartbeat of this process. True: the link is good now, and no longer asked about."""
         link = self.links.get(peer)
-        if link is None or view is None or view <= link.shared:
+        return link is not None and view is not None and view > link.shared and self.on_echo(now_ns, peer)
+
+    def on_echo(self, now_ns: int, peer: Address) -> bool:
+        """Note an answer. True: the link is good now, and no longer asked about."""
+        link = self.links.get(peer)
+        if link is None:
             return False
         if link.answered_ns is None or now_ns - link.answered_ns >= 2 * self._interval_ns:
             link.good_ns = now_ns
@@ -66,4 +72,4 @@ class Apart:
         for peer in [peer for peer, link in self.links.items() if now_ns >= link.until_ns]:
             del self.links[peer]
         self._timer.at_ns = now_ns + self._interval_ns if self.links else None
-        return [send_once(peer, AreYouThere()) for peer in self.links]
+        return [send_once(peer, question) for peer in self.links for question in (AskEcho(), AreYouThere())]

@@ -132,6 +132,15 @@ class FailureDetector:
             self.readmission.on_links(now_ns, self.me, self.apart.links)
             self.rows.wake(now_ns)
 
+    def on_echo(self, now_ns: int, peer: Address) -> None:
+        """A process answered that was excluded for a bad link to us."""
+        if self.apart.on_echo(now_ns, peer):
+            self._release(now_ns, peer)
+
+    def _release(self, now_ns: int, peer: Address) -> None:
+        self.readmission.on_good(self.me, peer)
+        self.rows.take_back(now_ns)
+
     def _is_silent(self, member: Address) -> bool:
         """Suspected, and as far as we know nobody hears it."""
         health = self.health.get(member)
@@ -228,9 +237,8 @@ class FailureDetector:
 
     def on_heartbeat(self, now_ns: int, peer: Address, progress: int, view: ViewId | None = None) -> Steps:
         """A heartbeat, or an answer to the direct question; both tell how far the peer's core loop has come."""
-        if peer in self.apart.links and self.apart.on_answer(now_ns, peer, view):
-            self.readmission.on_good(self.me, peer)
-            self.rows.take_back(now_ns)
+        if peer in self.apart.links and self.apart.on_heartbeat(now_ns, peer, view):
+            self._release(now_ns, peer)
         health = self.health.get(peer)
         if health is None:
             return []
