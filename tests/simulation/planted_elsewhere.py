@@ -21,7 +21,7 @@ from ringcast.sim.planted import Planted
 from ringcast.transport.write_queue import WriteQueue
 from simulation import test_leaving, test_window_sizes
 from unit.bus import test_inbox
-from unit.core.failure import test_detector
+from unit.core.failure import test_detector, test_largest_set, test_readmission
 from unit.core.membership import test_joining, test_roll_call, test_suspicions
 from unit.core.merge import test_leader, test_merges, test_merging
 from unit.core.multicast import test_departed
@@ -378,6 +378,36 @@ ELSEWHERE = (
         ),
         "tests/unit/core/failure/test_detector.py",
         _alone(test_detector.test_a_member_that_others_hear_is_not_suspected_but_complained_about_y13),
+    ),
+    Elsewhere(
+        _bug(
+            "who alone complains excludes the other",
+            f"{_FAILURE}.largest_set:_preference",
+            "(member in observers, member in alone, rank[member])",
+            "(member in observers, rank[member])",
+        ),
+        "tests/unit/core/failure/test_largest_set.py",
+        _alone(test_largest_set.test_who_complains_alone_goes_itself),
+    ),
+    Elsewhere(
+        _bug(
+            "what a member says that is not heard here is not known",
+            f"{_FAILURE}.rows:Rows.on_said",
+            "not is_direct and is_heard(owner)",
+            "not is_direct",
+        ),
+        "tests/unit/core/failure/test_detector.py",
+        _alone(test_detector.test_a_row_of_a_member_that_is_not_heard_is_known_through_another),
+    ),
+    Elsewhere(
+        _bug(
+            "the word of a dead member keeps another out",
+            f"{_FAILURE}.readmission:Readmission._longest_ns",
+            "any(now_ns < until_ns for until_ns in held.causes.values())",
+            "bool(held.causes)",
+        ),
+        "tests/unit/core/failure/test_readmission.py",
+        _alone(test_readmission.test_the_word_of_a_member_that_is_no_longer_heard_keeps_nobody_out),
     ),
     Elsewhere(
         _bug(
