@@ -159,6 +159,27 @@ def test_observers_left_behind_for_bad_links_come_back_when_the_links_are_good_y
         world.agree(TOGETHER_SECONDS)
 
 
+@pytest.mark.parametrize("old", ["A", "B", "C"])
+def test_a_member_of_the_version_before_and_the_others_understand_each_other_y13(old: str) -> None:
+    """It drops messages of types that it does not know, and sends none: rows and echoes. Complaints it knows."""
+    with World(Talking, 3, seed=3, config="lan", bound=BACK_SECONDS) as world:
+        for kind in ("unheard", "askecho", "echo"):
+            world.drop(kind, old)
+            world.drop(kind, "*", old)
+        world.fault("one-way", "B", "C")
+        world.fault("one-way", "C", "B")
+        began_ns = world.clock.now_ns
+        world.advance(LASTS_SECONDS)
+        views = views_of(world, began_ns)
+        assert max(map(len, views.values())) <= MOST_VIEWS
+        assert all(app.sent > LASTS_SECONDS for app in world.apps.values()), "nobody is blocked for long"
+        for fault in list(world.faults.active):
+            world.faults.end(fault)
+        world.advance(BACK_SECONDS)
+        assert {len(app.group.members) for app in world.apps.values()} == {3}
+        world.heal()
+
+
 def test_two_coordinators_that_do_not_hear_each_other_are_asked_through_others_y13() -> None:
     """Two sides of two heal, but their coordinators do not hear each other: three of the four go on together."""
     world = World(Talking, 4, seed=4, config="lan", bound=BACK_SECONDS)

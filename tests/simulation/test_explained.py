@@ -45,6 +45,8 @@ def test_a_dead_link_is_not_taken_for_an_application_that_does_not_read(ends: tu
         assert not flushed.done()
         assert "it lives, and it and A do not hear each other" in words
         assert "they hear each other again, or one of them is excluded; that is decided after 2.0 s" in words
+        assert f"{ends[1]} does not hear {ends[0]}; others do" in words
+        assert f"{ends[1]} does not hear {ends[0]}; others do" in group_of(world, "C").explain()
         assert "has not read the rest" not in words and "of silence" not in words
         world.heal()
 

@@ -16,6 +16,7 @@ from ringcast.runtime.driver import Driver
 from ringcast.runtime.keys import KeyMarks, unopened_in_words
 from ringcast.runtime.words import (
     Waiting,
+    bad_links,
     heard_seconds,
     roll_call_awaits,
     short,
@@ -188,10 +189,8 @@ def _not_ready_because(driver: Driver) -> str | None:
 def explain(group: str, driver: Driver, waiting: list[Waiting]) -> str:
     """In words: where this member is, what waits and what frees it, who is missing, what was merged."""
     if driver.is_closed:
-        return "\n".join([_ended(group, driver), *map(str, waiting)])
+        return "\n".join([_ended(group, driver), *map(str, waiting), *_unopened(driver)])
     parts = [_place(group, driver)]
-    if driver.is_closed:  # What its node last knew does not go on: no view comes, nobody is let in.
-        return "\n".join([*parts, "its place in the group has ended", *_unopened(driver)])
     if driver.node.has_group and not (driver.node.may_go_on and driver.node.view.is_primary):
         parts.append(why_aside(driver.node))
     parts += [str(wait) for wait in waiting] or ["nothing waits"]
@@ -200,6 +199,7 @@ def explain(group: str, driver: Driver, waiting: list[Waiting]) -> str:
     parts += _unread(driver)
     parts += _runs(driver)
     parts += slow_disks(driver)
+    parts += bad_links(driver)
     for member, why in suspicions(driver).items():
         parts.append(f"{member} is suspected ({why}); {who_excludes(driver)}")
     parts += [str(absence) for absence in absences(driver)]

@@ -322,6 +322,17 @@ def has_bad_link(driver: Driver, member: Address) -> bool:
     return (member, driver.node.me) in spans or (driver.node.me, member) in spans
 
 
+def bad_links(driver: Driver) -> list[str]:
+    """Who does not hear whom, as members say, although others hear both."""
+    coordination = driver.node.coordination
+    if coordination is None:
+        return []
+    deaf: dict[Address, list[Address]] = {}
+    for by, about in coordination.detector.complaints.spans:
+        deaf.setdefault(by, []).append(about)
+    return [f"{by} does not hear {_names(about)}; others do" for by, about in deaf.items()]
+
+
 def _freed_by(driver: Driver, member: Address) -> str:
     """What the member has to do, or what becomes of it; judged by what the failure detector knows."""
     config, coordination = driver.node.config, driver.node.coordination

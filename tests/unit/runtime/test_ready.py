@@ -117,7 +117,7 @@ def test_who_ended_because_its_mark_could_not_be_kept_does_not_speak_of_a_primar
             while True:
                 await a.receive()
         said = a.explain()
-        assert "its place in the group has ended" in said and "primary" not in said
+        assert "is no longer in group" in said and "primary" not in said
         late.cancel()
         await asyncio.gather(late, return_exceptions=True)
 

@@ -62,18 +62,16 @@ class FailureDetector:
         self.deadlines = deadlines or Deadlines()
         self.timer = self.deadlines.timer()
         self.heartbeats = Heartbeats(config.heartbeat_ns, self.deadlines.timer(), is_own=beats)
-        self.readmission = Readmission(config.readmit_ns, config.readmit_max_ns, 3 * config.suspect_repeat_ns)
         self.health: dict[Address, Health] = {}
         self.complaints = Complaints(config.suspect_after_ns, config.suspect_repeat_ns)
         self.vouching = Vouching(config.verify_ns)
         keep_ns = self.complaints.forget_ns
+        self.readmission = Readmission(config.readmit_ns, config.readmit_max_ns, keep_ns)
         self.rows = Rows(me, config.heartbeat_ns, keep_ns, config.frame_bytes, self.deadlines.timer())
         self.apart = Apart(config.heartbeat_ns, config.suspect_after_ns, self.deadlines.timer())
         self.given_up: Collection[Address] = ()  # whom membership suspects until the next view, alive or not
         self.unacked = Unacked(config.suspect_after_ns)
-        self.awaited: Callable[[], Iterable[tuple[Address, int, int]]] = (
-            tuple  # who owes an ack; set by the node's part
-        )
+        self.awaited: Callable[[], Iterable[tuple[Address, int, int]]] = tuple  # who owes an ack: member, stream, acked
         self._missing: tuple[Address, ...] = ()  # members whose acks are missing
         self._watches_all = False
         self._view: View | None = None
