@@ -72,9 +72,16 @@ class Handling:
         return len(self._loops) + len(self._callers) > 1
 
     def ask(self, reader: Reader) -> None:
-        """It asks for the next event, so it has handled what it was given."""
-        if reader.place is not None:
-            reader.place = reader.who = None
+        """It asks for the next event, so it has handled what it was given; also what it was given in another form."""
+        has_handled = reader.place is not None
+        if self.is_shared and (who := caller()) is not None:
+            if who in self._callers and self._callers[who] is not reader:
+                has_handled = has_handled or self._callers.pop(who).place is not None
+            for other in self._readers():
+                if other.who is who:
+                    other.place, other.who, has_handled = None, None, True
+        reader.place = reader.who = None
+        if has_handled:
             self.tell()
 
     def tell(self) -> None:
@@ -88,7 +95,8 @@ class Handling:
         """This task or thread waits for others: what it was given itself counts as handled."""
         for reader in self._readers():
             if reader.who is who and who is not None:
-                self.ask(reader)
+                reader.place = reader.who = None
+                self.tell()
 
     def busy(self, place: Stamp) -> Reader | None:
         """Somebody who still handles a message up to this place."""

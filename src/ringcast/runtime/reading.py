@@ -157,7 +157,7 @@ class Reading:
 
     async def next_event(self, reader: Reader) -> Message | Notice:
         """The next message or notice; StopAsyncIteration after the end, or the error that ended the group."""
-        if reader.place is not None:
+        if reader.place is not None or self.handling.is_shared:
             self.handling.ask(reader)
         while True:
             if self._open is not None:
@@ -173,7 +173,7 @@ class Reading:
 
     async def next_run(self, reader: Reader) -> OpenRun | Message | Notice:
         """The same, but a run of several messages stays here and is read from where it is returned to."""
-        if reader.place is not None:
+        if reader.place is not None or self.handling.is_shared:
             self.handling.ask(reader)
         while True:
             if self._open is not None and not self._open.is_used_up:
@@ -207,7 +207,7 @@ class Reading:
 
     def take_batch(self, reader: Reader) -> Batch | Notice | None:
         """The next of `next_batch`, if it is there without waiting."""
-        if reader.place is not None:
+        if reader.place is not None or self.handling.is_shared:
             self.handling.ask(reader)
         run = self._open
         if run is None:

@@ -163,6 +163,23 @@ async def many_at_a_time(group: Group, handle: Handle) -> None:
                 await handle(event.payload)
 
 
+async def in_any_form(group: Group, handle: Handle) -> None:
+    """What was read in one form is handled when the next event is asked for in another."""
+    while True:
+        event = await group.receive()
+        if isinstance(event, Message):
+            await handle(event.payload)
+        async for event in group:
+            if isinstance(event, Message):
+                await handle(event.payload)
+                break
+        async for batch in group.batches():
+            if isinstance(batch, Batch):
+                for payload in batch.payloads:
+                    await handle(payload)
+                break
+
+
 async def in_batches(group: Group, handle: Handle) -> None:
     async for event in group.batches():
         if isinstance(event, Batch):
@@ -180,7 +197,7 @@ async def batch_by_batch(group: Group, handle: Handle) -> None:
 
 @pytest.mark.parametrize(
     "form",
-    [in_a_loop, in_a_loop_that_is_left, one_by_one, many_at_a_time, in_batches, batch_by_batch],
+    [in_a_loop, in_a_loop_that_is_left, one_by_one, many_at_a_time, in_batches, batch_by_batch, in_any_form],
     ids=lambda form: form.__name__.replace("_", " "),
 )
 @pytest.mark.parametrize("stamped", [False, True], ids=["barrier", "after"])
