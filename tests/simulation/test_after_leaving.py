@@ -5,6 +5,8 @@ from __future__ import annotations
 import asyncio
 from contextlib import suppress
 
+import pytest
+
 from ringcast.core import Packet
 from ringcast.errors import StateError
 from ringcast.model import SECOND, profile
@@ -83,3 +85,16 @@ def test_who_leaves_and_loses_its_place_meanwhile_gets_no_error() -> None:
         world.do("A", group.queue(b"nobody gives it a place"))
         world.do("A", leave_and_end())
         world.heal()
+
+
+def test_a_member_that_left_and_starts_again_without_knowing_anybody_meets_the_others(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """It founded a second group in silence, and the two never met: nobody looked for it where it had been."""
+    with World(read, 3, seed=6) as world:
+        world.leave("B")
+        world.advance(0.3)
+        monkeypatch.setattr(type(world), "names", property(lambda self: ["B"]))  # all that any discovery finds
+        process = world.start("B")
+        assert world.run_until(lambda: process.group is not None and len(process.group.members) == 3)
+        monkeypatch.undo()

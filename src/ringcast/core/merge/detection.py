@@ -108,7 +108,7 @@ class MergeDetector:
         for member in lost:
             self.outsiders.remember(member.endpoint)
         for member in left:
-            self.outsiders.forget(member.endpoint)
+            self.outsiders.forget(member.endpoint, now_ns + self.config.resumer_ns)
             self.sightings.drop(member)
         for member in view.members:
             self.sightings.drop(member)
@@ -403,7 +403,8 @@ class MergeDetector:
         if self._announce.is_due(now_ns):
             # Random steps, so that members do not keep in step and meet the same gap for ever.
             self._announce.at_ns = now_ns + int(self.config.announce_ns * (0.75 + 0.5 * self._random.random()))
-            places = self.outsiders.next_in_turn(self.config.announce_peers, self._who_is_inside())
+            inside, count = self._who_is_inside(), self.config.announce_peers
+            places = self.outsiders.next_in_turn(count, inside) + self.outsiders.just_left(now_ns, count, inside)
             out.append(self._announce_to(places))
         if self._answers.is_due(now_ns):
             out += self._conclude(now_ns)

@@ -114,15 +114,15 @@ class Outsiders:
     """Endpoints outside the view to which our view id is told in turn: lost members, and what discovery found.
 
     A few at a time, so the cost does not grow with the group; never forgotten because of time, for a partition may
-    last. Where a member left, nobody is told anything until somebody there is heard, whatever discovery says: a process
-    that starts there looks for us itself (Y19). Bounded: the longest known gives way. Not addresses: who is there now
-    may be a new process.
+    last. Where a member left, our view is told for a while, because a process that starts there again may know nobody;
+    then nobody is told anything until somebody there is heard, whatever discovery says (Y19). Bounded: the longest
+    known gives way. Not addresses: who is there now may be a new process.
     """
 
     def __init__(self, capacity: int) -> None:
         self.capacity = capacity
         self._endpoints: dict[str, None] = {}
-        self._left: dict[str, None] = {}
+        self._left: dict[str, int] = {}  # until when it is told
 
     def __len__(self) -> int:
         return len(self._endpoints)
@@ -139,12 +139,17 @@ class Outsiders:
             del self._endpoints[next(iter(self._endpoints))]
         self._endpoints.setdefault(endpoint)
 
-    def forget(self, endpoint: str) -> None:
-        """Who was there left."""
+    def forget(self, endpoint: str, until_ns: int = 0) -> None:
+        """Who was there left; it is told until then."""
         self._endpoints.pop(endpoint, None)
         if len(self._left) >= self.capacity:
             del self._left[next(iter(self._left))]
-        self._left[endpoint] = None
+        self._left[endpoint] = until_ns
+
+    def just_left(self, now_ns: int, count: int, inside: Container[str]) -> tuple[str, ...]:
+        """Up to so many places from which somebody left a while ago, the last first."""
+        places = [place for place, until_ns in self._left.items() if now_ns < until_ns and place not in inside]
+        return tuple(places[-count:])
 
     def next_in_turn(self, count: int, inside: Container[str]) -> tuple[str, ...]:
         """The next `count` that are not inside; whoever was told is then the last to be told again."""
