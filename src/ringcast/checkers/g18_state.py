@@ -66,6 +66,7 @@ class _Ordered:
     last: int
     evidence: Evidence
     loads: int  # how many states the member had loaded before
+    is_named: bool = True  # not thrown away with all of the spool
 
 
 @dataclass(slots=True)
@@ -203,7 +204,8 @@ class StateChecker:
         else:
             voided = {_line(event, bool(event.value)): (event.first, event.first + event.count - 1)}
             thrown = [(event.peer, event.first, event.first + event.count - 1)] if event.value else []
-        state.thrown += [_Ordered(*run, here, len(state.loads)) for run in thrown]
+        is_named = event.peer is not None
+        state.thrown += [_Ordered(*run, here, len(state.loads), is_named) for run in thrown]
         for line, (first, last) in voided.items():
             state.passed[line] = max(state.passed.get(line, 0), last)
             state.void[line] = (first, here)
@@ -314,6 +316,8 @@ class StateChecker:
             loads = state.loads[max(0, run.loads - 1) : run.loads + 1]  # the state before it, or the one to come
             if not loads or not all(self._is_known(load, closed) for load in loads):
                 continue
+            if not run.is_named and any(load.is_merged for load in loads):
+                continue  # A side of which nobody with a state is left has taken its state with it, and what followed.
             included = [entry for load in loads for entry in self._included(load, may_be=True)]
             if any(who == run.sender for who, _, _ in included):
                 continue  # Without self-delivery a giver has what it sent itself, and dequeued none of it.

@@ -140,15 +140,17 @@ class _Joiner:
             elif row.kind == Kind.HANDED:
                 self._behind(row)
             elif row.sender:
-                self._thrown(row, row.place)
+                self._thrown(row, row.place, is_named=True)
             else:
                 for one in spooled:
-                    self._thrown(one, row.place)
+                    self._thrown(one, row.place, is_named=False)
                 spooled = []
 
-    def _thrown(self, row: _Row, index: int) -> None:
+    def _thrown(self, row: _Row, index: int, *, is_named: bool) -> None:
         before = [load for load in self._member.loads if load.place < index][-1:]
         loads = [*before, *[load for load in self._member.loads if load.place >= index][:1]]
+        if not is_named and any(load.is_merged for load in loads):
+            return  # A side of which nobody with a state is left has taken its state with it, and what followed.
         included = [entry for load in loads for entry in self._included(load, may_be=True)]
         own = any(giver == row.sender for giver, _, _ in included)  # Without self-delivery it dequeued none of its own.
         if not loads or own or not all(self._run.is_whole(giver) for giver, _, _ in included):
