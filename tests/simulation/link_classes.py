@@ -28,7 +28,7 @@ from simulation.views import views_of
 MINUTE_NS = 60 * SECOND
 LASTS_SECONDS = 300
 MOST_VIEWS = 6  # in any minute, at any member
-LONGEST_WAIT_SECONDS = 20.0  # until a message is acked by all who are still in the view
+LONGEST_WAIT_SECONDS = 25.0  # until a message is acked by all who are still in the view
 TOGETHER_SECONDS = 10.0  # after the heal: one view of all
 PAUSE_SECONDS = 0.5
 SETTLES_SECONDS = 90.0  # of G14, which allows for the longest delay of a member that was excluded

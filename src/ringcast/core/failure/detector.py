@@ -74,6 +74,7 @@ class FailureDetector:
         self.awaited: Callable[[], Iterable[tuple[Address, int, int]]] = tuple  # who owes an ack: member, stream, acked
         self._missing: tuple[Address, ...] = ()  # members whose acks are missing
         self._watches_all = False
+        self._look_ns = 0  # when acks and complaints are looked at again
         self._view: View | None = None
         self._watched: dict[Address, None] = {}  # an ordered set: members I watch now
         self._named: dict[Address, None] = {}  # watched because somebody asked for it (a merge leader)
@@ -191,8 +192,9 @@ class FailureDetector:
     def _look_for_bad_links(self, now_ns: int) -> Steps:
         """Where each watches a few others only, look wider while two do not hear each other or acks are missing."""
         view = self._view
-        if view is None or len(view.members) - 1 <= self.config.watch_peers:
+        if view is None or len(view.members) - 1 <= self.config.watch_peers or now_ns < self._look_ns:
             return []
+        self._look_ns = now_ns + self.config.heartbeat_ns
         missing = self.unacked.look(now_ns, self.awaited())
         watches_all = len(view.members) <= WATCH_ALL and self.complaints.is_any_lasting
         if missing == self._missing and watches_all == self._watches_all:
