@@ -25,7 +25,7 @@ PERIOD = 1_000_000  # deliveries
 
 TELLER = """
 import pickle, sys
-from ringcast.pipeline import Shape, make_period
+from ringcast.bench.history import Shape, make_period
 period = make_period(1, Shape(deliveries=int(sys.argv[1])))
 names = ("kind", "t_ns", "view", "peer", "stream", "first", "count", "ordinal", "value", "other", "detail")
 told = [[tuple(getattr(event, name) for name in names) for event in events] for events in period.events]

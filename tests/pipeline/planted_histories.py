@@ -7,8 +7,8 @@ from dataclasses import dataclass, replace
 from itertools import pairwise
 from typing import Any
 
+from ringcast.bench.history.shape import Period
 from ringcast.model import Event, Kind, ViewId
-from ringcast.pipeline.history.shape import Period
 from ringcast.trace import as_address
 
 Breaker = Callable[[Period], None]

@@ -58,7 +58,9 @@ async def _ordered_by_real_processes(record: Path) -> None:
         await company.ask("abc", "send", count=100, size=100)
         await company.ask("abc", "order_subsets", count=60, seed="cutting")
         await company.settle()
-        await company.ask("abc", "leave")
+        await company.ask("c", "leave")
+        await company.until_view("ab")
+        await company.ask("ab", "close")
 
 
 def test_a_run_of_real_processes_is_judged_the_same_however_it_is_cut(tmp_path: Path) -> None:

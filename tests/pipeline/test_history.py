@@ -1,6 +1,6 @@
 """Histories for tests and benchmarks are what they say, and the search for a cycle finds one."""
 
-from ringcast.pipeline.history import Shape, make_period
+from ringcast.bench.history import Shape, make_period
 from ringcast.pipeline.rules.cycles import cycle_in
 
 

@@ -11,9 +11,9 @@ import pytest
 pytest.importorskip("numpy", reason="the pipeline needs numpy: pip install 'ringcast[pipeline]'")
 
 from pipeline.planted_histories import ONCE_MISSED, PLANTED, Planted
+from ringcast.bench.history import Period, Shape, make_period, tiling
 from ringcast.checkers import Judgement, Violation
 from ringcast.checkers import judge as judge_by_checkers
-from ringcast.pipeline.history import Period, Shape, make_period, tiling
 from ringcast.pipeline.rules import engine
 from ringcast.pipeline.segment import Segment, decode
 from ringcast.trace import FileRecorder, Header, RecorderLimits, read_run

@@ -17,7 +17,7 @@ import pytest
 
 from ringcast.bench.process_tree import TreeUse
 from ringcast.pipeline import Application, judge_local, segment_files
-from ringcast.pipeline.results import BUCKETS, TABLES
+from ringcast.pipeline.results import TABLES
 from ringcast.pipeline.writing import TableStore, write_tables
 from ringcast.sim import draw, simulate
 from ringcast.trace import under_run
@@ -76,4 +76,4 @@ def test_thousands_of_small_runs_are_judged_in_one_application(spark: SparkSessi
     assert verdicts is not None and verdicts.count() == len(expected)
     files = list((tmp_path / "tables").rglob("*.parquet"))
     print(f"{len(files)} files")
-    assert len(files) <= len(TABLES) * BUCKETS
+    assert len(files) <= len(TABLES) * 64

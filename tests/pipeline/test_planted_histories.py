@@ -16,9 +16,9 @@ import pytest
 pytest.importorskip("pyarrow", reason="the pipeline needs pyarrow: pip install 'ringcast[pipeline]'")
 
 from pipeline.planted_histories import PLANTED, Planted
+from ringcast.bench.history import Period, Shape, make_period, write_recordings
 from ringcast.checkers import GUARANTEES, Judgement
 from ringcast.pipeline import Application, judge_local
-from ringcast.pipeline.history import Period, Shape, make_period, write_recordings
 from ringcast.pipeline.reading import segment_files
 
 if TYPE_CHECKING:

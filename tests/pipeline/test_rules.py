@@ -18,10 +18,10 @@ from pipeline import agreement
 from pipeline.falsified import FALSIFIED
 from pipeline.planted_histories import PLANTED
 from pipeline.test_truth import as_segments, violated
+from ringcast.bench.history import Shape, make_period, write_recordings
 from ringcast.checkers import GUARANTEES, Judgement, judge
 from ringcast.model import Kind
 from ringcast.pipeline import Application, judge_local
-from ringcast.pipeline.history import Shape, make_period, write_recordings
 from ringcast.pipeline.reading import segment_files
 from ringcast.trace import FileRecorder, Recording, read_run, read_runs
 from ringcast.trace.story import Story

@@ -92,7 +92,7 @@ def run_pipeline(
 
 
 def _history(deliveries: int, place: Path, single_view: bool, say: Callable[[str], None]) -> tuple[Result, Path]:
-    from ringcast.pipeline import Shape, make_period, write_recordings
+    from ringcast.bench.history import Shape, make_period, write_recordings
 
     turns = max(1, round(deliveries / PERIOD_DELIVERIES))
     shape = Shape(deliveries=min(deliveries, PERIOD_DELIVERIES), views=0 if single_view else 10)
@@ -131,7 +131,8 @@ def _judge(recordings: Path, result: Result, master: str | None, say: Callable[[
 
 def _warm_up(spark: Any) -> None:
     """Judge something small, twice: then every worker has loaded what it needs."""
-    from ringcast.pipeline import Application, Shape, make_period, segment_files, write_recordings
+    from ringcast.bench.history import Shape, make_period, write_recordings
+    from ringcast.pipeline import Application, segment_files
 
     with TemporaryDirectory(prefix="ringcast-bench-") as place:
         write_recordings(Path(place), make_period(2, Shape(deliveries=20_000)), 1)

@@ -45,6 +45,7 @@ class Violation:
     index: int
     sentence: str
     evidence: tuple[Evidence, ...] = ()
+    run: str = ""  # named where several are told together
 
     def to_json(self) -> dict[str, Any]:
         return {
@@ -52,6 +53,7 @@ class Violation:
             "index": self.index,
             "sentence": self.sentence,
             "events": [item.to_json() for item in self.evidence],
+            **({"run": self.run} if self.run else {}),
         }
 
 

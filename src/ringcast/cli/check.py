@@ -1,8 +1,8 @@
 """`ringcast check`: the verdict over recordings, in words or as JSON.
 
-Judged by the rules of the pipeline: in this process if the recordings are small and on this machine, else by Spark, on
-this machine unless `--master` names a cluster. `--checkers` judges by the checkers instead; so does an installation
-without the pipeline's packages, which says so. All use the same words.
+Judged by the rules of the pipeline on Spark, on this machine unless `--master` names a cluster; in this process with
+`--judge local`, or where Spark or Java is lacking. `--checkers` judges by the checkers instead; so does an installation
+without the pipeline's packages. Each says which it was, and all use the same words.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ import click
 
 from ringcast.checkers import Judgement, judge, nothing_read, parse_require, together
 from ringcast.cli.output import emit_json, json_option, say, say_progress
-from ringcast.errors import UsageError
+from ringcast.errors import RingcastError, UsageError
 from ringcast.trace import TraceError, is_segment, local_paths, readable_runs, unnamed_run
 
 if TYPE_CHECKING:
@@ -34,6 +34,7 @@ Exit codes: 0 held, 1 violated, 2 unjudged or could not run.
 """
 
 _MARKS = {"held": "held", "violated": "VIOLATED", "unjudged": "unjudged"}
+_JUDGES = {"spark": "Spark", "local": "the rules in this process", "checkers": "the checkers"}
 _SHOWN_RUNS = 50
 
 
@@ -44,10 +45,17 @@ class Told:
     judge: str
     runs: Mapping[str, Judgement]
     unread: list[str] = field(default_factory=list)
+    failed: str = ""  # why there are no tables
+
+    @property
+    def together(self) -> Judgement:
+        """One judgement over all runs, each violation with its run."""
+        return together([_with_run(run, judgement) for run, judgement in self.runs.items()])
 
     def to_json(self) -> dict[str, Any]:
-        told = together(list(self.runs.values())).to_json()
+        told = self.together.to_json()
         names = [{"run": run, "verdict": judgement.verdict} for run, judgement in self.runs.items()]
+        told |= {"failed": self.failed} if self.failed else {}
         return {**told, "judge": self.judge, "runs": names, "not_judged": told["not_judged"] + self.unread}
 
 
@@ -67,7 +75,7 @@ class Told:
     type=click.Choice(["auto", "spark", "local", "checkers"]),
     default="auto",
     show_default=True,
-    help="Who judges. local: the rules in this process; auto: that, if the recordings are small and here, else Spark.",
+    help="Who judges. auto: Spark where it is installed; local: the same rules in this process.",
 )
 @click.option("--checkers", "by_checkers", is_flag=True, help="Short for --judge checkers.")
 @click.option("--tables", metavar="URI", help="Write tables there: a URI, or a catalog name. See `ringcast tables`.")
@@ -100,7 +108,9 @@ def command(
         emit_json({"judge": told.judge, "runs": []}) if as_json else say("nothing new to judge")
         return 0
     emit_json(told.to_json()) if as_json else say(_told_in_words(told))
-    return together(list(told.runs.values())).exit_code
+    if told.failed:
+        raise RingcastError(told.failed)
+    return told.together.exit_code
 
 
 def chosen_judge(judged_by: str, by_checkers: bool, needs_spark: list[str]) -> str:
@@ -133,7 +143,7 @@ def _by_rules(
     asked = rules_request(uris, require, master, conf, judged_by)
     asked = replace(asked, tables=tables, incremental=incremental, with_events=with_events)
     checked = check(asked, say_progress)
-    return Told(checked.judge, checked.runs, list(checked.unread))
+    return Told(checked.judge, checked.runs, list(checked.unread), checked.failed)
 
 
 def rules_request(
@@ -194,7 +204,7 @@ def local_places(uris: Iterable[str]) -> list[Path]:
 
 
 def _told_in_words(told: Told) -> str:
-    lines = [f"not read: {sentence}" for sentence in told.unread]
+    lines = [f"judged by {_JUDGES[told.judge]}", *(f"not read: {sentence}" for sentence in told.unread)]
     if len(told.runs) == 1:
         return "\n".join([*lines, in_words(next(iter(told.runs.values())))])
     for run, judgement in list(told.runs.items())[:_SHOWN_RUNS]:
@@ -204,7 +214,15 @@ def _told_in_words(told: Told) -> str:
         lines.append(f"and {len(told.runs) - _SHOWN_RUNS:,} more runs")
     verdicts = [judgement.verdict for judgement in told.runs.values()]
     counts = ", ".join(f"{verdicts.count(v):,} {_MARKS[v]}" for v in _MARKS if v in verdicts)
-    return "\n".join([*lines, in_words(together(list(told.runs.values()))), f"{len(verdicts):,} runs: {counts}"])
+    return "\n".join([*lines, in_words(told.together), f"{len(verdicts):,} runs: {counts}"])
+
+
+def _with_run(run: str, judgement: Judgement) -> Judgement:
+    findings = {
+        name: replace(finding, violations=[replace(violation, run=run) for violation in finding.violations])
+        for name, finding in judgement.findings.items()
+    }
+    return replace(judgement, findings=findings)
 
 
 def in_words(judgement: Judgement) -> str:
@@ -214,7 +232,7 @@ def in_words(judgement: Judgement) -> str:
         lines.append(
             f"{name:>4}  {_MARKS[finding.verdict]:<9} {finding.examined:>12,} examined" + _why(finding.missing)
         )
-        lines += [f"      event {v.index}: {v.sentence}" for v in finding.violations[:5]]
+        lines += [f"      {f'{v.run}, ' if v.run else ''}event {v.index}: {v.sentence}" for v in finding.violations[:5]]
         if finding.violation_count > 5:
             lines.append(f"      and {finding.violation_count - 5:,} more")
     lines += [f"not judged: {sentence}" for sentence in judgement.not_judged]

@@ -9,7 +9,6 @@ from ringcast._lazy import loader
 
 if TYPE_CHECKING:
     from ringcast.pipeline.checking import Checked, Request, check, judge_local
-    from ringcast.pipeline.history import Period, Shape, make_period, write_recordings
     from ringcast.pipeline.java import JavaNotFound, find_java_home
     from ringcast.pipeline.judging import Application, rule_steps
     from ringcast.pipeline.reading import read, segment_files
@@ -22,7 +21,6 @@ if TYPE_CHECKING:
 
 _HOMES = {
     "checking": ("Checked", "Request", "check", "judge_local"),
-    "history": ("Period", "Shape", "make_period", "write_recordings"),
     "java": ("JavaNotFound", "find_java_home"),
     "judging": ("Application", "rule_steps"),
     "reporting": ("judged_of", "write_report"),
@@ -38,16 +36,13 @@ __all__ = [
     "Application",
     "Checked",
     "JavaNotFound",
-    "Period",
     "Request",
-    "Shape",
     "check",
     "decode",
     "describe_tables",
     "find_java_home",
     "judge_local",
     "judged_of",
-    "make_period",
     "pack",
     "read",
     "rule_steps",
@@ -56,7 +51,6 @@ __all__ = [
     "settings_of",
     "ship",
     "spark_session",
-    "write_recordings",
     "write_report",
 ]
 

@@ -1,14 +1,12 @@
-"""`check` for programs: recordings to judgements, by Spark or in this process, whichever fits.
+"""`check` for programs: recordings to judgements, by Spark unless the judge in this process is asked for.
 
-Small recordings on this machine are judged in this process by the same kernels: starting a JVM would cost many times as
-much. Everything larger, remote, or that is to leave tables behind goes through Spark.
+`local` runs the same kernels without a JVM: for small recordings on this machine, and where there is no Spark.
 """
 
 from __future__ import annotations
 
-import re
 from collections.abc import Callable, Container, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, TypeVar
 from urllib.parse import urlparse
@@ -16,22 +14,20 @@ from urllib.parse import urlparse
 from ringcast.checkers import Judgement, nothing_read
 from ringcast.errors import UsageError
 from ringcast.pipeline.judging import Application, judge_files
-from ringcast.pipeline.progress import watched
-from ringcast.pipeline.reading import segment_files
+from ringcast.pipeline.progress import cause_of, in_a_sentence, watched
+from ringcast.pipeline.reading import chosen_files, literally, segment_files
 from ringcast.pipeline.results import Outcome
 from ringcast.pipeline.segment import run_of
 from ringcast.pipeline.session import spark_session
 from ringcast.pipeline.writing import TableStore, unseen, write_tables
-from ringcast.trace import SUFFIX, TraceError, is_segment, local_paths
+from ringcast.trace import SUFFIX, TraceError, is_segment, local_paths, segment_number
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
 T = TypeVar("T")
-LOCAL_BYTES = 32 << 20  # of recordings; below this `auto` judges in this process (about five million events)
 _NAMED = 1000  # files that could not be read
 JUDGES = ("auto", "spark", "local")
-_GLOB = re.compile(r"[][{}*?\\]")  # what Hadoop does not take literally
 Say = Callable[[str], None]
 
 
@@ -51,17 +47,17 @@ class Request:
 
 @dataclass(frozen=True, slots=True)
 class Checked:
-    """`judge` says who judged; `unread` names files that are no readable segments."""
+    """`judge` says who judged; `unread` names files that are no readable segments; `failed` why there are no tables."""
 
     judge: str
     runs: Mapping[str, Judgement]
     unread: Sequence[str] = ()
+    failed: str = ""
 
 
 def check(request: Request, say: Say = lambda _: None) -> Checked:
     """Judge every run in these recordings."""
-    judge = request.judge if request.judge != "auto" else _fitting(request)
-    if judge == "local":
+    if request.judge == "local":
         return _checked_here(judge_local(request.uris, request.require))
     with spark_session(request.master, request.settings) as spark, watched(spark, say):
         return _by_spark(spark, request)
@@ -74,18 +70,28 @@ def use_outcome_of_one(
 
     UsageError if there are several runs.
     """
-    judge = request.judge if request.judge != "auto" else _fitting(request)
-    if judge == "local":
+    if request.judge == "local":
         found = {outcome.run: outcome for outcome in judge_local(request.uris, request.require)}
         return use(found[_only_run(_checked_here(list(found.values())))], None)
     with spark_session(request.master, request.settings) as spark, watched(spark, say):
-        application = Application(segment_files(spark, list(map(as_uri, request.uris))), request.require)
+        uris = _uris(request)
+        application = Application(segment_files(spark, uris), request.require)
         try:
             judged = application.judge()
+            if not judged:
+                raise TraceError(f"no recording in {', '.join(uris)}")
             run = _only_run(_checked("spark", judged, application.bad_files(), application.places()))
             return use(application.outcome(run, judged[run]), spark)
         finally:
             application.close()
+
+
+def _uris(request: Request) -> list[str]:
+    """What Spark is to read; TraceError for a file of this machine that is no segment, which Spark would leave out."""
+    for path in map(Path, request.uris):
+        if path.is_file() and path.suffix != SUFFIX:
+            segment_number(path.read_bytes(), str(path))
+    return [as_uri(uri) for uri in request.uris]
 
 
 def _only_run(checked: Checked) -> str:
@@ -111,7 +117,7 @@ def as_uri(given: str) -> str:
     if urlparse(given).scheme or not local_paths(given):
         return given
     path = str(Path(given).absolute())
-    return "file://" + (_GLOB.sub(r"\\\g<0>", path) if Path(given).exists() else path)
+    return "file://" + (literally(path) if Path(given).exists() else path)
 
 
 def local_segments(uris: Sequence[str]) -> list[Path]:
@@ -137,35 +143,31 @@ def _contents(files: Iterable[Path]) -> Iterator[tuple[str, bytes]]:
             raise TraceError(f"cannot read {path}: {error.strerror or error}") from None
 
 
-def _fitting(request: Request) -> str:
-    wants_spark = request.master or request.settings or request.tables or request.with_events
-    if wants_spark or any(urlparse(uri).scheme not in ("", "file") for uri in request.uris):
-        return "spark"
-    try:
-        size = sum(path.stat().st_size for path in local_segments(request.uris))
-    except OSError:
-        return "spark"
-    return "local" if size <= LOCAL_BYTES else "spark"
-
-
 def _by_spark(spark: object, request: Request) -> Checked:
-    uris = [as_uri(uri) for uri in request.uris]
+    uris = _uris(request)
     store = None if request.tables is None else TableStore(spark, request.tables)  # type: ignore[arg-type]
-    files = segment_files(spark, uris)  # type: ignore[arg-type]
     if store is not None:
-        store.check_version()
-        files = unseen(store, files) if request.incremental else files
+        store.check()
+    if store is not None and request.incremental:
+        files = chosen_files(spark, unseen(store, uris))  # type: ignore[arg-type]
+    else:
+        files = segment_files(spark, uris)  # type: ignore[arg-type]
     application = Application(files, request.require, with_tables=store is not None)
+    failed = ""
     try:
         judged = application.judge()
         if store is not None and judged:
-            write_tables(store, application, list(judged), uris if request.with_events else ())
+            try:
+                write_tables(store, application, list(judged), uris if request.with_events else ())
+            except Exception as error:
+                why = in_a_sentence(error) or cause_of(error)
+                failed = f"the tables in {store.place} were not written: {why}"
         bad, places = application.bad_files(), application.places()
     finally:
         application.close()
     if not judged and not request.incremental:
         raise TraceError(f"no recording in {', '.join(uris)}")
-    return _checked("spark", judged, bad, places)
+    return replace(_checked("spark", judged, bad, places), failed=failed)
 
 
 def _checked_here(outcomes: Sequence[Outcome]) -> Checked:

@@ -22,7 +22,7 @@ import pyarrow as pa
 
 from ringcast.checkers import Judgement
 from ringcast.pipeline.metrics import kernel as metrics_kernel
-from ringcast.pipeline.reading import ROWS_AT_ONCE
+from ringcast.pipeline.reading import ROWS_AT_ONCE, chosen_files, is_under_way
 from ringcast.pipeline.results import TABLES, File, Outcome, from_json, outcome_of, to_json
 from ringcast.pipeline.rules.engine import RULES, Comparison, facts_again, facts_of
 from ringcast.pipeline.rules.fact import Fact, Wanted, name_of, pack_facts, unpack_facts
@@ -30,7 +30,7 @@ from ringcast.pipeline.segment import Segment, decode, header_of, run_of
 from ringcast.trace import UNDER_WAY, TraceError
 
 if TYPE_CHECKING:
-    from pyspark.sql import DataFrame
+    from pyspark.sql import DataFrame, SparkSession
 
 KERNELS = (*RULES, metrics_kernel)
 ROUNDS = 2  # ranges are read again, then the events around what that found
@@ -215,8 +215,8 @@ class Application:
     require: tuple[str, ...] = ()
     with_tables: bool = True
     small_bytes: int = SMALL_BYTES
-    _facts: DataFrame | None = None
     _results: list[DataFrame] = field(default_factory=list)
+    _kept: list[DataFrame] = field(default_factory=list)  # persisted: to be let go of
     _told: dict[str, _Told] = field(default_factory=dict)
 
     def judge(self) -> dict[str, Judgement]:
@@ -233,7 +233,8 @@ class Application:
                 break
             if extra is None:
                 paths = [path for one in again.values() for path in one.files]
-                facts = self._facts = self._facts_of(only(self.files, "path", paths)).persist()
+                facts = self._facts_of(self._chosen(paths)).persist()
+                self._kept.append(facts)
             rows = self._read_again(again, round_)
             extra = rows if extra is None else extra.unionByName(rows)
             parts = [only(frame, "run", list(again)) for frame in (facts, extra)]
@@ -266,9 +267,10 @@ class Application:
         return {place for told in self._told.values() for place in told.places}
 
     def close(self) -> None:
-        for frame in (self._facts, *self._results):
-            if frame is not None:
-                frame.unpersist()
+        """Let go of what was kept. Otherwise a later query over the same directory finds it: a stale verdict."""
+        for frame in self._kept:
+            frame.unpersist()
+        self._kept.clear()
 
     def _facts_of(self, files: DataFrame) -> DataFrame:
         return files.mapInArrow(_first_task(self._kernels, self.small_bytes), _spark(ROWS))
@@ -278,18 +280,32 @@ class Application:
         return reduce(lambda whole, frame: whole.unionByName(frame), frames)
 
     def _compared(self, rows: DataFrame) -> dict[str, _Told]:
+        described(self.files.sparkSession, "ringcast: judge")
         grouped = rows.repartition(_partitions(rows), "run").groupBy("run")
         task = _comparison_task(self.require, self.with_tables)
         results = grouped.applyInArrow(task, _spark(RESULTS)).persist()
         self._results.append(results)
+        self._kept.append(results)
         told = _told(results.where(results["table"].isin(_JUDGEMENT, _FILLED, _WANTED, _BAD)))
         self._told |= told
         return told
 
     def _read_again(self, again: Mapping[str, _Told], round_: int) -> DataFrame:
-        files = only(self.files, "path", [path for told in again.values() for path in told.paths])
+        files = self._chosen([path for told in again.values() for path in told.paths])
         wanted = {run: told.wanted for run, told in again.items()}
         return files.mapInArrow(_again_task(round_, wanted), _spark(ROWS))
+
+    def _chosen(self, paths: Sequence[str]) -> DataFrame:
+        """These files; of what is finished only they are read. What was under way is as it was when it was listed."""
+        if any(map(is_under_way, paths)):
+            return only(self.files, "path", paths)
+        return chosen_files(self.files.sparkSession, paths)
+
+    @property
+    def id(self) -> str:
+        """The id of the Spark application, where that is known: not over Connect."""
+        context = getattr(self.files.sparkSession, "_sc", None)
+        return "" if context is None else str(context.applicationId)
 
     @property
     def _kernels(self) -> Sequence[ModuleType]:
@@ -322,6 +338,13 @@ def _told(results: DataFrame) -> dict[str, _Told]:
         told.bad = [(path, reason) for path, reason in json.loads(rows[_BAD])] if _BAD in rows else []
         found[run] = told
     return found
+
+
+def described(spark: SparkSession, what: str) -> None:
+    """Say in Spark's web page what the next jobs are for; Connect has no such way."""
+    context = getattr(spark, "_sc", None)
+    if context is not None:
+        context.setJobDescription(what)
 
 
 def only(frame: DataFrame, column: str, values: Sequence[str], how: str = "left_semi") -> DataFrame:
@@ -464,7 +487,11 @@ def _packed(batch: pa.RecordBatch) -> bytes:
 
 
 def _partitions(rows: DataFrame) -> int:
-    return int(rows.sparkSession.conf.get("spark.sql.shuffle.partitions") or 1)
+    """As many as there are cores, if that is less than what is set: a cluster's 200 cost more to start than to run."""
+    session = rows.sparkSession
+    most = int(session.conf.get("spark.sql.shuffle.partitions") or 1)
+    context = getattr(session, "_sc", None)
+    return most if context is None else min(most, max(1, context.defaultParallelism))
 
 
 def _spark(schema: pa.Schema) -> Any:

@@ -63,6 +63,20 @@ def in_a_sentence(error: Exception) -> str | None:
     return f"a Spark job failed: {causes[-1].removeprefix('Caused by: ')[:300]}" if causes else None
 
 
+def cause_of(error: Exception) -> str:
+    """What Java says is at the bottom of an error, else its first line; PySpark's own first line often says nothing."""
+    lines = [line.strip() for line in str(error).splitlines() if line.strip()]
+    causes = [line.removeprefix("Caused by: ") for line in lines if line.startswith("Caused by: ")]
+    causes = causes or [line.removeprefix(": ") for line in lines if line.startswith(": ")] or lines[:1]
+    told = causes[-1] if causes else type(error).__name__
+    if "S3AFileSystem not found" in told:
+        return "Spark lacks hadoop-aws for s3a://: add --conf spark.jars.packages=org.apache.hadoop:hadoop-aws:VERSION"
+    scheme = re.search(r"No FileSystem for scheme \"?(\w+)", told)
+    if scheme is not None:
+        return f"Spark knows no storage for {scheme.group(1)}://: add its connector with --conf spark.jars.packages=…"
+    return told[:300]
+
+
 class _Watch:
     """A thread that looks at the stages of a session; over Connect there is nothing to look at."""
 

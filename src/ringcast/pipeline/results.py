@@ -9,7 +9,6 @@ import json
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from typing import Any
-from zlib import crc32
 
 import pyarrow as pa
 
@@ -20,15 +19,14 @@ from ringcast.pipeline.rules.engine import Comparison
 from ringcast.pipeline.rules.fact import Fact, key_of, name_of
 from ringcast.pipeline.rules.run import Run
 
-SCHEMA = 2  # of the tables; a change of meaning gets a new number
-BUCKETS = 64
+SCHEMA = 3  # of the tables; a change of meaning gets a new number
 _TEXT, _I64, _I32, _FLAG = pa.string(), pa.int64(), pa.int32(), pa.bool_()
 _DETAILS = ("step", "cause", "what", "how", "answer", "outcome", "merge_id", "purpose", "why")
 
 
 @dataclass(frozen=True, slots=True)
 class Table:
-    """A table: what a row is, and its columns with a word on each. `run`, `bucket` and `schema_version` are in all."""
+    """A table: what a row is, and its columns with a word on each. All have `schema_version`, `run` and `judged_at`."""
 
     name: str
     a_row: str
@@ -37,7 +35,7 @@ class Table:
     @property
     def schema(self) -> pa.Schema:
         columns = [(name, kind) for name, (kind, _) in self.columns.items()]
-        return pa.schema([*columns, ("schema_version", _I32), ("run", _TEXT), ("bucket", _I32)])
+        return pa.schema([*columns, ("schema_version", _I32), ("run", _TEXT)])
 
 
 _WHO = {"group": (_TEXT, "the group or bus"), "member": (_TEXT, "who recorded, as name#incarnation")}
@@ -167,15 +165,11 @@ TABLES: dict[str, Table] = {
 }
 
 
-def bucket_of(run: str) -> int:
-    """The partition that a run's rows are in."""
-    return crc32(run.encode()) % BUCKETS
-
-
 def describe_tables() -> dict[str, Any]:
     """Every table: what a row is, and each column with its type and a word on it."""
     common = {"schema_version": (_I32, "of these tables"), "run": (_TEXT, "the run")}
-    common["bucket"] = (_I32, "made of the run; tables are partitioned by it")
+    common["judged_at"] = (pa.timestamp("us"), "when the run was judged, UTC; its newest rows count")
+    of_verdicts = {"version": (_TEXT, "of ringcast"), "application": (_TEXT, "id of the Spark application")}
     return {
         "schema_version": SCHEMA,
         "tables": {
@@ -183,7 +177,11 @@ def describe_tables() -> dict[str, Any]:
                 "a_row": table.a_row,
                 "columns": {
                     column: {"type": str(kind), "about": about}
-                    for column, (kind, about) in {**table.columns, **common}.items()
+                    for column, (kind, about) in {
+                        **table.columns,
+                        **common,
+                        **(of_verdicts if name == "verdicts" else {}),
+                    }.items()
                 },
             }
             for name, table in TABLES.items()
@@ -211,7 +209,7 @@ class Outcome:
 
     def batch(self, name: str) -> pa.RecordBatch:
         """The rows of one table."""
-        common = {"schema_version": SCHEMA, "run": self.run, "bucket": bucket_of(self.run)}
+        common = {"schema_version": SCHEMA, "run": self.run}
         rows, schema = self.tables[name], TABLES[name].schema
         columns = [
             pa.repeat(pa.scalar(common[field.name], field.type), len(rows))

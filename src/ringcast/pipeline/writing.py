@@ -1,28 +1,33 @@
 """Tables written by Spark's writers, by path or by catalog name, and what of the input they already have.
 
-Every table is partitioned by `bucket`, a number made of the run's name, so that ten thousand small runs are some files
-and not ten thousand. Judging a run again replaces its rows: the buckets it belongs to are written anew with the other
-runs' rows kept. So the same input twice changes nothing, and a run that grew is replaced, never doubled. One writer at
-a time. Works with any format that Spark can write (`spark.sql.sources.default`, Parquet unless set).
+Rows are only ever added, so nothing that is there can be lost, whoever made the table and whatever its catalog and
+format are. Each judging of a run has its moment (`judged_at`); what a reader wants are the rows of each run's newest
+judgement (`TableStore.newest`). `verdicts` is written last: a moment without a row in it was interrupted, and does not
+count. So the same input twice changes nothing that is seen, and a run that grew is seen as it was judged last.
 """
 
 from __future__ import annotations
 
-from collections.abc import Collection, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
+from datetime import UTC, datetime
 from typing import TYPE_CHECKING
 
+from ringcast._version import __version__
 from ringcast.errors import UsageError
-from ringcast.pipeline.judging import only, runs_of
-from ringcast.pipeline.reading import read
-from ringcast.pipeline.results import BUCKETS, SCHEMA, TABLES, bucket_of
+from ringcast.pipeline.judging import described, only, runs_of
+from ringcast.pipeline.progress import cause_of
+from ringcast.pipeline.reading import chosen_files, read, segment_sizes
+from ringcast.pipeline.results import SCHEMA, TABLES
 
 if TYPE_CHECKING:
-    from pyspark.sql import DataFrame, SparkSession
+    from pyspark.sql import Column, DataFrame, SparkSession
+    from pyspark.sql.types import StructField
 
     from ringcast.pipeline.judging import Application
 
-_LAST = ("verdicts", "segments")
+LAST = "verdicts"
+_ABSENT = ("PATH_NOT_FOUND", "TABLE_OR_VIEW_NOT_FOUND", "UNABLE_TO_INFER")
 
 
 @dataclass(frozen=True, slots=True)
@@ -39,140 +44,104 @@ class TableStore:
     def name(self, table: str) -> str:
         return f"{self.place.rstrip('/')}/{table}" if self.is_path else f"{self.place}.{table}"
 
+    def check(self) -> None:
+        """Raise UsageError where these tables cannot be written: no such schema, or something else has their names."""
+        if not self.is_path and not self._has_schema():
+            raise UsageError(
+                f"there is no schema {self.place} to write tables into; a directory has a slash in its name"
+            )
+        for table in TABLES:
+            frame = self.read(table)
+            other = None if frame is None else frame.where(frame["schema_version"] != SCHEMA).first()
+            if other is not None:
+                version = other["schema_version"]
+                raise UsageError(f"the tables in {self.place} have schema {version}, this version writes {SCHEMA}")
+
+    def _has_schema(self) -> bool:
+        try:
+            self.spark.sql(f"show tables in {self.place}").first()
+        except Exception:
+            return False
+        return True
+
     def read(self, table: str) -> DataFrame | None:
-        """The table, or None if it was never written; UsageError if another version wrote it."""
+        """Every row, also of older judgements; None if there is no table. UsageError if it is not one of ringcast."""
         name = self.name(table)
         try:
-            frame = self._load(table) if self.is_path else self.spark.table(name)
-            frame.schema  # noqa: B018 - over Connect a missing table is told here
+            frame = self.spark.read.load(name) if self.is_path else self.spark.table(name)
+            columns = frame.columns  # over Connect a missing table is told here
         except Exception as error:
-            if any(word in str(error) for word in ("PATH_NOT_FOUND", "TABLE_OR_VIEW_NOT_FOUND", "UNABLE_TO_INFER")):
+            if any(word in str(error) for word in _ABSENT):
                 return None
-            raise UsageError(f"the table {name} cannot be read: {str(error).partition(chr(10))[0][:300]}") from error
-        if "schema_version" not in frame.columns:
+            raise UsageError(f"the table {name} cannot be read: {cause_of(error)}") from error
+        if not {"schema_version", "run"} <= set(columns):
             raise UsageError(f"{name} is not a table of ringcast")
         return frame
 
-    def _load(self, table: str) -> DataFrame:
-        """With its schema: a table without rows has no file that would tell it."""
-        from pyspark.sql.pandas.types import from_arrow_schema
-
-        reader = self.spark.read
-        if table in TABLES:
-            reader = reader.schema(from_arrow_schema(TABLES[table].schema))
-        return reader.load(self.name(table))
-
-    def has_others(self, runs: Sequence[str]) -> bool:
-        """Does a bucket of these runs hold another run too? Of every run there is a row in `segments`."""
-        segments = self.read("segments")
-        return segments is not None and only(_of_buckets(segments, runs), "run", runs, "left_anti").first() is not None
-
-    def write(self, table: str, frame: DataFrame, runs: Sequence[str], filled: Collection[str], others: bool) -> None:
-        """Replace what the table has of these runs by the rows of this frame, in which no other run is.
-
-        `filled`: of which runs it has rows. `others`: in their buckets other runs may be, which stay. Of a bucket that
-        none of these runs has, nothing is touched: it may hold what nobody would make again.
-        """
-        old, rows = self.read(table), frame
-        if old is None:
-            self._save(table, rows, is_new=True)
-            return
-        if others:
-            kept = only(_of_buckets(old, runs), "run", runs, "left_anti").select(*frame.columns)
-            rows = kept.unionByName(frame)  # what is read is replaced when all of it is written
-        left = set(map(bucket_of, runs)) - set(map(bucket_of, filled))
-        emptied = _buckets(old, left) - (_buckets(rows, left) if others else set()) if left else set()
-        if filled or others:
-            self._save(table, rows, is_new=False)
-        for bucket in sorted(emptied):  # Replacing buckets leaves those that have no rows any more.
-            self._empty(table, bucket)
-
-    def begin(self, runs: Sequence[str], others: bool) -> None:
-        """From here on until `segments` is written again, `unseen` takes these runs for new: no size is NULL."""
+    def newest(self, table: str) -> DataFrame | None:
+        """The rows of each run's newest judgement that was written to its end."""
         from pyspark.sql import functions as F
 
-        segments = self.read("segments")
-        if segments is None:
-            return
-        begun = only(_of_buckets(segments, runs), "run", runs).withColumn("bytes", F.lit(None).cast("bigint"))
-        if not begun.isEmpty():
-            self.write("segments", begun, runs, runs, others)
+        frame, verdicts = self.read(table), self.read(LAST)
+        if frame is None or verdicts is None:
+            return None
+        newest = verdicts.groupBy("run").agg(F.max("judged_at").alias("judged_at"))
+        return frame.join(newest, ["run", "judged_at"], "left_semi")
 
-    def _save(self, table: str, rows: DataFrame, is_new: bool) -> None:
-        name = self.name(table)
-        if table in TABLES:  # what is small: one file for each bucket, runs together
-            rows = rows.repartition("bucket").sortWithinPartitions("bucket", "run")
-        writer = rows.write.mode("overwrite").option("partitionOverwriteMode", "dynamic")
+    def append(self, table: str, frame: DataFrame) -> None:
+        """Add these rows; a table that is there is taken as it is: its columns, their order, its format."""
+        name, old = self.name(table), self.read(table)
         if self.is_path:
-            writer.partitionBy("bucket").save(name)
-        elif is_new:
-            writer.partitionBy("bucket").saveAsTable(name)
+            frame.write.mode("append").save(name)
+        elif old is None:
+            frame.write.saveAsTable(name)
         else:
-            writer.insertInto(name, overwrite=True)
+            lacking = [column for column in frame.columns if column not in old.columns]
+            if lacking:
+                raise UsageError(f"the table {name} has no column {', '.join(lacking)}")
+            frame.select(*(_fitting(frame, field) for field in old.schema)).write.insertInto(name)
 
-    def _empty(self, table: str, bucket: int) -> None:
-        name = self.name(table)
-        if self.is_path:
-            self._load(table).limit(0).drop("bucket").write.mode("overwrite").save(f"{name}/bucket={bucket}")
-            return
-        try:
-            self.spark.sql(f"alter table {name} drop if exists partition (bucket = {bucket})")
-        except Exception:  # a catalog that knows no partitions, but rows
-            self.spark.sql(f"delete from {name} where bucket = {bucket}")
 
-    def check_version(self) -> None:
-        verdicts = self.read("verdicts")
-        other = None if verdicts is None else verdicts.where(verdicts["schema_version"] != SCHEMA).first()
-        if other is not None:
-            version = other["schema_version"]
-            raise UsageError(f"the tables in {self.place} have schema {version}, this version writes {SCHEMA}")
+def _fitting(frame: DataFrame, field: StructField) -> Column:
+    """The column for one of a table that somebody else made: lists as JSON where it has text, nothing for one more."""
+    from pyspark.sql import functions as F
+
+    if field.name not in frame.columns:
+        return F.lit(None).cast(field.dataType).alias(field.name)
+    is_list = frame.schema[field.name].dataType.typeName() == "array"
+    column = F.col(field.name)
+    return F.to_json(column).alias(field.name) if is_list and field.dataType.typeName() == "string" else column
 
 
 def write_tables(
     store: TableStore, application: Application, runs: Sequence[str], events_of: Sequence[str] = ()
 ) -> None:
-    """Write every table of these runs; from the URIs `events_of` every single event, too.
+    """Add what was judged of these runs to every table; from the URIs `events_of` every single event, too."""
+    from pyspark.sql import functions as F
 
-    `verdicts` behind the rest: who sees it sees the rest. `segments` last of all: what it names, with its size, was
-    written to its end, whatever interrupted the others.
-    """
-    others = store.has_others(runs)
-    store.begin(runs, others)
+    about = {"judged_at": F.lit(datetime.now(UTC).replace(tzinfo=None)).cast("timestamp")}
+    of_run = {"version": F.lit(__version__), "application": F.lit(application.id)}
     if events_of:
-        _write_events(store, events_of, runs)
-    for table in (*(table for table in TABLES if table not in _LAST), *_LAST):
-        store.write(table, application.table(table), runs, application.filled(table), others)
+        events = only(read(store.spark, events_of), "run", runs).withColumn("schema_version", F.lit(SCHEMA))
+        store.append("events", events.withColumns(about))
+    for table in (*(table for table in TABLES if table != LAST), LAST):
+        if application.filled(table) or store.read(table) is None:
+            described(store.spark, f"ringcast: write {table}")
+            rows = application.table(table).sortWithinPartitions("run").withColumns(about)
+            store.append(table, rows.withColumns(of_run) if table == LAST else rows)
 
 
-def _write_events(store: TableStore, uris: Sequence[str], runs: Sequence[str]) -> None:
-    """Every single event of these runs as a row: large, only on demand."""
-    from pyspark.sql import functions as F
+def unseen(store: TableStore, uris: Sequence[str]) -> list[str]:
+    """The segments below these URIs that are to be judged: all of each run that has one which the tables lack.
 
-    bucket = (F.crc32(F.col("run").cast("binary")) % BUCKETS).cast("int")
-    events = only(read(store.spark, uris), "run", runs)
-    events = events.withColumn("schema_version", F.lit(SCHEMA)).withColumn("bucket", bucket)
-    columns = [name for name in events.columns if name not in ("run", "bucket")]
-    store.write("events", events.select(*columns, "run", "bucket"), runs, runs, others=True)
-
-
-def _buckets(frame: DataFrame, among: Collection[int]) -> set[int]:
-    """Those of these buckets in which the frame has rows."""
-    return {row["bucket"] for row in frame.where(frame["bucket"].isin(*among)).select("bucket").distinct().collect()}
-
-
-def _of_buckets(frame: DataFrame, runs: Sequence[str]) -> DataFrame:
-    return frame.where(frame["bucket"].isin(*sorted(set(map(bucket_of, runs)))))
-
-
-def unseen(store: TableStore, files: DataFrame) -> DataFrame:
-    """Of these segments those of runs with something new: every segment of a run that has one the tables lack."""
-    from pyspark.sql import functions as F
-
-    known = store.read("segments")
-    if known is None:
-        return files
-    sizes = files.select("path", F.length("content").alias("bytes"))
-    new = sizes.join(known.select("path", "bytes"), ["path", "bytes"], "left_anti").select("path")
-    runs = runs_of(files.join(new, "path", "left_semi"))
-    again = only(known, "run", runs).select("path")
-    return files.join(new.union(again).distinct(), "path", "left_semi")
+    Paths and sizes come without contents; read are only the segments that are new.
+    """
+    segments, judged = store.read("segments"), store.newest("segments")
+    sizes = segment_sizes(store.spark, uris)
+    if segments is None or judged is None:
+        return list(sizes)
+    known = judged.unionByName(segments.where(segments["reason"].isNotNull())).select("run", "path", "bytes").collect()
+    new = sizes.keys() - {row["path"] for row in known if sizes.get(row["path"]) == row["bytes"]}
+    runs = set(runs_of(chosen_files(store.spark, sorted(new)))) if new else set()
+    again = {row["path"] for row in known if row["run"] in runs}
+    return sorted(new | (again & sizes.keys()))

@@ -49,8 +49,12 @@ class RecorderLimits:
 
 
 def directory_for(root: Path, member: Address) -> Path:
-    """Where a member's segments go: one directory per member and incarnation."""
-    return root / str(member).replace("#", ".")
+    """Where a member's segments go: one directory per member and incarnation.
+
+    Hadoop knows no names with a colon, and its listings leave out those that begin with `_` or a dot.
+    """
+    name = str(member).replace("#", ".").replace(":", "%3A")
+    return root / (f"%{ord(name[0]):02X}{name[1:]}" if name[0] in "_." else name)
 
 
 def writer_for(root: Path, header: Header, limits: RecorderLimits) -> SegmentWriter:

@@ -129,6 +129,17 @@ def test_check_tells_a_violation_and_where(tmp_path: Path, capsys: pytest.Captur
     assert "event 2: b#1 delivered 2..4 from a#1 after 0: 1 missing" in capsys.readouterr().out
 
 
+def test_evidence_of_many_runs_names_its_run(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    write(tmp_path / "good", Story("ab").view("ab"))
+    write(tmp_path / "bad", Story("ab").view("ab").send("a", 4).deliver("b", "a", 2, 3))
+    assert run(["check", "--checkers", str(tmp_path), "--json"]) == 1
+    said = json.loads(capsys.readouterr().out)
+    (bad,) = (one["run"] for one in said["runs"] if one["verdict"] == "violated")
+    assert said["guarantees"]["G1"]["evidence"][0]["run"] == bad
+    assert run(["check", "--checkers", str(tmp_path)]) == 1
+    assert f"{bad}, event 2: b#1 delivered 2..4" in capsys.readouterr().out
+
+
 def test_check_is_unjudged_when_a_required_guarantee_is_not_exercised(recorded: Path) -> None:
     assert run(["check", "--checkers", str(recorded), "--require", "G8"]) == 2
 

@@ -6,8 +6,8 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any, NamedTuple
 
+from ringcast.bench.history.shape import Period
 from ringcast.model import Event, Kind, ViewId
-from ringcast.pipeline.history.shape import Period
 from ringcast.trace import FileRecorder, Header, as_address, as_view_id
 
 # Which fields move on with the numbers of which member: "own" the recording one, "peer" the other side.

@@ -5,8 +5,8 @@ number moved on. So a hundred million deliveries cost no more thought than a mil
 recording.
 """
 
-from ringcast.pipeline.history.period import make_period
-from ringcast.pipeline.history.shape import Period, Shape
-from ringcast.pipeline.history.tiling import write_recordings
+from ringcast.bench.history.period import make_period
+from ringcast.bench.history.shape import Period, Shape
+from ringcast.bench.history.tiling import write_recordings
 
 __all__ = ["Period", "Shape", "make_period", "write_recordings"]

@@ -11,8 +11,8 @@ from collections.abc import Sequence
 from random import Random
 from typing import Any
 
+from ringcast.bench.history.shape import Period, Shape
 from ringcast.model import Address, Event, Kind, ViewId
-from ringcast.pipeline.history.shape import Period, Shape
 
 STEP_NS = 2_000
 SUSPENSION_NS = 5_000_000_000
