@@ -179,7 +179,7 @@ class ReplicatedCounter(OrderedBlock, Mapping[K, int], Generic[K]):
     # ---- members that add no more
 
     def _on_view(self, view: View) -> None:
-        """What is done with a view is part of the state that is cut at it: one that comes again changes nothing."""
+        """Take a view into account once: the state that is cut at it has that already."""
         is_new = view.id.number > self._version.view
         super()._on_view(view)
         if is_new and view.mark is None:
@@ -206,7 +206,7 @@ class ReplicatedCounter(OrderedBlock, Mapping[K, int], Generic[K]):
             self._folded_at = self._version
 
     def _members(self) -> dict[Address, int]:
-        """Who has shares, and how many."""
+        """Count the shares of each incarnation."""
         counts: dict[Address, int] = {}
         for shares in self._shares.values():
             for member in shares:

@@ -290,7 +290,7 @@ class Rpc(Block):
             self._running.pop(key).cancel()
 
     def _on_begun(self, member: Address, view: int) -> None:
-        """What was asked of it before the cut of its state it may never read, except a request to it alone.
+        """True if a newcomer may never read this request: asked before the cut of its state, and not of it alone.
 
         Without order that is any to some members; in the one order its provider may have been asked too, and the state
         has the request then.

@@ -83,7 +83,7 @@ def whole(take: Callable[[], T]) -> T:
 
 
 class Waiters:
-    """Who waits for a change of something. Changed only in whole steps, under the lock of that thing."""
+    """Waiters for a change of one thing. They change only in whole steps, under the lock of that thing."""
 
     def __init__(self) -> None:
         self._waiting: list[threading.Lock] = []
@@ -104,7 +104,7 @@ class Waiters:
 def until(
     look: Callable[[threading.Lock], T | None], forget: Callable[[threading.Lock], None], timeout: float | None
 ) -> T | None:
-    """What `look` gives, as soon as it is not None; None when the time is over.
+    """Wait until `look` gives something, and return it; None when the time is over.
 
     `look` adds the waiter where it will be woken, if there is nothing yet; `forget` takes it from there. A wait that is
     interrupted leaves its waiter to the next wake.

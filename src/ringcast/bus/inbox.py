@@ -116,11 +116,11 @@ class Inbox:
                     self._mail.wake()
 
     def take(self, limit: int, timeout: float | None) -> list[Run | PeerLeft]:
-        """What is ready; waits for the first."""
+        """Return what is ready; wait for the first."""
         return self.claim(self.draw(limit, timeout))
 
     def draw(self, limit: int, timeout: float | None, stop_at_barrier: bool = False) -> list[Run | PeerLeft]:
-        """What is ready; waits for the first. Behind a barrier it can stop, and then be empty.
+        """Return what is ready; wait for the first. Behind a barrier it can stop, and then be empty.
 
         What the main thread takes it has to `claim`: it may be interrupted before, and then takes the same again.
         """
@@ -142,7 +142,7 @@ class Inbox:
         return until(look, lambda waiter: self._forget(self._mail, waiter), timeout) or []
 
     def claim(self, taken: list[Run | PeerLeft]) -> list[Run | PeerLeft]:
-        """What was taken goes to the application; nothing, if a signal handler has taken it again meanwhile."""
+        """Give what was taken to the application; nothing if a signal handler has taken it meanwhile."""
         if not taken or threading.current_thread() is not threading.main_thread():
             return taken
         if self._unclaimed is not taken:

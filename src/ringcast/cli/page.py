@@ -85,7 +85,7 @@ def command(
 
 
 def _token_in(path: Path) -> str:
-    """Of a file of one's own: what stands in the arguments of a process, every user of the host can read."""
+    """Read the token from a file, because every user of the host can read the arguments of a process."""
     try:
         check_owner(path, path.stat(), "token file")
         return path.read_text("ascii").strip()

@@ -170,7 +170,7 @@ class ProvideState(NamedTuple):
 
 
 class Included(NamedTuple):
-    """Of the one order a state includes what this member was a destination of, in views of these numbers."""
+    """The views in which this member was a destination of the one order: its state includes those messages."""
 
     member: Address
     since: int

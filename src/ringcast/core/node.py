@@ -99,7 +99,7 @@ class Node:
 
     @property
     def coordinator(self) -> Address | None:
-        """Who leads our view; None if only observers are left, as far as we know: then nobody can change it."""
+        """Return the acting coordinator; None if only observers are left, as far as we know."""
         lacks = self.coordination is not None and self.coordination.membership.lacks_coordinator
         return None if lacks else self.view.coordinator
 
@@ -171,7 +171,7 @@ class Node:
     # ---- the application sends
 
     def space(self) -> Space:
-        """What may be multicast now: nothing before the first view, and nothing on a side that is not primary."""
+        """Return the room for multicasts now: none before the first view, and none on a side that is not primary."""
         return self._group.space() if self._group is not None and self._may_send else NO_SPACE
 
     @property
@@ -252,7 +252,7 @@ class Node:
         return self.on_taken(now_ns, delivery)
 
     def on_spool_void(self, ordered_left: int) -> None:
-        """Of what went into the spool only so many ordered messages will be read: a state that comes has the others."""
+        """Count only so many ordered messages of the spool as still to be read: a state has the others."""
         self.order.ordering.on_spool_void(ordered_left)
 
     # ---- the application's state

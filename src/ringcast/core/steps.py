@@ -1,4 +1,4 @@
-"""What a component answers with: effects for the driver, messages to other members, and calls that wait for their turn.
+"""Steps, the answer of a component: effects for the driver, messages to other members, and calls that wait their turn.
 
 The rule: decide and change state first, then return what to say; call a neighbour through a typed port as the last
 thing, and put what it answers in its place in the list. `Coordination.carry_out` sends the messages, depth first and in

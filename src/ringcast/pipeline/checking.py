@@ -87,7 +87,7 @@ def use_outcome_of_one(
 
 
 def _uris(request: Request) -> list[str]:
-    """What Spark is to read; TraceError for a file of this machine that is no segment, which Spark would leave out."""
+    """Return what Spark is to read; TraceError for a local file that is no segment, which Spark would leave out."""
     for path in map(Path, request.uris):
         if path.is_file() and path.suffix != SUFFIX:
             segment_number(path.read_bytes(), str(path))

@@ -296,7 +296,7 @@ class Application:
         return files.mapInArrow(_again_task(round_, wanted), _spark(ROWS))
 
     def _chosen(self, paths: Sequence[str]) -> DataFrame:
-        """These files; of what is finished only they are read. What was under way is as it was when it was listed."""
+        """Read these files only; a segment under way is as it was when it was listed."""
         if any(map(is_under_way, paths)):
             return only(self.files, "path", paths)
         return chosen_files(self.files.sparkSession, paths)

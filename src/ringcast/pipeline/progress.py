@@ -64,7 +64,7 @@ def in_a_sentence(error: Exception) -> str | None:
 
 
 def cause_of(error: Exception) -> str:
-    """What Java says is at the bottom of an error, else its first line; PySpark's own first line often says nothing."""
+    """Return the cause that Java names, or else the first line: PySpark's own often says nothing."""
     lines = [line.strip() for line in str(error).splitlines() if line.strip()]
     causes = [line.removeprefix("Caused by: ") for line in lines if line.startswith("Caused by: ")]
     causes = causes or [line.removeprefix(": ") for line in lines if line.startswith(": ")] or lines[:1]

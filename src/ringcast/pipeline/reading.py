@@ -82,7 +82,7 @@ def segment_sizes(spark: SparkSession, uri: str | Sequence[str]) -> dict[str, in
 
 
 def chosen_files(spark: SparkSession, paths: Sequence[str]) -> DataFrame:
-    """These segments, by the paths that a listing gave: nothing else is read."""
+    """Read these segments, by the paths that a listing gave, and nothing else."""
     finished = [literally(path) for path in paths if not is_under_way(path)]
     rest = _contents(spark, filter(is_under_way, paths))
     if not finished:

@@ -14,7 +14,7 @@ from ringcast.transport import Exposed, Transport, split_host_port
 
 
 def check_transport(transport: Transport, *, is_sealed: bool, unencrypted: bool) -> None:
-    """The same of a transport that the caller made: each place on which it can be reached."""
+    """Check a transport that the caller made: each place on which it can be reached."""
     if isinstance(transport, Exposed):
         for place in transport.places:
             check_exposure(place, is_sealed=is_sealed, unencrypted=unencrypted)
@@ -33,7 +33,7 @@ def check_exposure(bind: str, *, is_sealed: bool, unencrypted: bool) -> None:
 
 
 def _host(place: str) -> str:
-    """Of host:port, or of the address of an interface."""
+    """Return the host of host:port, or of the address of an interface."""
     try:
         return str(ipaddress.ip_address(place))
     except ValueError:

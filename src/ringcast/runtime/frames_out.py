@@ -50,7 +50,7 @@ class FramesOut:
         return self._others
 
     def receivers(self, members: Sequence[Address]) -> tuple[Receiver, ...]:
-        """These members without this one, each with its endpoint."""
+        """Return these members without this one, each with its endpoint."""
         places = ((member, self._endpoint(member.endpoint)) for member in members if member != self._me)
         return tuple((member, endpoint) for member, endpoint in places if endpoint is not None)
 

@@ -107,7 +107,7 @@ class Group:
 
     @property
     def coordinator(self) -> Address | None:
-        """Who leads the group; None where only observers are left: the view stays then, and nobody may send."""
+        """The member that leads the group; None where only observers are left: then nobody may send."""
         return self._node.coordinator if self._node.has_group else self.view.coordinator
 
     @property

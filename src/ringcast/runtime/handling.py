@@ -24,7 +24,7 @@ class Reader:
         self.who: Caller | None = None  # which task or thread was given that
 
     def give(self, place: object, who: Caller | None = None) -> None:
-        """It gets messages that have this place in the one order; `who`, if it is not the running task."""
+        """Note that a reader gets messages with this place in the one order; `who`, if it is not the running task."""
         if self.place is None and isinstance(place, Stamp):
             self.who = caller() if who is None else who
             self.place = place
@@ -72,7 +72,7 @@ class Handling:
         return len(self._loops) + len(self._callers) > 1
 
     def ask(self, reader: Reader) -> None:
-        """It asks for the next event, so it has handled what it was given; also what it was given in another form."""
+        """Note that a reader asks for the next event: it has handled what it was given, in whatever form."""
         has_handled = reader.place is not None
         if self.is_shared and (who := caller()) is not None:
             if who in self._callers and self._callers[who] is not reader:

@@ -30,7 +30,7 @@ class Identity:
         return cls(certificate, private_key, authority, names_in(certificate), tls)
 
     def read_again(self, name: str) -> Tls:
-        """What its files hold now, for the member of this name."""
+        """Read the files again, for the member of this name."""
         now = Identity.read(self.certificate, self.private_key, self.authority)
         now.checked_name(name)
         return now.tls

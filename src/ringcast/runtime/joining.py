@@ -326,7 +326,7 @@ async def _open_transport(place: Place) -> None:
 
 @asynccontextmanager
 async def _limit(place: Place, why: Callable[[], object]) -> AsyncIterator[None]:
-    """What is awaited in here ends with the limit of the join, and with an error that says what it waited for."""
+    """End what is awaited in here with the limit of the join, and with an error that says what it waited for."""
     try:
         async with asyncio.timeout_at(place.until) as limit:
             yield
@@ -395,7 +395,7 @@ async def _close_marks(place: Place) -> None:
 
 
 def _release_marks(place: Place) -> None:
-    """The same, but nobody waits for what is being written: the disk may stand still."""
+    """Let go of the mark file without waiting for what is being written, because the disk may stand still."""
     if place.marks is not None:
         marks, place.marks = place.marks, None
         marks.release()
@@ -477,7 +477,7 @@ def _heartbeats(place: Place, node: Node) -> Heartbeats:
 
 
 async def _load_state(place: Place, group: Group) -> None:
-    """Who has no state leaves again; the join waits for that only as long as its limit lasts."""
+    """Leave again for want of a state; the join waits for that only as long as its limit lasts."""
     try:
         async with asyncio.timeout_at(place.until):
             await group._state.until_loaded()
@@ -500,7 +500,7 @@ async def _leave_again(place: Place, group: Group) -> None:
 
 
 def _retrieve(leaving: asyncio.Task[None]) -> None:
-    """What it raises was said by the join already."""
+    """Ignore what leaving raises: the join has said it already."""
     if not leaving.cancelled():
         leaving.exception()
 

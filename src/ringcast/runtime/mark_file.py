@@ -47,7 +47,7 @@ class MarkStore(Protocol):
     async def close(self) -> None: ...
 
     def release(self) -> None:
-        """The same, but return at once: what was begun is written, and then the file is free."""
+        """Close without waiting: what was begun is written, and then the file is free."""
 
 
 @dataclass(frozen=True, slots=True)

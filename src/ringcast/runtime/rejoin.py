@@ -67,7 +67,7 @@ class Comeback:
         driver.keep_first_mark(lambda error: self._begin(driver, others, error))
 
     def _begin(self, driver: Driver, others: list[str], error: RingcastError | None) -> None:
-        """What the incarnation before knew is stored, if it is to be: a member whose disk stores nothing stays out."""
+        """Store first what the incarnation before knew: a member whose disk stores nothing stays out."""
         if driver.is_closed:
             return
         if error is not None:

@@ -1,4 +1,4 @@
-"""Whom a member was with, in a small file, so that a process that is started again knows whom to look for.
+"""Remembered members: a small file from which a process that is started again knows whom to look for.
 
 Also the highest view number that it has seen: a group that is founded anew goes on above it, so that fencing tokens
 grow. Written with each view: into a new file, synced, renamed over the old one; by one thread, the newest view only.
@@ -99,7 +99,7 @@ class Remembered:
         os.replace(new, self.path)
 
     async def close(self) -> None:
-        """What was begun is written."""
+        """Wait until what was begun is written."""
         await asyncio.to_thread(self._writer.shutdown)
 
 

@@ -171,7 +171,7 @@ class Spool:
         self._keep(_may_be_in_no_state)
 
     def void_to_some(self) -> list[object]:
-        """The same, and only what went to some members stays; returns what is no message (views), in order."""
+        """Void all but what went to some members; return what is no message (views), in order."""
         notices = [item for item in self._in_memory() if not isinstance(item, Deliver)]
         self._keep(is_to_some)
         return notices

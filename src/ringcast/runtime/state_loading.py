@@ -140,7 +140,7 @@ class StateLoading:
         self._driver.inbox.extendleft(reversed(items))
 
     def _take_carried(self) -> list[object]:
-        """What is left of places that were lost, as far as it is in memory."""
+        """Return what is left of places that were lost, as far as it is in memory."""
         items: list[object] = []
         while self.carried:
             first = self.carried[0]

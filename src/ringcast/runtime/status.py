@@ -221,7 +221,7 @@ def _place(group: str, driver: Driver) -> str:
 
 
 def _ended(group: str, driver: Driver) -> str:
-    """Of a member whose place is over, nothing is true any more that its node last knew."""
+    """Describe a member whose place is over: nothing that its node last knew is true any more."""
     node = driver.node
     ago = (driver.now_ns() - driver.closed_ns) / 1e9
     last = f" ({driver.ended})" if driver.ended not in ("", "ended") else ""

@@ -307,7 +307,7 @@ def _last_heard(driver: Driver, member: Address) -> str:
 
 
 def _why_unacked(driver: Driver, member: Address) -> str:
-    """What is known of a member that owes an ack, behind when it was heard."""
+    """Say what is known of a member that owes an ack, after when it was heard."""
     if has_bad_link(driver, member):
         return f": it lives, and it and {driver.node.me} do not hear each other"
     return ": it lives, and its application has not read the rest" if _is_fresh(driver, member) else ""
@@ -323,7 +323,7 @@ def has_bad_link(driver: Driver, member: Address) -> bool:
 
 
 def bad_links(driver: Driver) -> list[str]:
-    """Who does not hear whom, as members say, although others hear both."""
+    """Name the links over which members do not hear each other, although others hear both."""
     coordination = driver.node.coordination
     if coordination is None:
         return []
@@ -334,7 +334,7 @@ def bad_links(driver: Driver) -> list[str]:
 
 
 def _freed_by(driver: Driver, member: Address) -> str:
-    """What the member has to do, or what becomes of it; judged by what the failure detector knows."""
+    """Say what the member has to do, or what becomes of it, from what the failure detector knows."""
     config, coordination = driver.node.config, driver.node.coordination
     if member in slow_members(driver):
         return f"the event loop of {member} turns again, or it is excluded after {config.stall_limit_ns / 1e9:.0f} s"
@@ -356,7 +356,7 @@ def _freed_by(driver: Driver, member: Address) -> str:
 
 
 def who_excludes(driver: Driver) -> str:
-    """What becomes of a member that is suspected here."""
+    """Say what becomes of a member that is suspected here."""
     coordination, me = driver.node.coordination, driver.node.me
     acting = None if coordination is None else coordination.membership.acting
     if acting is None:

@@ -163,7 +163,7 @@ class World(SimulatedWorld):
             self.fault("split", *self._named(side))
 
     def _named(self, names: Names) -> tuple[str, ...]:
-        """Those named: in a list, or in one text. Letters are members only if all of them are known."""
+        """Return the members named, in a list or in one text; letters are members only if all of them are known."""
         if not isinstance(names, str):
             return tuple(names)
         is_name = names in self.apps or names in self.names or not set(names) <= {*self.names}

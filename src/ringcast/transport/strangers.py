@@ -80,7 +80,7 @@ class Allowance:
 
 
 class _Host:
-    """What one host may still do."""
+    """The allowances that one host has left."""
 
     __slots__ = ("connects", "handshakes")
 
@@ -90,7 +90,7 @@ class _Host:
 
 
 class Strangers:
-    """Who may connect and shake hands now, at one listening place."""
+    """The connections and handshakes of strangers at one listening place."""
 
     def __init__(self, now_ns: Callable[[], int], limits: StrangerLimits = DEFAULT_LIMITS) -> None:
         self.limits = limits
@@ -154,7 +154,7 @@ class Strangers:
 
 
 def host_of(host: str) -> str:
-    """Who counts as one: a numeric address, or the network of 64 bits that an IPv6 address is in."""
+    """Return what counts as one host: a numeric address, or the 64-bit network of an IPv6 address."""
     if ":" not in host:
         return host
     address = host.partition("%")[0]

@@ -109,7 +109,7 @@ class Listener:
         min(connections, key=lambda connection: connection.used_at).close()
 
     def keep_to(self, connection: Incoming) -> None:
-        """Of one endpoint on one host a few connections at most: the silent ones go.
+        """Keep a few connections at most of one endpoint on one host: the silent ones go.
 
         Called when a connection says who it is, and when that is proved. Each time it takes the place of one that has
         proved as much as it has: what anybody can say closes no connection of a member.
@@ -290,7 +290,7 @@ class Incoming:
             self._prove()
 
     def _is_refused(self) -> bool:
-        """Nobody took one more; True if these were so many in a row that the stream ends here."""
+        """Count one more frame that nobody took; True if these were so many in a row that the stream ends here."""
         self._refused += 1
         limits = self._listener.strangers.limits
         is_known = self.is_proved and self.is_members

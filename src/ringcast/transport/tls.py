@@ -34,7 +34,7 @@ class TlsSocket(ssl.SSLSocket):
             raise BlockingIOError from None
 
     def names(self) -> tuple[str, ...]:
-        """Whom the other end's certificate is for: its alternative names, and the common one only without these."""
+        """Return the names that the other end's certificate is for: the alternative ones, or else the common one."""
         found: Any = self.getpeercert() or {}
         if "subjectAltName" in found:
             return tuple(dict.fromkeys(value for kind, value in found["subjectAltName"] if kind == "DNS"))
@@ -67,7 +67,7 @@ class TlsSocket(ssl.SSLSocket):
 
 @dataclass(slots=True)
 class Tls:
-    """What one member shows, and whom it believes. Used by two threads: contexts and names are replaced as a whole."""
+    """The certificate that a member shows, and whom it believes. Contexts are replaced as a whole (two threads)."""
 
     serving: ssl.SSLContext
     dialing: ssl.SSLContext

@@ -185,7 +185,7 @@ NO_STATE = Standing()
 
 
 class Row(NamedTuple):
-    """Whom one member watches and does not hear, as it said itself. Members by their rank in the view."""
+    """A row: the members that one member watches and does not hear, in its own words, by their rank in the view."""
 
     member: int
     version: int  # grows with each time that it said so

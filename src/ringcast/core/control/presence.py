@@ -128,7 +128,7 @@ class Heard(Control):
 
 @message(49, ALONE, looking=NOBODY, in_view=MEMBERS, promised=MEMBERS)
 class Unheard(Control):
-    """What members of this view say of whom they do not hear: my own row, and those of others, passed on."""
+    """Rows of members of this view: the sender's own, and those of others that it passes on."""
 
     view: ViewId
     rows: tuple[Row, ...]

@@ -122,7 +122,7 @@ class FailureDetector:
         return [*self.heartbeats.beat_to(now_ns, beat_to), *asked]
 
     def _hold_back(self, now_ns: int, member: Address, view: View) -> None:
-        """It goes because of its links to these, and comes back when they are good again, or after its delay."""
+        """Keep out a member that goes because of its links, until they are good again or its delay is over."""
         assert self._view is not None
         causes = [cause for cause in self.complaints.ends(member) if cause in view]
         until_ns = self.readmission.on_excluded(now_ns, member, causes)
@@ -368,7 +368,7 @@ class FailureDetector:
         return out
 
     def _vouch_by_row(self, now_ns: int, owner: Address, words: Words) -> Steps:
-        """Who cannot be asked about others, because the link to it is bad, says by its row whom it hears."""
+        """Take the row of a member as its answers about others, because the link to ask it is bad."""
         assert self._view is not None
         out: Steps = []
         for peer in watched(self._view.members, owner, self.config.watch_peers):
@@ -378,7 +378,7 @@ class FailureDetector:
         return out
 
     def _is_heard_directly(self, peer: Address) -> bool:
-        """It is watched, and nothing is wrong: what it says of itself comes from itself."""
+        """True if this peer is watched and heard, so that its own row comes from itself."""
         health = self.health.get(peer)
         if health is None or peer not in self._watched:
             return False

@@ -139,7 +139,7 @@ class Complaints:
         return list(dict.fromkeys(other for pair in self.spans if member in pair for other in pair if other != member))
 
     def by(self, member: Address) -> list[Address]:
-        """Whom it does not hear."""
+        """Return the members that this one does not hear."""
         return [about for by, about in self.spans if by == member]
 
     def on_complaint(self, now_ns: int, by: Address, about: Address) -> None:
@@ -155,7 +155,7 @@ class Complaints:
             self.spans[pair] = (min(now_ns, first + slept_ns), min(now_ns, last + slept_ns))
 
     def culprits(self, now_ns: int, view: View, gone: Collection[Address] = ()) -> tuple[Address, ...]:
-        """Who has to go now, if anybody, of those that are not gone already."""
+        """Return the members that have to go now, without those that are gone already."""
         self.forget(now_ns, view)
         if not any(last - first >= self.limit_ns for first, last in self.spans.values()):
             return ()

@@ -48,7 +48,7 @@ def who_stays(
 def _preference(
     members: Sequence[Address], observers: Collection[Address], complaints: Collection[Complaint]
 ) -> list[Address]:
-    """Whom to keep first, where a set of the same size could do without either."""
+    """Order members by whom to keep first, where two sets have the same size."""
     known = dict.fromkeys(complaints)
     times: dict[Address, int] = {}
     for _, about in known:

@@ -87,7 +87,7 @@ class Readmission:
         return max(0, held.since_ns + longest_ns - now_ns)
 
     def _longest_ns(self, now_ns: int, held: Held) -> int:
-        """Who is dead, or cannot be heard, says nothing of its link: then the delay alone counts."""
+        """Forget links to members that are gone, because their ends say nothing: the delay alone counts."""
         is_known = held.causes is not None and any(now_ns < until_ns for until_ns in held.causes.values())
         return PATIENCE * held.delay_ns if is_known else held.delay_ns
 

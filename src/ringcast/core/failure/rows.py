@@ -25,7 +25,7 @@ OVERHEAD_BYTES = 320  # of the frame, and of the view that it names
 
 
 class Words(NamedTuple):
-    """What one member says."""
+    """The words of one member: whom it does not hear, wants to watch, knows to be gone, and is apart from."""
 
     unheard: tuple[Address, ...] = ()
     wanted: tuple[Address, ...] = ()
@@ -90,7 +90,7 @@ class Rows:
             self.timer.at_ns = due_ns
 
     def take_back(self, now_ns: int) -> None:
-        """What was said is true no more: that is said for a while, also if nothing else is."""
+        """Say for a while that something said before is no longer true, even if there is nothing else to say."""
         self._until_ns = now_ns + self._keep_ns
         self.wake(now_ns)
 
@@ -125,11 +125,11 @@ class Rows:
         return news
 
     def fresh(self, now_ns: int) -> dict[Address, Words]:
-        """What members said lately."""
+        """Return what members said lately."""
         return {owner: row.words for owner, row in self.known.items() if now_ns - row.at_ns < self._keep_ns}
 
     def say(self, now_ns: int, own: Words) -> Unheard | None:
-        """What to send now, if it is time and there is anything to say."""
+        """Return the message to send now, if it is time and there is anything to say."""
         if not self.timer.is_due(now_ns):
             return None
         view = self._view

@@ -55,7 +55,7 @@ class MarkWriter:
         return [KeepMark(self._number, mark)]
 
     def _will_hold(self, mark: Mark) -> bool:
-        """What the file will hold when all is written that was ordered."""
+        """Return what the file will hold when all that was ordered is written."""
         last = self._waiting or (self._stored if self.writing is None else self.writing.mark)
         return last is not None and last.covers(mark)
 

@@ -434,7 +434,7 @@ class RollCall:
         return [*self._suspect(now_ns, silences), *again]
 
     def _give_up_place(self, now_ns: int) -> Steps:
-        """Who calls the roll can be silent itself: another one shall make the view, without us."""
+        """Leave the view to another member: our own disk stands still, and every view would wait for it."""
         self.timer.at_ns = None
         why = f"its mark file was not stored for {self._storing_ns(self.me) / 1e9:.1f} s, and every view waits for it"
         return [*self._caller.on_failed(now_ns, self.id, why), Lost(why)]

@@ -140,7 +140,7 @@ class Outsiders:
         self._endpoints.setdefault(endpoint)
 
     def forget(self, endpoint: str, until_ns: int = 0) -> None:
-        """Who was there left; it is told until then."""
+        """Announce to a place that a member left, until this moment."""
         self._endpoints.pop(endpoint, None)
         if len(self._left) >= self.capacity:
             del self._left[next(iter(self._left))]

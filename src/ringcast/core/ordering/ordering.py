@@ -102,7 +102,7 @@ class Ordering:
 
     @property
     def space(self) -> Space:
-        """What may be queued now, as far as the order itself is concerned."""
+        """Return the room for ordered messages, as far as the order itself is concerned."""
         return self.in_flight.space(self.capacity, self.window_bytes) if self.may_queue else NO_SPACE
 
     def queue(self, now_ns: int, payloads: list[bytes], to: Sequence[Address] | None) -> tuple[int, list[Effect]]:
@@ -253,7 +253,7 @@ class Ordering:
         return self._freed_if(was_full)
 
     def on_spool_void(self, left: int) -> None:
-        """Of the spool only so many messages will be read: a state has the others."""
+        """Count only so many messages of the spool as still to be read: a state has the others."""
         self._backlog.spooled = left
 
     def _freed_if(self, was_full: bool) -> list[Effect]:

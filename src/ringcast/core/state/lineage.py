@@ -35,7 +35,7 @@ class Lineage:
         self._loads.clear()
 
     def on_view(self, message: NewView) -> None:
-        """Who begins to load a state with this view."""
+        """Note who begins to load a state with this view."""
         reunion, number = message.reunion, message.id.number
         if reunion is not None and reunion.view == message.id:
             givers = tuple(side.giver for side in reunion.sides)
@@ -51,7 +51,7 @@ class Lineage:
         self._loads[member] = [*loads, load]
 
     def included(self, givers: tuple[Address, ...], before: int) -> tuple[Included, ...]:
-        """What the states of these include, cut at the view of this number."""
+        """Return what the states of these members include, cut at the view of this number."""
         found: dict[Included, None] = {}
         to_do = [(giver, before) for giver in givers]
         while to_do and len(found) < MOST_INCLUDED:
