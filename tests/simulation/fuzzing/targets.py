@@ -174,7 +174,7 @@ def mark(data: bytes) -> bool:
 
 
 _mark = MarkFile.__new__(MarkFile)  # without a file: what is in it is given
-_mark.path = Path("mark")
+_mark._path = Path("mark")
 
 
 def tls(data: bytes) -> bool:

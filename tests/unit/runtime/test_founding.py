@@ -11,6 +11,8 @@ from ringcast.errors import ConfigError, WaitExpired
 from ringcast.model import Message, profile
 from ringcast.runtime import join
 from ringcast.runtime.remembered import FORMAT, MAX_BYTES, Remembered
+from ringcast.transport import MemoryHub
+from unit.runtime.test_agreement import joining
 from unit.runtime.test_join import World, in_world, until
 from unit.runtime.virtual import in_virtual_world
 
@@ -26,10 +28,16 @@ async def test_a_process_that_would_be_primary_alone_founds_no_group_unless_it_i
         await world.joining("B", partition="primary", timeout=5)
     with pytest.raises(WaitExpired, match="was not told to found a group"):
         await world.joining("C", partition="primary", seeds=(), timeout=5)
-    with tempfile.TemporaryDirectory() as directory, pytest.raises(WaitExpired, match="was not told to found a group"):
-        await world.joining("D", partition="primary", primary_mark=Path(directory, "D"), seeds=(), timeout=5)
     assert a.view.is_primary
     await a.close()
+
+
+def test_nor_does_one_that_keeps_a_mark_file(tmp_path: Path) -> None:
+    async def story() -> None:  # In real time, because a thread stores the mark.
+        with pytest.raises(WaitExpired, match="was not told to found a group"):
+            await joining(MemoryHub(), "D", partition="primary", primary_mark=tmp_path / "D", timeout=0.5)
+
+    asyncio.run(story())
 
 
 @pytest.mark.parametrize("told", [{"found": True}, {"expect": 1}, {"quorum": 1}], ids=str)

@@ -110,7 +110,7 @@ def test_who_ended_because_its_mark_could_not_be_kept_does_not_speak_of_a_primar
     async def body() -> None:
         hub = MemoryHub()
         primary: dict[str, Any] = {"partition": "primary"}
-        a = await joining(hub, "A", primary_mark=tmp_path / "A", **primary)
+        a = await joining(hub, "A", primary_mark=tmp_path / "A", found=True, **primary)
         monkeypatch.setattr(MarkFile, "_write", full)
         late = asyncio.create_task(joining(hub, "B", **primary)._enter())
         with pytest.raises(TransportError, match="cannot be written"):

@@ -16,6 +16,7 @@ from ringcast.core.effects import Unicast, send_once
 from ringcast.model import Address, ViewId
 
 MOST = 64
+ASKED_AT_ONCE = 2  # links; of more the questions take turns, so that a group that was cut in half stays quiet
 
 
 @dataclass(slots=True)
@@ -26,6 +27,7 @@ class Link:
     until_ns: int  # then the delay is over anyway
     answered_ns: int | None = None
     good_ns: int = 0
+    question: AskEcho | AreYouThere | None = None  # that it answers; None: it has answered none yet
 
 
 class Apart:
@@ -36,6 +38,7 @@ class Apart:
         self._interval_ns = interval_ns
         self._calm_ns = calm_ns  # a link that was good for so long is good
         self._timer = timer
+        self._rounds = 0
 
     def begin(self, now_ns: int, peer: Address, shared: ViewId, until_ns: int) -> None:
         if len(self.links) < MOST:
@@ -51,14 +54,21 @@ class Apart:
     def on_heartbeat(self, now_ns: int, peer: Address, view: ViewId | None) -> bool:
         """Note a heartbeat of this process. True: the link is good now, and no longer asked about."""
         link = self.links.get(peer)
-        return link is not None and view is not None and view > link.shared and self.on_echo(now_ns, peer)
+        if link is None or view is None or view <= link.shared:
+            return False
+        link.question = link.question or AreYouThere()
+        return self._on_answer(now_ns, peer, link)
 
     def on_echo(self, now_ns: int, peer: Address) -> bool:
-        """Note an answer. True: the link is good now, and no longer asked about."""
+        """Note an echo. True: the link is good now, and no longer asked about."""
         link = self.links.get(peer)
         if link is None:
             return False
-        if link.answered_ns is None or now_ns - link.answered_ns >= 2 * self._interval_ns:
+        link.question = AskEcho()
+        return self._on_answer(now_ns, peer, link)
+
+    def _on_answer(self, now_ns: int, peer: Address, link: Link) -> bool:
+        if link.answered_ns is None or now_ns - link.answered_ns >= 2 * self._interval_ns * self._turns:
             link.good_ns = now_ns
         link.answered_ns = now_ns
         if now_ns - link.good_ns < self._calm_ns:
@@ -72,4 +82,15 @@ class Apart:
         for peer in [peer for peer, link in self.links.items() if now_ns >= link.until_ns]:
             del self.links[peer]
         self._timer.at_ns = now_ns + self._interval_ns if self.links else None
-        return [send_once(peer, question) for peer in self.links for question in (AskEcho(), AreYouThere())]
+        self._rounds += 1
+        untried = AskEcho() if self._rounds % 2 else AreYouThere()  # A member of an earlier version knows no echo.
+        out: list[Unicast] = []
+        for peer in list(self.links)[:ASKED_AT_ONCE]:
+            link = self.links[peer] = self.links.pop(peer)  # Last in the next turn.
+            out.append(send_once(peer, link.question or untried))
+        return out
+
+    @property
+    def _turns(self) -> int:
+        """Intervals from one question about a link to the next."""
+        return -(-len(self.links) // ASKED_AT_ONCE)

@@ -66,7 +66,7 @@ class FailureDetector:
         self.complaints = Complaints(config.suspect_after_ns, config.suspect_repeat_ns)
         self.vouching = Vouching(config.verify_ns)
         keep_ns = self.complaints.forget_ns
-        self.readmission = Readmission(config.readmit_ns, config.readmit_max_ns, keep_ns)
+        self.readmission = Readmission(config.readmit_ns, config.readmit_max_ns, 2 * keep_ns)  # Said seldom: rows.py.
         self.rows = Rows(me, config.heartbeat_ns, keep_ns, config.frame_bytes, self.deadlines.timer())
         self.apart = Apart(config.heartbeat_ns, config.suspect_after_ns, self.deadlines.timer())
         self.given_up: Collection[Address] = ()  # whom membership suspects until the next view, alive or not

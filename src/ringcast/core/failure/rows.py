@@ -3,7 +3,8 @@
 A member with anything to say sends its own row and the newest of each other's once per interval, to whom it sends
 heartbeats; at once if any row says something new. A row has a version, and a later one replaces it. What a member says
 of itself goes before what others pass on for it: a row that is passed on counts only while its owner is not heard here.
-A row from which something was taken back is said for a while; where all hear each other no rows are said.
+A row from which something was taken back is said for a while; where all hear each other no rows are said. Rows that
+name only links to outsiders are repeated seldom: what changes in them is said at once.
 
 Bounded: one row per member of the view, and one datagram per interval; rows that do not fit take turns.
 Not here: what follows from the rows (detector.py), and who has to go (largest_set.py).
@@ -19,6 +20,7 @@ from ringcast.core.deadlines import Timer
 from ringcast.model import Address, View
 
 MOST_APART = 8  # of one row
+SELDOM = 4  # thirds of the time for which rows count, from one that names only links to outsiders to the next
 ROW_BYTES = 16  # of one row without its members, encoded
 RANK_BYTES = 3
 OVERHEAD_BYTES = 320  # of the frame, and of the view that it names
@@ -139,7 +141,9 @@ class Rows:
         if view is None or self.me not in view or not has_words:
             self.timer.at_ns = None
             return None
-        self.timer.at_ns, self._said_ns = now_ns + self._interval_ns, now_ns
+        is_urgent = now_ns < self._until_ns or any(words.unheard or words.wanted for words in (own, *others.values()))
+        pace_ns = self._interval_ns if is_urgent else SELDOM * self._keep_ns // 3
+        self.timer.at_ns, self._said_ns = now_ns + pace_ns, now_ns
         self._version += 1
         rows = [_row(self._version, self.me, own, view, self._budget)]
         left = self._budget - _size(rows[0])

@@ -21,11 +21,20 @@ def apart() -> Apart:
 
 def test_the_other_end_is_asked_once_per_interval_until_its_delay_is_over() -> None:
     asking = apart()
-    questions = [send_once(X, AskEcho()), send_once(X, AreYouThere())]
-    assert asking.on_time(0) == questions
+    assert asking.on_time(0) == [send_once(X, AskEcho())]
     assert asking.on_time(4) == []
-    assert asking.on_time(5) == questions
+    assert asking.on_time(5) == [send_once(X, AreYouThere())]
+    assert asking.on_time(10) == [send_once(X, AskEcho())]
     assert asking.on_time(UNTIL_NS) == [] and not asking.links
+
+
+def test_once_it_has_answered_only_what_it_answers_is_asked() -> None:
+    echoes, beats = apart(), apart()
+    echoes.on_echo(1, X)
+    beats.on_heartbeat(1, X, LATER)
+    for now_ns in (1, 6, 11):
+        assert echoes.on_time(now_ns) == [send_once(X, AskEcho())]
+        assert beats.on_time(now_ns) == [send_once(X, AreYouThere())]
 
 
 def test_a_link_that_answered_for_the_whole_time_is_good() -> None:
@@ -65,3 +74,12 @@ def test_no_timer_runs_when_there_is_no_link_to_ask_about() -> None:
     asking.begin(100, X, SHARED, UNTIL_NS)
     assert [asking.on_echo(now_ns, X) for now_ns in range(100, 125, 5)][-1]
     assert not asking.links and deadlines.first_ns is None
+
+
+def test_of_many_links_few_are_asked_about_at_once_and_each_in_its_turn() -> None:
+    asking = Apart(INTERVAL_NS, CALM_NS, Deadlines().timer())
+    peers = [Address(f"m{number}", 0, f"m:{number}") for number in range(5)]
+    for peer in peers:
+        asking.begin(0, peer, SHARED, UNTIL_NS)
+    asked = [[order.to for order in asking.on_time(now_ns)] for now_ns in (0, 5, 10)]
+    assert asked == [peers[:2], peers[2:4], [peers[4], peers[0]]]
