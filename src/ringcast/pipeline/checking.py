@@ -59,6 +59,7 @@ def check(request: Request, say: Say = lambda _: None) -> Checked:
     """Judge every run in these recordings."""
     if request.judge == "local":
         return _checked_here(judge_local(request.uris, request.require))
+    _refuse_empty(request)
     with spark_session(request.master, request.settings) as spark, watched(spark, say):
         return _by_spark(spark, request)
 
@@ -73,6 +74,7 @@ def use_outcome_of_one(
     if request.judge == "local":
         found = {outcome.run: outcome for outcome in judge_local(request.uris, request.require)}
         return use(found[_only_run(_checked_here(list(found.values())))], None)
+    _refuse_empty(request)
     with spark_session(request.master, request.settings) as spark, watched(spark, say):
         uris = _uris(request)
         application = Application(segment_files(spark, uris), request.require)
@@ -84,6 +86,14 @@ def use_outcome_of_one(
             return use(application.outcome(run, judged[run]), spark)
         finally:
             application.close()
+
+
+def _refuse_empty(request: Request) -> None:
+    """Refuse directories of this machine without a recording at once, because Spark takes seconds to find out."""
+    is_local = request.master is None and all(urlparse(uri).scheme in ("", "file") for uri in request.uris)
+    places = [local_paths(uri) for uri in request.uris] if is_local else [[]]
+    if all(places) and not any(local_segments(request.uris)):
+        raise TraceError(f"no recording in {', '.join(request.uris)}")
 
 
 def _uris(request: Request) -> list[str]:
