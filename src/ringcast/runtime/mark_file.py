@@ -24,6 +24,7 @@ import msgspec
 
 from ringcast.errors import ConfigError, RingcastError, TransportError
 from ringcast.model import Address, Mark
+from ringcast.runtime.durable import replace_file
 
 FORMAT = "ringcast primary mark 1"
 MAX_BYTES = 4 << 20
@@ -153,21 +154,7 @@ class MarkFile:
 
     def _write(self, me: Address, mark: Mark) -> None:
         record = _Record(FORMAT, self._group, self._name, me, mark)
-        content = msgspec.json.encode(replace(record, digest=record.sum()))
-        new = f"{self.path}.new"
-        with suppress(FileNotFoundError):
-            os.unlink(new)
-        file = os.open(new, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, 0o600)
-        with os.fdopen(file, "wb") as out:
-            out.write(content)
-            out.flush()
-            os.fsync(out.fileno())
-        os.replace(new, self.path)
-        directory = os.open(self.path.parent, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
-        try:
-            os.fsync(directory)
-        finally:
-            os.close(directory)
+        replace_file(self.path, msgspec.json.encode(replace(record, digest=record.sum())))
 
     async def close(self) -> None:
         """What was begun is written; then another process may have the file."""

@@ -222,7 +222,7 @@ class Reading:
         return event  # type: ignore[return-value]
 
     def _next_ready(self, reader: Reader, *, by_message: bool) -> Batch | Message | Notice | None:
-        """What comes next, if it is there. By message, a run of several is opened instead and stays where it is.
+        """Return what comes next, if it is there. By message, a run of several is opened instead and stays where it is.
 
         Before it counts as read, it is noted that this reader has it.
         """

@@ -10,9 +10,7 @@ from __future__ import annotations
 
 import asyncio
 import logging
-import os
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -20,6 +18,7 @@ import msgspec
 
 from ringcast.errors import ConfigError, TransportError
 from ringcast.model import Address, View
+from ringcast.runtime.durable import replace_file
 from ringcast.transport import Endpoint
 
 _log = logging.getLogger("ringcast")
@@ -81,22 +80,11 @@ class Remembered:
     def _write_newest(self) -> None:
         record, self._newest = self._newest, None
         try:
-            self._write(msgspec.json.encode(record))
+            replace_file(self.path, msgspec.json.encode(record))
         except OSError as error:
             if not self._has_failed:
                 self._has_failed = True
                 _log.warning("remember %s cannot be written: %s", self.path, error)
-
-    def _write(self, content: bytes) -> None:
-        new = f"{self.path}.new"
-        with suppress(FileNotFoundError):
-            os.unlink(new)
-        file = os.open(new, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, 0o600)
-        with os.fdopen(file, "wb") as out:
-            out.write(content)
-            out.flush()
-            os.fsync(out.fileno())
-        os.replace(new, self.path)
 
     async def close(self) -> None:
         """Wait until what was begun is written."""

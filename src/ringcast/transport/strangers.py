@@ -1,4 +1,4 @@
-"""What a host that has proved nothing may cost one member, whichever way it comes: UDP, TCP, TLS or HTTP.
+"""The limits of a host that has proved nothing: what it may cost, whichever way it comes: UDP, TCP, TLS or HTTP.
 
 Anybody who reaches a port can send to it. Until a host has shown something that only a member can (a frame that was
 taken, a certificate of the authority), what it costs is bounded here: connections, handshakes, bytes and frames, places

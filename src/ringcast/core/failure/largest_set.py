@@ -1,4 +1,4 @@
-"""Who stays when members of one view do not hear each other: a largest set in which everybody hears everybody.
+"""The set that stays when members of a view do not hear each other: a largest one of which all hear each other.
 
 The input is who complains about whom, as everybody was told; the answer is the same at everybody who was told the same.
 A complaint in either direction is a bad link, and of each bad link one end goes.

@@ -241,7 +241,7 @@ class ViewHandler:
         return self._goes_first(now_ns, members) if rule is Rule.ACCEPT_OR_PROCESS else f"{self.me} is {phase}"
 
     def _goes_first(self, now_ns: int, members: Collection[Address]) -> str | None:
-        """What of the queue, or beside it, cannot wait for a merge of these members; None: all of it waits."""
+        """Name what cannot wait for a merge of these members, queued or not; None if all of it waits."""
         going = next((m for m in members if Request(RequestKind.SUSPECT, m) in self.queue), None)
         if going is not None:  # It would be missing in the merge's roll call, and so would the merge fail.
             return f"{self.me} is about to exclude {going}"

@@ -96,7 +96,7 @@ class PrimaryRecord:
 
     @property
     def has_recorded(self) -> bool:
-        """What we recorded for a primary view to come is kept, so we may say that we have filled up; or we did not.
+        """True if a primary view to come was recorded and the record is kept, or none was: then we may say Filled.
 
         Of a view that came about the file knows as of one that may have: nobody waits for that to be written again.
         """

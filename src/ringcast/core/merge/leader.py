@@ -267,7 +267,7 @@ def _is_firsthand(sender: Address, answer: MergeDigest) -> bool:
 
 
 def _mismatch(party: Party, sender: Address, answer: MergeDigest) -> str | None:
-    """What is wrong with the members of this answer, beside those it was asked for; None if they are the same (G9).
+    """Say how the members of this answer differ from those it was asked for; None if they are the same (G9).
 
     Only an observer may leave members out: where no voter is left it speaks for its side, and the merge excludes whom
     it suspects, because nobody there can (`RollCall.digested`).
